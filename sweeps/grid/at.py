@@ -14,8 +14,6 @@ from sweeps.grid.space import Axis
 from symbolic.ops import Node, both, constant, equal, reference
 from symbolic.quantities import place_of
 
-__all__ = ["POINT", "At", "labels", "part_of", "points_of", "sizes_at"]
-
 #: The axis of points that are looked at by themselves.
 POINT = "point"
 

@@ -15,23 +15,6 @@ from symbolic.quantities import Quantity, label_of, place_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "assemble",
-    "axis_coordinates",
-    "describe",
-    "flagged",
-    "label",
-    "labelled",
-    "meanings_of",
-    "open_netcdf",
-    "open_zarr",
-    "opened_from",
-    "placed",
-    "quantities_of",
-    "quantity_of",
-    "selected",
-]
-
 #: Under this key a Dataset remembers the store from which it was opened.
 _STORED = "simt_dse_store"
 #: Beside the places of labels, the labels.

@@ -20,8 +20,6 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.leaf import Leaf
 from symbolic.ops import references
 
-__all__ = ["Failure", "failures_in", "failures_of", "reason_of"]
-
 #: So many configurations of a tile are told one by one.
 _MOST = sizes.FAILED_LISTED
 

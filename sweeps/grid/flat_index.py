@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["ravel", "unravel"]
-
 
 def unravel(flat: ArrayLike, sizes: Sequence[int]) -> tuple[NDArray[np.int64], ...]:
     """Return the index along each axis of flat indices of any shape; the last axis is fastest.

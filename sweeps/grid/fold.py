@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from symbolic.ops import Node, constant, interpret, walk
 
-__all__ = ["folded"]
-
 
 def folded(
     roots: Sequence[Node], known: Mapping[str, float], names: Mapping[int, str]

@@ -14,23 +14,6 @@ from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import sensed
 
-__all__ = [
-    "OBJECTIVE",
-    "Goal",
-    "check_top",
-    "dims_of",
-    "goals_in_order",
-    "in_words",
-    "no_choice",
-    "none_in_time",
-    "objective_name",
-    "objective_node",
-    "one_goal",
-    "per_axes",
-    "read_goals",
-    "texts_of",
-]
-
 #: The name of an objective that is a formula.
 OBJECTIVE = "objective"
 

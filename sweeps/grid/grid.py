@@ -29,8 +29,6 @@ from symbolic.ops import (
 )
 from symbolic.quantities import label_of
 
-__all__ = ["FEASIBLE", "Grid"]
-
 FEASIBLE = "feasible"
 _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from stochastic.scheduling.spent import Idle
     from stochastic.scheduling.times import Times
 
-__all__ = ["LaunchLaw", "Shape"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from stochastic.loss.moments import OrderStatistics
     from sweeps.grid.launches import LaunchLaw
 
-__all__ = ["NAME", "WorkLaw", "contents", "is_law", "read_label", "read_law"]
-
 #: The quantity whose labels are laws.
 NAME = "distribution"
 #: Places at which a bin may end, of a law with more values than these.

@@ -15,8 +15,6 @@ from sweeps.grid.dataset import assemble
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Array", "answered", "arrays_of", "plainly", "prepared"]
-
 #: The dimensions of an array, its values and its attributes.
 Array = tuple[tuple[str, ...], NDArray[Any], Mapping[Any, Any]]
 

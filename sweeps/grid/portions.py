@@ -11,8 +11,6 @@ from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from symbolic.ops import Node, references
 
-__all__ = ["HELD", "portions"]
-
 #: Values of a statistic that are held at once.
 HELD = sizes.PORTION
 

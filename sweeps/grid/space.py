@@ -3,21 +3,221 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.forms import numbers, shares
 from sweeps.grid.laws import read_label
-from symbolic.errors import DseError, UnknownNameError, nearest
+from sweeps.runtime.memory import check_memory
+from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
 from symbolic.reach import Base
 
-__all__ = ["Axis", "parse_axis"]
+# --- The forms in which the values of a numeric axis are given
+
+
+_FORMS = (
+    "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
+    "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
+    "or { zip = { name = list, ... } }"
+)
+#: Most values of one axis: half a GiB each for its numbers, its coordinate and their order.
+_LARGEST = 2**26
+_WHOLE = 2.0**53  # beyond it not every whole number is a float
+_FINITE = np.finfo(np.float64).max.item()
+
+
+def _number(value: Any, row: Quantity, where: str) -> float | int:
+    if isinstance(value, str):
+        try:
+            return float(parse_value(value, row, {}))  # without a name it is no formula
+        except UnitError as error:
+            raise UnitError(f"{where}: {error}") from None
+        except DseError:
+            problem = f"{where} holds {value!r}: expected a number, with or without a unit"
+            raise DseError(problem) from None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+    number: float | int = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, int) and abs(number) > _WHOLE:
+        try:
+            return float(number)
+        except OverflowError:
+            raise DseError(f"{where} holds a number beyond 1e308: give a smaller one") from None
+    return number
+
+
+def _finite(values: Sequence[float], where: str, form: str) -> None:
+    if not all(map(math.isfinite, values)):
+        shown = ", ".join(map(str, values))
+        raise DseError(f"{where}: {form} of {shown}: expected finite numbers")
+
+
+def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, float, int]:
+    if not isinstance(spec, Sequence) or isinstance(spec, str) or len(spec) != 3:
+        raise DseError(f"{where}: {form} = {spec!r}, expected [start, stop, count]")
+    start, stop = (_number(value, row, where) for value in spec[:2])
+    _finite((start, stop), where, form)
+    count = spec[2]
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise DseError(f"{where}: the count of {form} is {count!r}, expected a whole number >= 1")
+    _bounded(count, where)
+    return start, stop, count
+
+
+def _bounded(count: float, where: str) -> None:
+    """Refuse more values than an axis may hold, before any of them is made."""
+    if count > _LARGEST:
+        many = (
+            f"{count:,.0f}" if count < 1e15 else f"{count:.3g}" if count < 1e308 else "over 1e308"
+        )
+        raise DseError(
+            f"{where} would hold {many} values, more than the {_LARGEST:,} that an axis may hold: "
+            "give a smaller count, a larger step, or a part of its range"
+        )
+    check_memory(24 * count, f"{where} would hold {count:,.0f} values, which", "give it fewer")
+
+
+def _spaced(make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]) -> NDArray[Any]:
+    """Return values from one end to the other, also where their distance overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = make(*ends)
+    if np.isfinite(values).all():
+        return values
+    start, stop, count = ends
+    return 2 * make(start / 2, stop / 2, count)
+
+
+def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[Any]:
+    keys = set(spec)
+    if keys == {"linspace"}:
+        start, stop, count = _triple(spec["linspace"], row, where, "linspace")
+        return _spaced(np.linspace, (start, stop, count))
+    if keys == {"geomspace"}:
+        start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
+        if start <= 0 or stop <= 0:
+            raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
+        return _spaced(np.geomspace, (start, stop, count))
+    if keys == {"powers_of_two"}:
+        ends = spec["powers_of_two"]
+        if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
+            raise DseError(f"{where}: powers_of_two = {ends!r}, expected [start, stop]")
+        low, high = (_number(value, row, where) for value in ends)
+        _finite((low, high), where, "powers_of_two")
+        if low <= 0 or math.log2(low) % 1:
+            raise DseError(f"{where}: powers_of_two starts at {low}, expected a power of two")
+        doublings = math.frexp(high)[1] - math.frexp(low)[1] if high > 0 else -1
+        powers = np.array([math.ldexp(low, k) for k in range(doublings + 1)])
+        return powers.astype(np.int64) if isinstance(low, int) and isinstance(high, int) else powers
+    if {"start", "stop"} <= keys <= {"start", "stop", "step"}:
+        start, stop = (_number(spec[end], row, where) for end in ("start", "stop"))
+        step = _number(spec.get("step", 1), row, where)
+        if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+            raise DseError(
+                f"{where}: start {start}, stop {stop}, step {step} make no range: expected finite "
+                "numbers and a step other than 0"
+            )
+        steps = (stop - start) / step
+        if steps < -1e-9:
+            raise DseError(
+                f"{where} is empty: from start {start} a step of {step} leads away from stop {stop}"
+            )
+        _bounded(steps + 1, where)
+        if all(isinstance(value, int) for value in (start, stop, step)):
+            return _whole(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
+        count = math.floor(steps * (1 + 1e-12) + 1e-9) + 1
+        values = start + step * np.arange(count)
+        if count and abs(values[-1] - stop) <= 1e-9 * abs(step):
+            values[-1] = stop
+        return values
+    if "between" in keys:
+        raise _interval_error(spec["between"], row, where)
+    known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
+    odd = next((key for key in spec if key not in known), None)
+    hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
+    raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
+
+
+def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
+    """Return the error for the two ends of an interval, with the dense grid to write instead."""
+    low, high = "low", "high"
+    if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
+        low, high = (f'"{end}"' if isinstance(end, str) else str(end) for end in ends)
+    dense = f"linspace = [{low}, {high}, 1000001]"
+    if row.domain.whole:
+        dense = f"start = {low}, stop = {high}"
+    return DseError(
+        f"{where} is given by between, and an axis is a list of values: write a dense grid, such "
+        f"as {row.name} = {{ {dense} }}"
+    )
+
+
+def _whole(values: range) -> NDArray[Any]:
+    """Return whole numbers, as floats where some are beyond those that floats hold exactly."""
+    wide = bool(values) and _wide((values[0], values[-1]))
+    return np.fromiter(values, np.float64 if wide else np.int64, len(values))
+
+
+def _wide(values: Any) -> bool:
+    """Whether some whole number is beyond those that floats hold exactly."""
+    return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _WHOLE))
+
+
+def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
+    """The values of a numeric axis, whole numbers kept whole."""
+    if isinstance(spec, Mapping):
+        array = _from_mapping(spec, row, where)
+    elif isinstance(spec, range):
+        if spec:
+            _number(spec[0], row, where)
+            _number(spec[-1], row, where)
+            _bounded((spec[-1] - spec[0]) // spec.step + 1, where)
+        array = _whole(spec)
+    elif hasattr(spec, "__array__"):
+        array = np.asarray(spec)
+        if array.ndim != 1 or array.dtype.kind not in "iuf":
+            raise DseError(
+                f"{where} is an array of shape {array.shape} and type {array.dtype}: "
+                "expected one dimension of numbers"
+            )
+        array = array.astype(np.float64 if array.dtype.kind == "f" or _wide(array) else np.int64)
+    elif isinstance(spec, Sequence) and not isinstance(spec, str):
+        numbers = [_number(value, row, where) for value in spec]
+        whole = all(isinstance(value, int) for value in numbers)
+        array = np.array(numbers, dtype=np.int64 if whole else np.float64)
+    else:
+        raise DseError(
+            f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
+        )
+    if row.domain.whole and array.dtype.kind == "f":
+        exact = (np.floor(array) == array) & (np.abs(array) <= _WHOLE)
+        return array.astype(np.int64) if np.all(exact) else array
+    return array
+
+
+def shares(weights: Any, count: int, where: str) -> NDArray[np.float64]:
+    """Weights as shares that sum to one: one for each of so many values, of at least 0."""
+    if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
+        raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
+    if len(weights) != count:
+        raise DseError(
+            f"{where} has {count} values and {len(weights)} weights: give one for each value"
+        )
+    for weight in weights:
+        number = isinstance(weight, (int, float, np.integer, np.floating))
+        if not number or isinstance(weight, bool) or not 0 <= weight <= _FINITE:
+            raise DseError(f"{where}: the weight {weight!r} is no finite number of at least 0")
+    found = np.array(weights, dtype=np.float64)
+    if not found.any():
+        raise DseError(f"{where}: all weights are 0: give one value a weight above 0")
+    return np.asarray(found / math.fsum(found))
+
 
 _TAKEN = ("feasible", "machine", "objective", "point", "rank", "workload")
 

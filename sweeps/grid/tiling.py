@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Tiling"]
-
 
 class Tiling:
     """Boxes that cover a nest's axes, each contiguous in memory; any box by its number."""

@@ -13,8 +13,6 @@ from stochastic import kept
 from sweeps.nest.emit import Nest
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["compiled"]
-
 _compiled: dict[str, kept.Body] = {}
 _lock = threading.Lock()
 #: What a nest calls: of numbers, of memory.

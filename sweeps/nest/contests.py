@@ -8,8 +8,6 @@ import numpy as np
 
 from stochastic.kept import compiled
 
-__all__ = ["shared", "summed", "tallied", "winning"]
-
 
 @compiled(_nrt=False)
 def winning(values, best, kept):

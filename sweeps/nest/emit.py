@@ -20,8 +20,6 @@ from sweeps.grid.fold import folded
 from sweeps.nest.placed import Placed, plain
 from symbolic.ops import Node, reference
 
-__all__ = ["ROW", "Nest", "emit", "row_axes"]
-
 #: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
 ROW = sizes.NEST_ROW
 #: The row takes in trailing axes until it is this long; it stays this short rather than be cut.

@@ -12,21 +12,6 @@ from numba.extending import intrinsic
 
 from symbolic.primitives.elementary import FRACTION, LEAST, LN2_HIGH, LN2_LOW, ONE, RAISED, ROOT
 
-__all__ = [
-    "above",
-    "ceil",
-    "exp",
-    "floor",
-    "log",
-    "log2",
-    "log10",
-    "maximum",
-    "minimum",
-    "pow",
-    "sqrt",
-    "where",
-]
-
 
 def _reinterpreted(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.bitcast(args[0], context.get_value_type(signature.return_type))

@@ -13,8 +13,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["ahead", "aligned", "first", "free", "room"]
-
 _REALS = types.CPointer(types.float64)
 #: Bytes of a line of the cache.
 _LINE = 64

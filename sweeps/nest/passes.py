@@ -21,8 +21,6 @@ from sweeps.runtime.stopping import stopped
 from sweeps.runtime.threads import in_threads, workers
 from symbolic.ops import Node
 
-__all__ = ["PIECE", "SMALL", "Skipped", "batches", "over_points", "streamed"]
-
 #: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
 #: of the processor.
 SMALL, PIECE = sizes.PASS_SMALL, sizes.PASS_PIECE

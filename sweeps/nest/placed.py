@@ -10,8 +10,6 @@ from stochastic import sizes
 from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["Placed", "plain"]
-
 #: A loop along the row of more steps than this is cut at its calls.
 _LONG = sizes.NEST_STEPS
 

@@ -19,8 +19,6 @@ from symbolic.intervals import Interval, algebra, enclose
 from symbolic.ops import Node, references, walk
 from symbolic.statistic import DRAW
 
-__all__ = ["range_at", "reach_of"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

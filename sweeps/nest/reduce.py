@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.kept import compiled
 
-__all__ = ["beaten_by", "extremes", "front", "ranges", "ready", "smallest"]
-
 #: Strong points that others are held against first; points among which they are looked for; points
 #: that are held against the front so far together.
 _ARCHIVE, _SAMPLE, _TOGETHER = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER

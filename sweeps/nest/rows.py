@@ -21,8 +21,6 @@ from sweeps.runtime.stopping import halt
 from sweeps.runtime.threads import in_threads
 from symbolic.ops import Node
 
-__all__ = ["BLOCK", "SMALL", "over_rows"]
-
 Floats = NDArray[np.float64]
 
 #: Below this many values no nest is compiled; values that are looked at together.

@@ -25,20 +25,6 @@ from sweeps.runtime.progress import Listener, Tally
 from sweeps.runtime.threads import in_threads
 from symbolic.ops import Node, references
 
-__all__ = [
-    "MANY",
-    "SINGLE",
-    "SMALL",
-    "TILE",
-    "Group",
-    "Prepared",
-    "compute",
-    "groups",
-    "plan_rows",
-    "prepare",
-    "tiles",
-]
-
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.
 TILE = sizes.RUN_TILE
 #: Below this many points a group is evaluated in NumPy: no compilation, no threads.

@@ -8,8 +8,6 @@ import numpy as np
 
 from stochastic.kept import compiled
 
-__all__ = ["spreads"]
-
 #: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
 #: Pareto tail, that of the mean excess.
 _HEAVIER, _HEAVIEST = 1.25, 0.9

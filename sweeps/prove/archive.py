@@ -11,8 +11,6 @@ from sweeps.nest.reduce import beaten_by
 from sweeps.runtime.stopping import halt
 from symbolic.errors import DseError
 
-__all__ = ["MOST_POINTS", "Archive"]
-
 #: Most points of a front that is certified.
 MOST_POINTS = sizes.FRONT_MOST
 

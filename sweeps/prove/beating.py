@@ -24,8 +24,6 @@ from sweeps.runtime.threads import in_threads
 from sweeps.runtime.watching import going_over, points_so_far, seen
 from symbolic.errors import OutOfTimeError
 
-__all__ = ["BATCH", "COMPILED", "LEAF", "Exploration", "along_which", "bounded", "ended"]
-
 Numbers = NDArray[np.float64]
 
 #: Boxes taken together; points of a box that is scanned, and of boxes looked at together.

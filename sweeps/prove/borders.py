@@ -18,8 +18,6 @@ from symbolic.crossings import Crossings, crossings, located
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain
 
-__all__ = ["NONE", "Found", "Way", "grid_borders", "reach"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from sweeps.bounds.problem import Problem
 from sweeps.bounds.search import Least
 from sweeps.runtime.loop import Tally
 
-__all__ = ["descend"]
-
 #: Points drawn, and how many of the best are improved.
 _DRAWN, _KEPT = sizes.DESCENT_DRAWN, sizes.DESCENT_KEPT
 #: Values tried along an axis; points tried along a pair of axes; rounds.

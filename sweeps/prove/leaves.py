@@ -20,8 +20,6 @@ from sweeps.runtime.stopping import in_time
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import reference, substitute
 
-__all__ = ["Leaves", "leaves_in_time"]
-
 #: Least points of a row, if the whole problem were looked at.
 _ROW = sizes.LEAF_ROW
 

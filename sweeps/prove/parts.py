@@ -19,8 +19,6 @@ from sweeps.prove.descent import descend
 from sweeps.runtime.loop import Tally
 from symbolic.ops import Node
 
-__all__ = ["NOTHING", "Part", "Winner", "asked_of", "best_within", "parts_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:

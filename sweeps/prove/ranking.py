@@ -15,8 +15,6 @@ from sweeps.runtime.loop import Tally
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
-__all__ = ["ranked"]
-
 
 def ranked(
     root: Node,

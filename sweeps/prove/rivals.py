@@ -30,8 +30,6 @@ from symbolic.intervals import EVERY, Interval, Trend, interval_of
 from symbolic.ops import Node
 from symbolic.primitives.words import any_of, choose, is_empty
 
-__all__ = ["rivals"]
-
 #: Parts of each input, by how many inputs there are; boxes bounded together.
 _PARTS, _TOGETHER = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER
 #: Parts of each input for chances, where no more boxes than these are left.

@@ -17,8 +17,6 @@ from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.watching import going_over, seen
 from symbolic.ops import Node, constant, where
 
-__all__ = ["Meeting", "meeting"]
-
 Indices = NDArray[np.int64]
 
 #: Boxes looked at together; points that are looked at one by one.

@@ -16,8 +16,6 @@ from typing import Protocol, TypeVar
 from sweeps.runtime.stopping import deadline, halt, stopped
 from sweeps.runtime.watching import going_over, seen
 
-__all__ = ["Search", "Tally", "explore", "in_turn"]
-
 Batch = TypeVar("Batch")
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from symbolic.errors import TooLargeError
 
-__all__ = ["available", "check_memory"]
-
 #: Less than this is not asked for; share of what there is that one thing may take.
 _LITTLE, _SHARE = 1 << 26, 0.95
 #: Of both kinds of control groups: the folder, the limit, what is used, what of it can be given up.

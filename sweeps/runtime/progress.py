@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from stochastic.kept import compile_seconds
 
-__all__ = ["Listener", "Progress", "Tally", "gap_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:

@@ -18,19 +18,6 @@ from typing import Any, TypeVar
 
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
-__all__ = [
-    "Interrupted",
-    "ask",
-    "busy",
-    "deadline",
-    "halt",
-    "halt_between",
-    "handing_back",
-    "in_time",
-    "stopped",
-    "time_limited",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Seconds that are waited for machine code, however little time there is: it may lie ready.

@@ -10,8 +10,6 @@ from contextvars import ContextVar
 
 from sweeps.runtime.progress import Listener, Progress, gap_of
 
-__all__ = ["best_so_far", "going_over", "points_so_far", "seen", "watched"]
-
 
 class _Watch:
     """What is known so far of one question."""

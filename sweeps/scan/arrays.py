@@ -20,8 +20,6 @@ from symbolic.quantities import label_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ROWS", "Table", "grouped", "sizes_of", "within"]
-
 #: The dimension of measured rows.
 ROWS = "configuration"
 

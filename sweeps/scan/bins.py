@@ -14,8 +14,6 @@ from stochastic import sizes
 from sweeps.scan.tallies import count_bins, count_digits
 from sweeps.scan.values import Floats, Truths
 
-__all__ = ["WIDTH", "Bins", "Digits", "Range", "key_of", "value_of"]
-
 #: From so many values on they are counted by compiled code.
 _MANY = sizes.BINS_COMPILED
 #: Fewest slots of the whole range of a histogram.

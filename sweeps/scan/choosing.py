@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.nest.reduce import smallest
 
-__all__ = ["Chosen", "choose", "spread", "trimmed", "with_idle_axes"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:

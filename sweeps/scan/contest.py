@@ -24,8 +24,6 @@ from sweeps.scan.fused import to_rest
 from symbolic.ops import references
 from symbolic.statistic import DRAW
 
-__all__ = ["Contest", "GridContest", "Keep", "TableContest"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 #: Told of the values of some configurations in all draws, and of their flat indices or numbers.

@@ -29,8 +29,6 @@ from symbolic.ops import Node, both, constant, interpret_arrays, reference, refe
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_count", "grid_count", "product_of", "told"]
-
 
 def grid_count(grid: Grid) -> xr.Dataset:
     """The number of feasible points of a grid, and of all.

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-__all__ = ["BLOCK", "Decomposition", "decompose"]
-
 #: Points of a block: every step of a formula is kept while it is evaluated.
 BLOCK = sizes.DECOMPOSE_BLOCK
 #: Spreads below this share of the size of the values are rounding.

@@ -26,8 +26,6 @@ from sweeps.runtime.watching import best_so_far
 from sweeps.scan.choosing import choose
 from symbolic.ops import Node
 
-__all__ = ["scanned", "to_rest"]
-
 #: Points of a tile that is only reduced.
 REDUCED_TILE = sizes.SCAN_TILE
 #: Points looked at together where there are many short rankings.

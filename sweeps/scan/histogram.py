@@ -19,8 +19,6 @@ from symbolic.expression import parse_value
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["edges_of", "histogram"]
-
 #: Most bins.
 _BINS = sizes.BINS_MOST
 

@@ -13,8 +13,6 @@ from sweeps.nest.contests import shared, tallied
 from sweeps.scan.contest import Contest
 from symbolic.confidence import FEW, UNSEEN, count_width, half_width
 
-__all__ = ["Judged", "at_least", "judged", "regret_width"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

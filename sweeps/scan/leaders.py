@@ -12,8 +12,6 @@ from sweeps.bounds.boxes import Indices, thinned
 from sweeps.nest.contests import summed, winning
 from sweeps.scan.contest import Contest, Keep
 
-__all__ = ["RIVALS", "all_over", "can_win", "leaders"]
-
 Floats = NDArray[np.float64]
 
 #: Configurations looked at first, so that little is as good as the least so far.

@@ -20,8 +20,6 @@ from sweeps.scan.choosing import spread
 from sweeps.scan.fused import to_rest
 from symbolic.errors import InfeasibleError
 
-__all__ = ["scanned_front"]
-
 #: Most points of a front that tell whether a tile is worth looking at.
 _JUDGES = sizes.FRONT_JUDGES
 

@@ -23,8 +23,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["quantiles", "told_of", "units_of"]
-
 
 def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
     """The values below which given shares of the feasible configurations lie, exactly.

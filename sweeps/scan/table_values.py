@@ -19,8 +19,6 @@ from symbolic.ops import interpret_arrays, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TableValues", "conditions_of", "fed", "stated"]
-
 
 class TableValues:
     """Formulas over a Dataset: in memory, or read chunk by chunk."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from stochastic.kept import compiled
 
-__all__ = ["count_bins", "count_digits"]
-
 
 @compiled(_nrt=False)
 def count_bins(values, allowed, edges, first, scale, counts, rest) -> None:

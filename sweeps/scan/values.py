@@ -26,18 +26,6 @@ from symbolic.quantities import Quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "AnyPart",
-    "Bounds",
-    "Floats",
-    "GridValues",
-    "Part",
-    "Truths",
-    "Values",
-    "nothing",
-    "pieces",
-]
-
 #: Points of a Dataset that are read together.
 BLOCK = sizes.TABLE_BLOCK
 
