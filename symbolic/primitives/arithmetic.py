@@ -7,8 +7,159 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives import products, trends
+from symbolic.primitives import trends
 from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.words import (
+    INF,
+    ONE_WAY,
+    add_high,
+    add_low,
+    any_of,
+    choose,
+    div_high,
+    div_low,
+    every,
+    finite,
+    is_empty,
+    least,
+    most,
+    mul_high,
+    mul_low,
+    perhaps,
+    some,
+)
+
+# --- How sums, products and quotients are enclosed
+
+
+# --- enclosures
+def add(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The sum.
+
+    An end is NaN where one operand has nothing but an infinity and the other reaches the opposite
+    one: then that infinity is the only sum that is a number.
+    """
+    lo, hi = add_low(al, bl), add_high(ah, bh)
+    undefined = any_of(ua, ub)
+    if not finite(lo, hi):
+        opposed = ((ah == INF) & (bl == -INF)) | ((al == -INF) & (bh == INF))
+        undefined = any_of(undefined, perhaps(opposed))
+        lo, hi = choose(lo != lo, INF, lo), choose(hi != hi, -INF, hi)
+    return lo, hi, undefined
+
+
+def sub(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The difference."""
+    return add(al, ah, ua, -bh, -bl, ub)
+
+
+def _corner(value: Any) -> Any:
+    """A corner that is no number, of zero times infinity and the like, as zero.
+
+    Where one end makes a corner NaN, the values near it reach what the other corners reach.
+    """
+    return choose(value != value, 0.0, value)
+
+
+def _least(w: Any, x: Any, y: Any, z: Any) -> Any:
+    return least(least(_corner(w), _corner(x)), least(_corner(y), _corner(z)))
+
+
+def _most(w: Any, x: Any, y: Any, z: Any) -> Any:
+    return most(most(_corner(w), _corner(x)), most(_corner(y), _corner(z)))
+
+
+def _infinite(low: Any, high: Any) -> Any:
+    """True where a value may be infinite."""
+    return (abs(low) == INF) | (abs(high) == INF)
+
+
+def _endless(low: Any, high: Any) -> Any:
+    """True where a value is certain to be infinite, of one sign."""
+    return (low == INF) | (high == -INF)
+
+
+def _zero(low: Any, high: Any) -> Any:
+    return (low == 0) & (high == 0)
+
+
+def mul(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The product."""
+    undefined = any_of(ua, ub)
+    if every(al >= 0) and every(bl >= 0):
+        lo, hi = mul_low(al, bl), mul_high(ah, bh)
+        if finite(lo, hi):
+            return lo, hi, undefined
+    w, x, y, z = mul_low(al, bl), mul_low(al, bh), mul_low(ah, bl), mul_low(ah, bh)
+    p, q, r, s = w, x, y, z
+    if not ONE_WAY:
+        p, q, r, s = mul_high(al, bl), mul_high(al, bh), mul_high(ah, bl), mul_high(ah, bh)
+    if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
+        return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
+    clash = (al <= 0) & (ah >= 0) & _infinite(bl, bh) | (bl <= 0) & (bh >= 0) & _infinite(al, ah)
+    never = _zero(al, ah) & _endless(bl, bh) | _zero(bl, bh) & _endless(al, ah)
+    lo, hi = choose(never, INF, _least(w, x, y, z)), choose(never, -INF, _most(p, q, r, s))
+    return lo, hi, any_of(undefined, perhaps(clash))
+
+
+def _quotient(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """a / b where b does not hold zero; anything where it does."""
+    undefined = any_of(ua, ub)
+    if every(al >= 0) and every(bl > 0):
+        lo, hi = div_low(al, bh), div_high(ah, bl)
+        if finite(lo, hi):
+            return lo, hi, undefined
+    w, x, y, z = div_low(al, bl), div_low(al, bh), div_low(ah, bl), div_low(ah, bh)
+    p, q, r, s = w, x, y, z
+    if not ONE_WAY:
+        p, q, r, s = div_high(al, bl), div_high(al, bh), div_high(ah, bl), div_high(ah, bh)
+    if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
+        return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
+    far = _infinite(al, ah) & _infinite(bl, bh)
+    never = _endless(al, ah) & _endless(bl, bh)
+    lo, hi = choose(never, INF, _least(w, x, y, z)), choose(never, -INF, _most(p, q, r, s))
+    return lo, hi, any_of(undefined, perhaps(far))
+
+
+def div(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    """The quotient; anything where the divisor holds zero."""
+    lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
+    zero = (bl <= 0) & (bh >= 0)
+    if not some(zero):
+        return lo, hi, undefined
+    undefined = any_of(undefined, perhaps(zero & (al <= 0) & (ah >= 0)))
+    never = _zero(al, ah) & _zero(bl, bh)
+    lo = choose(zero, choose(never, INF, -INF), lo)
+    return lo, choose(zero, choose(never, -INF, INF), hi), undefined
+
+
+def _beside(side: Any, al: Any, ah: Any, far: Any, lo: Any, hi: Any) -> Any:
+    """The ends, but those of a / b for b next to zero on one side, where it is so."""
+    if not some(side):
+        return lo, hi
+    low = choose(al >= 0, _corner(div_low(al, far)), -INF)
+    high = choose(ah <= 0, _corner(div_high(ah, far)), INF)
+    return choose(side, low, lo), choose(side, high, hi)
+
+
+def divide(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any) -> Any:
+    """The hull of a / b where b is not zero, and of what stands for it where b may be."""
+    lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
+    zero = (bl <= 0) & (bh >= 0)
+    never = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    if not some(zero):
+        return choose(never, INF, lo), choose(never, -INF, hi), undefined
+    lo, hi = _beside(zero & (bl >= 0), al, ah, bh, lo, hi)
+    lo, hi = _beside(zero & (bh <= 0), -ah, -al, -bl, lo, hi)
+    through = (bl < 0) & (bh > 0)
+    nothing = _zero(al, ah)
+    lo = choose(through, choose(nothing, 0.0, -INF), lo)
+    hi = choose(through, choose(nothing, 0.0, INF), hi)
+    lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
+    only = _zero(bl, bh)
+    lo = choose(zero, choose(only, zl, least(lo, zl)), lo)
+    hi = choose(zero, choose(only, zh, most(hi, zh)), hi)
+    return lo, hi, any_of(undefined, perhaps(zero & uz))
 
 
 def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
@@ -33,7 +184,7 @@ ROWS = {
         sympy=lambda s, a, b: a + b,
         nest="{0} + {1}",
         js="{0} + {1}",
-        interval=products.add,
+        interval=add,
         trend=trends.together,
         reads=Reading.exactly(2, "+"),
     ),
@@ -44,7 +195,7 @@ ROWS = {
         sympy=lambda s, a, b: a - b,
         nest="{0} - {1}",
         js="{0} - {1}",
-        interval=products.sub,
+        interval=sub,
         trend=trends.against,
         reads=Reading.exactly(2, "-"),
     ),
@@ -55,7 +206,7 @@ ROWS = {
         sympy=lambda s, a, b: a * b,
         nest="{0} * {1}",
         js="{0} * {1}",
-        interval=products.mul,
+        interval=mul,
         trend=trends.mul_trend,
         reads=Reading.exactly(2, "*", units="product"),
     ),
@@ -66,7 +217,7 @@ ROWS = {
         sympy=lambda s, a, b: a / b,
         nest="{0} / {1}",
         js="{0} / {1}",
-        interval=products.div,
+        interval=div,
         trend=trends.div_trend,
         reads=Reading.exactly(2, "/", units="quotient"),
     ),
@@ -77,7 +228,7 @@ ROWS = {
         sympy=_sympy_divide,
         nest="where({1} == 0.0, {2}, {0} / {1})",
         js="{1} === 0 ? {2} : {0} / {1}",
-        interval=products.divide,
+        interval=divide,
         trend=trends.divide_trend,
         reads=Reading.exactly(3, "divide", units="quotient"),
         strict=False,

@@ -59,7 +59,7 @@ numbers that doubles and integers have
     stochastic/kernels/recurrence.py _SPLIT
     stochastic/loss/*.py _WHOLE _TOLD_APART
     stochastic/work/distribution.py _FARTHEST
-    sweeps/grid/forms.py _LARGEST
+    sweeps/grid/space.py _LARGEST
     symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIED
     symbolic/terms.py _WHOLE
 hardware, the C library and the operating system
@@ -88,7 +88,7 @@ steps of a search or a series, of which more are more precise
     stochastic/loss/timed.py
     stochastic/scheduling/reach.py _ROUNDS
     stochastic/work/*.py _TERMS _ROUNDS _FAR
-    sweeps/prove/ranges.py ROUNDS
+    sweeps/prove/tolerances.py ROUNDS
     sweeps/prove/rivals.py _FINE _PARTS
     symbolic/crossings.py DIGITS
 how far a quantity is followed, or is asked about

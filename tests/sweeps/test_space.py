@@ -101,7 +101,7 @@ def test_whole_quantities_have_whole_coordinates() -> None:
 def test_a_range_of_floats_reaches_its_stop_and_never_passes_it(
     start: int, count: int, step: float, sign: int
 ) -> None:
-    from sweeps.grid.forms import numbers
+    from sweeps.grid.space import numbers
     from symbolic.quantities import Quantity
 
     stop = start + sign * step * (count - 1)
