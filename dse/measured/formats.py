@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,6 +111,8 @@ class Format:
         return records
 
 
+#: By what the files that this library writes are known.
+_MARK, _KEY = "# simt-dse ", b"simt_dse"
 _UNFINISHED = "the cache has no end, as of a tuner that was interrupted: what is whole was read"
 _JSON = (".json", ".json.gz")
 #: Endings that files have which this library writes itself, too.
@@ -165,9 +169,26 @@ def is_measured(path: Path) -> bool:
         return False
     if not name.endswith(_TABLES):
         return True
-    from dse.measured.tables import is_ours
+    return path.is_file() and not _is_ours(path)
 
-    return path.is_file() and not is_ours(path)
+
+def _open_text(path: Path) -> Any:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _is_ours(path: Path) -> bool:
+    """True if a CSV or Parquet file is one that this library wrote."""
+    try:
+        if not path.name.lower().endswith(".parquet"):
+            with _open_text(path) as file:
+                return bool(file.readline(len(_MARK)) == _MARK)
+        from sweeps.files.tabular import parquet_library
+
+        return _KEY in (parquet_library().read_schema(path).metadata or {})
+    except (OSError, EOFError, ValueError, zlib.error):
+        return False
 
 
 def read_measured(path: Path) -> Records:

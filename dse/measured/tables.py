@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,31 +12,12 @@ from dse.measured.records import CORRECT, FAILED, Records
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError, check_known
 
-_MARK = "# simt-dse "
-_KEY = b"simt_dse"
 #: Columns of a table; one of more takes seconds to read.
 _COLUMNS = 4096
 #: What a column ``status`` says of a configuration that is as it should be.
 _FINE = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
 _TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
 _TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
-
-
-def _open_text(path: Path) -> Any:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
-def is_ours(path: Path) -> bool:
-    """Whether a CSV or Parquet file tells of itself what this library writes."""
-    try:
-        if not path.name.lower().endswith(".parquet"):
-            with _open_text(path) as file:
-                return bool(file.readline(len(_MARK)) == _MARK)
-        return _KEY in (parquet_library().read_schema(path).metadata or {})
-    except (OSError, EOFError, ValueError, zlib.error):
-        return False
 
 
 def from_table(file: MeasuredFile) -> Records:

@@ -10,13 +10,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.awaited import Folding
 from sweeps.nest.errors import RowErrors, Sample
 from sweeps.nest.reach import reach_of
 from sweeps.nest.rows import BLOCK, over_rows
-from sweeps.nest.summing import MEAN, STD, extreme, moments, tails, weighted_tails
+from sweeps.nest.summing import MEAN, STD, extreme, moments, totals
 from sweeps.runtime.memory import check_memory
 from sweeps.runtime.threads import workers
+from symbolic.confidence import ROUNDED
 from symbolic.node import Node
 from symbolic.primitives import elementary
 from symbolic.statistic import Statistic
@@ -24,6 +26,8 @@ from symbolic.statistic import Statistic
 Floats = NDArray[np.float64]
 
 _NONE = np.empty(0)
+#: Rows of at most so many values may be proven of, term by term (:mod:`sweeps.bounds.expanding`).
+SHORT = sizes.SUM_SHORT
 
 
 def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
@@ -39,7 +43,7 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
     shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
     check_memory(
-        8 * (points * len(names) + (1 + len(roots)) * workers() * max(count, BLOCK)),
+        8 * (points * len(names) + (3 + len(roots)) * workers() * max(count, BLOCK)),
         f"{', '.join(name for name, _, _ in names)} over {points:.4g} points",
         "shorten axes, or leave some out of the study",
     )
@@ -127,16 +131,54 @@ class Rows:
         return max(math.ceil(self.level * count) - 1, 0)
 
     def _tail(self, sign: float, mean: bool, out: Floats) -> None:
-        values, level = self.values, self.level
+        values = self.values if sign > 0 else -self.values
+        with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
+            if self.weights is None:
+                self._plain_tail(values, mean, out)
+            else:
+                self._weighted_tail(values, mean, out)
+        out *= sign
+        out[np.isnan(self.values).any(axis=1)] = np.nan
+
+    def _plain_tail(self, values: Floats, mean: bool, out: Floats) -> None:
+        """Fill ``out`` with the value of a rank, or with the mean from there on.
+
+        That of the rank counts for a part. Short rows are added in ascending order, as a proof
+        expands them (:class:`symbolic.statistic.FewValues`).
+        """
+        level, count = self.level, values.shape[1]
         assert level is not None
-        if self.weights is not None:
-            order = np.argsort(sign * values, axis=1, kind="stable")
-            weighted_tails(values, order, self.weights, sign, float(level), mean, out)
-            return
-        count = values.shape[1]
         rank = self._rank(count)
-        rest = float((1 - level) * count) if mean else 0.0
-        tails(values, sign, rank, float(rank + 1 - level * count), rest, out)
+        if mean and count <= SHORT:
+            values = np.sort(values, axis=1)
+        else:
+            values = np.partition(values, rank, axis=1)
+        if mean:
+            totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
+            out += values[:, rank] * float(rank + 1 - level * count)
+            out /= float((1 - level) * count)
+        else:
+            out[...] = values[:, rank]
+
+    def _weighted_tail(self, values: Floats, mean: bool, out: Floats) -> None:
+        """Fill ``out`` with the first value up to which the weights reach the level.
+
+        The mean beyond it is that value and the mean excess over it (Rockafellar and Uryasev 2000,
+        Optimization of conditional value-at-risk, Journal of Risk 2, equation 4).
+        """
+        weights, level = self.weights, self.level
+        assert weights is not None
+        assert level is not None
+        order = np.argsort(values, axis=1, kind="stable")
+        below = np.cumsum(weights[order], axis=1)
+        place = np.count_nonzero(below[:, :-1] < float(level) - ROUNDED, axis=1)[:, None]
+        found = np.take_along_axis(values, np.take_along_axis(order, place, axis=1), axis=1)
+        out[...] = found[:, 0]
+        if mean:
+            more = np.empty_like(out)
+            moments(np.maximum(values - found, 0.0), weights, MEAN, more)
+            finite = np.isfinite(out)
+            out[finite] += more[finite] / (1 - float(level))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
