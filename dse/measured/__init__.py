@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dse.measured.records import Records
 
-__all__ = ["is_measured", "open_measured"]
+__all__ = ["open_measured"]
 
 _SHAPES = ("auto", "grid", "rows")
 

@@ -73,7 +73,7 @@ hardware, the C library and the operating system
     sweeps/stored/rows.py _LINE
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/starts.py AT_ONCE
-    sweeps/bounds/expanding.py _LONG _PARTS
+    symbolic/statistic.py _LONG _PARTS
 draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
