@@ -7,17 +7,20 @@ computation bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.calibrated import REGIMES, Calibration
+from dse.cards import fit_card
+from dse.fitted import SavedFit, joined
 from dse.fitting import Fit, fit
 from dse.fitting.columns import numbers, read_table
 from dse.progress import Shown
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
+from symbolic.visible import Card, Visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +30,107 @@ if TYPE_CHECKING:
     from dse.fitting.coordinates import Start
     from symbolic.model import Model
 
-__all__ = ["calibrate"]
+
+# --- What a calibration found, as values, as text and as a file
+
+
+#: Of each regime: its rows, what is fitted to them, and what is not there.
+REGIMES = {
+    "memory": (
+        "bound == 2",
+        ("memory_time_slope", "memory_time_offset"),
+        {"compute_bound_time": 0.0},
+    ),
+    "computation": (
+        "bound < 2",
+        ("compute_bound_time",),
+        {"memory_time_slope": 0.0, "memory_time_offset": 0.0},
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(Visible):
+    """Quantities from measured rows, and errors of what was left out; its text tells all of it.
+
+    Attributes
+    ----------
+    fits : mapping of str to Fit
+        ``"together"``; of TMM ``"memory"`` and ``"computation"``, those of them that have rows.
+    by : str or None
+        The column whose labels were left out, one at a time.
+    groups : mapping of str to array
+        Of each label, (predicted - measured) / measured of its rows by a fit to all others.
+    tried : tuple of mapping
+        Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
+    """
+
+    fits: Mapping[str, Fit]
+    by: str | None = None
+    groups: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    tried: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def set(self) -> dict[str, float]:
+        """The fitted values, for ``set=`` of a study of the model."""
+        return {name: value for found in self.fits.values() for name, value in found.set.items()}
+
+    @property
+    def standard_errors(self) -> dict[str, float]:
+        """Their standard errors, in the same units."""
+        return {n: error for one in self.fits.values() for n, error in one.standard_errors.items()}
+
+    @property
+    def r2(self) -> dict[str, float]:
+        """The coefficient of determination of each fit."""
+        return {regime: found.r2 for regime, found in self.fits.items()}
+
+    @property
+    def saved(self) -> SavedFit:
+        """What a file of it holds, and a study takes."""
+        one = joined([found.saved for found in self.fits.values()])
+        groups = {
+            label: {
+                "rows": off.size,
+                "mean": float(np.abs(off).mean()),
+                "median": float(np.median(np.abs(off))),
+                "largest": float(np.abs(off).max()),
+            }
+            for label, off in self.groups.items()
+        }
+        more = {"by": self.by, "groups": groups} if groups else {}
+        return replace(one, left_out={**one.left_out, **more}, tried=self.tried)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
+        return self.saved.save(path)
+
+    def _card(self) -> Card:
+        return fit_card("Calibration", self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree of the file."""
+        return self.saved.to_dict()
+
+    def _groups_text(self) -> list[str]:
+        lines = []
+        for one in self.tried:
+            own = ", ".join(f"{name} = {label}" for name, label in one["set"].items())
+            told = one.get("reason") or f"{one['error']:.2%} left out"
+            lines.append(f"  {own}: {told}{' (chosen)' if one['chosen'] else ''}")
+        saved = self.saved.left_out.get("groups", {})
+        if saved:
+            mean = float(np.mean([each["mean"] for each in saved.values()]))
+            lines.append(f"  error of each {self.by} left out, mean {mean:.2%}:")
+            lines += [f"    {label}: {each['mean']:.2%}" for label, each in saved.items()]
+        return lines
+
+    def __str__(self) -> str:
+        if self.by or self.tried:
+            return "\n".join([str(self.fits["together"]), *self._groups_text()])
+        parts = [f"{regime}: {found}" for regime, found in self.fits.items()]
+        missing = [regime for regime in REGIMES if not {regime, "together"} & {*self.fits}]
+        return "\n".join([*parts, *(f"{regime}: no row is of this regime" for regime in missing)])
 
 
 def calibrate(

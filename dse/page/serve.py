@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from dse.page.template import page_text
+from dse.page.explore import page_text
 from dse.page.told import told_of_values
 from symbolic.errors import DseError
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
 from dse.study.best import Best, check_per, read_best
 from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
-from dse.study.when_used import fits_of, random_of, summarized
 from dse.study_file import check_code, read_study_file
 from dse.wording import warn_of
 from sweeps.grid.build import build_grid
@@ -23,13 +22,43 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
+from symbolic.quantities import Quantity
 from symbolic.reach import Base, Reach, base_folder
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
+    from dse.fitted_inputs import FittedInputs
     from dse.uncertain.draws import Uncertain
 
-__all__ = ["StudyData"]
+
+# --- What few studies have, loaded by those that have it: laws, fits, statistics over axes
+
+
+def random_of(
+    given: Mapping[str, Any], quantities: Mapping[str, Quantity], folder: Base
+) -> Uncertain | None:
+    """The laws of ``random=``, None without (:func:`dse.uncertain.draws.read_random`)."""
+    if not given:
+        return None
+    from dse.uncertain.draws import read_random
+
+    return read_random(given, quantities, folder)
+
+
+def fits_of(given: Any, folder: Base) -> FittedInputs | None:
+    """The fits of ``fit=``, None without (:func:`dse.study.fits_given.read_fits`)."""
+    if given is None:
+        return None
+    from dse.study.fits_given import read_fits
+
+    return read_fits(given, folder)
+
+
+def summarized(folding: Any) -> Any:
+    """Statistics of a formula over axes (:func:`sweeps.nest.summarize.summarized`)."""
+    from sweeps.nest.summarize import summarized
+
+    return summarized(folding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

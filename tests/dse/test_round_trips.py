@@ -24,8 +24,7 @@ from dse.fitted import SavedFit, load_fit
 from dse.gpu import dataset_of
 from dse.kernels.counted import Counted
 from dse.measured.workload import workload_text
-from dse.page.explore import page_of
-from dse.page.template import page_text
+from dse.page.explore import page_of, page_text
 from dse.toml_text import printable, read_toml, toml_key, toml_number, toml_value
 from tests.sweeps.exporting import FLOATS, TEXTS, WHOLE, difference
 
