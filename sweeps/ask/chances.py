@@ -20,8 +20,7 @@ from sweeps.ask.labels import of_parts
 from sweeps.ask.places import check_listed
 from sweeps.grid.goals import Goal, check_top, per_axes
 from sweeps.scan.choosing import Chosen
-from sweeps.scan.judging import judged, regret_width
-from sweeps.scan.leaders import RIVALS, all_over, can_win
+from sweeps.scan.contest import RIVALS, all_over, can_win, judged, regret_width
 from symbolic.confidence import share_width
 from symbolic.errors import InfeasibleError
 

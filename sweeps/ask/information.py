@@ -19,9 +19,17 @@ from sweeps.ask.draws import GridDraws
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import Goal, in_words
 from sweeps.grid.grid import Grid
-from sweeps.scan.contest import Contest, GridContest
-from sweeps.scan.judging import at_least, judged, regret_width
-from sweeps.scan.leaders import RIVALS, all_over, can_win, leaders
+from sweeps.scan.contest import (
+    RIVALS,
+    Contest,
+    GridContest,
+    all_over,
+    at_least,
+    can_win,
+    judged,
+    leaders,
+    regret_width,
+)
 from symbolic.confidence import half_width
 from symbolic.errors import InfeasibleError
 from symbolic.statistic import DRAW

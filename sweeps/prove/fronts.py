@@ -26,8 +26,7 @@ from sweeps.bounds.problem import Space
 from sweeps.bounds.search import Least, ready, search
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.prove.archive import Archive
-from sweeps.prove.beating import Exploration, along_which, bounded, ended
+from sweeps.prove.beating import Archive, Exploration, along_which, bounded, ended
 from sweeps.prove.leaves import leaves_in_time
 from sweeps.prove.parts import Part, parts_of
 from sweeps.runtime.loop import Tally, explore

@@ -15,7 +15,6 @@ import dse
 import sweeps.ask.places
 import sweeps.bounds.merging
 import sweeps.bounds.search
-import sweeps.prove.archive
 import sweeps.prove.beating
 import sweeps.prove.fronts
 import sweeps.sources.best
@@ -257,7 +256,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
                 ask(**question, method=method, where="intensity > 1000")
     with pytest.raises(DseError, match="method = 'guess'"):
         made.pareto(minimize=["threads", "intensity"], method="guess")
-    monkeypatch.setattr(sweeps.prove.archive, "MOST_POINTS", 3)
+    monkeypatch.setattr(sweeps.prove.beating, "MOST_POINTS", 3)
     with pytest.raises(DseError, match="more than 3 points"):
         made.pareto(minimize="threads", maximize="cs_throughput", method="certified")
 

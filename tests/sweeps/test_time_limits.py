@@ -25,7 +25,7 @@ from sweeps.bounds.boxes import alike
 from sweeps.bounds.check import check
 from sweeps.bounds.merging import reduced
 from sweeps.grid.goals import objective_node, one_goal
-from sweeps.prove.archive import Archive
+from sweeps.prove.beating import Archive
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
 from sweeps.runtime.threads import in_threads
@@ -176,7 +176,7 @@ def test_cells_that_get_no_time_are_reported() -> None:
 )
 def test_a_front_in_chunks_is_that_of_all_pairs(values: Any, together: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweeps.prove.archive._TOGETHER", together)
+        patch.setattr("sweeps.prove.beating._TOGETHER", together)
         archive = Archive(len(values), 1)
         archive.add(values, np.arange(values.shape[1])[None])
     beaten = set()
