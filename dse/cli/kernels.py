@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,13 @@ def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str])
 
 @command(
     "dse kernel examples/vector-add.cu --arch sm_86 --block 256 --grid 4096 --set n=1048576",
-    "dse kernel examples/strided-sum.ptx --times WALK=100 --out strided-sum.toml",
+    "dse kernel examples/strided-sum.ptx --set steps=100 --out strided-sum.toml",
     "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
     "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
     "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
 )
 @click.argument(
-    "path", metavar="KERNEL.cu|.cubin|.sass|.ptx", type=click.Path(exists=True, dir_okay=False)
+    "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
 @click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
 @click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
@@ -83,8 +83,8 @@ def kernel(
 
     Source is compiled and disassembled (the extra kernels), and each instruction counted
     as often as its loops and branches let it run. What depends on the data of the kernel is asked
-    for by name. Machine code may be a cubin, or its listing (cuobjdump -res-usage -sass). Of a
-    PTX file, which nvcc -ptx writes, loops are told by their labels.
+    for by name. A cubin may come from any compiler, Triton and numba among them. PTX, which
+    nvcc -ptx writes, is counted in the same way and needs no extra.
     """
     from dse.kernels import kernel as counted
 
@@ -96,8 +96,7 @@ def kernel(
         return _beside(found, out)
     if any(isinstance(each, list) for each in macros.values()):
         return _table(found, out)
-    with reading():
-        text = _text(path, found)
+    text = str(found.toml())
     if out is not None:
         with reading():
             from dse.entry_file import write_entry_file
@@ -105,7 +104,7 @@ def kernel(
             write_entry_file(Path(out), text, "workload")
     data = {"kernel": path, "values": dict(found)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):
-        data |= {name: getattr(found, name)} if hasattr(found, name) else {}
+        data[name] = getattr(found, name)
     return data, text if out is None else f"{out}: {len(found)} quantities"
 
 
@@ -141,12 +140,3 @@ def _table(found: Any, out: str | None) -> Any:
     failed = int((found.status != "").sum())
     data = {"variants": found.status.size, "not_counted": failed, "out": out}
     return data, f"{out}: {found.status.size:,} variants, {failed:,} not counted"
-
-
-def _text(path: str, found: Mapping[str, Any]) -> str:
-    """The workload file."""
-    if hasattr(found, "toml"):
-        return str(found.toml())
-    from dse.kernels.ptx import workload_text
-
-    return workload_text(path, found)

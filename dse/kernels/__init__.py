@@ -1,16 +1,11 @@
 """From a CUDA kernel to its numbers, without a GPU: compiled, disassembled, counted.
 
-``compiling`` and ``cubin`` give machine code, ``disassembly``, ``words`` and ``assembly`` its
-instructions, ``lines`` their lines,
-``sass`` those of a listing,
-``flow`` its blocks and loops, ``values`` what registers hold, ``counts`` how often blocks run,
-``evaluate`` and ``formula`` that as numbers and as text, ``accesses`` what memory is asked for, and
-``counted`` the quantities of models. ``ptx`` counts in PTX text, without the extra ``kernels``.
+Source becomes a cubin and that its instructions; PTX text is read into the same record. Control
+flow, values of registers, trip counts and addresses follow, and the counts of models from those.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -34,21 +29,18 @@ def kernel(
     block: int | str | Sequence[int | str] = (),
     grid: int | str | Sequence[int | str] = (),
     set: Mapping[str, float] | None = None,  # noqa: A002
-    signature: Any = None,
     beside: str | PathLike[str] | None = None,
     row: int | None = None,
     progress: Shown = False,
 ) -> Any:
-    """The quantities of a CUDA kernel, counted in its machine code.
+    """Return the quantities of a CUDA kernel, counted in its machine code.
 
     Parameters
     ----------
     path : path, bytes or object
-        CUDA source (``.cu``), a ``.cubin``, its listing (of ``cuobjdump -sass`` or ``nvdisasm
-        -c``), or PTX text (``.ptx``, whose loops ``times`` tells by their labels; it knows neither
-        registers nor addresses); known by what is in the file. Also
-        the bytes of a cubin, what a compiler at run time returns with its machine code in
-        ``asm["cubin"]``, as Triton does, and a function for ``numba.cuda`` (the extra ``numba``).
+        CUDA source (``.cu``), a cubin or PTX text, by what is in the file. Also the bytes of
+        either, and what a compiler at run time returns with its machine code in
+        ``asm["cubin"]``, as Triton does. PTX knows no ``registers_per_thread``.
     times : mapping, optional
         What depends on data, by the names that are asked for: passes of loops
         (``trips_line_24``), chances of branches (``chance_line_31``).
@@ -65,9 +57,6 @@ def kernel(
     set : mapping, optional
         The arguments that decide loops and branches, by their names in the source (``arg0``, ...
         of a cubin). They stay quantities in formulas of the answer.
-    signature
-        The types of a function that numba compiles: ``"void(float32[::1], int32)"``. An array
-        ``x`` is several arguments, among them ``x_size``, ``x_shape_0`` and ``x_stride_0``.
     beside, row
         A profile or a tuner's results, and which launch of it, all by default: the answer is a
         Dataset of counts and of those measured (:func:`dse.kernels.beside.beside`). Macros, block
@@ -78,9 +67,9 @@ def kernel(
     Returns
     -------
     mapping or Dataset
-        Quantities by name; counts are of one thread, as its warp executes them. Of machine code it
-        is a :class:`dse.kernels.counted.Counted`, which tells formulas and assumptions too and
-        writes a workload file (``toml()``). Over several values of macros a Dataset with these as
+        Quantities by name; counts are of one thread, as its warp executes them: a
+        :class:`dse.kernels.counted.Counted`, which has formulas and assumptions too and writes a
+        workload file (``toml()``). Over several values of macros a Dataset with these as
         axes, and ``status`` where a variant cannot be counted.
 
     Raises
@@ -89,7 +78,7 @@ def kernel(
         The compiler's words; no kernel, or several and none named; an argument or a count of
         passes that is needed and not given, each by name; a jump to a computed address.
 
-    >>> counted = kernel("examples/strided-sum.ptx", {"WALK": 100})
+    >>> counted = kernel("examples/strided-sum.ptx", set={"steps": 100})
     >>> counted["coalesced_insts"]
     201.0
     """
@@ -97,26 +86,17 @@ def kernel(
     given: dict[str, Any] = {"arch": arch, "define": define, "options": options, "set": set}
     given |= {"block": block, "grid": grid}
     if not isinstance(path, (str, PathLike)):
-        from dse.kernels.jitted import is_python, python_kernel
-
         with TemporaryDirectory() as folder:
-            file = Path(folder, f"{_name(path)}.cubin")
-            if is_python(path):
-                data, names, lines = python_kernel(path, signature, arch)
-                file.write_bytes(data)
-                with shown(progress, "counting"):
-                    return _counted(file, times, entry, names=names, source=lines, **given)
-            file.write_bytes(_machine_code(path))
+            data = _machine_code(path)
+            is_text = b".version" in data[:4096] and b".entry" in data
+            file = Path(folder, f"{_name(path)}.{'ptx' if is_text else 'cubin'}")
+            file.write_bytes(data)
             more: dict[str, Any] = {"beside": beside, "row": row, "progress": progress}
             return kernel(file, times, entry, **given, **more)
     about: dict[str, Any]
     file = Path(fspath(path))
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
-    if file.suffix == ".ptx" or _is_ptx(file.read_bytes()[:65536]):
-        from dse.kernels.ptx import kernel as of_ptx
-
-        return of_ptx(path, times or {}, entry)
     several = {
         name: each for name, each in (define or {}).items() if isinstance(each, (list, tuple))
     }
@@ -139,13 +119,7 @@ def kernel(
 
 
 def _counted(
-    file: Path,
-    times: Mapping[str, float] | None,
-    entry: str,
-    *,
-    names: Sequence[str] = (),
-    source: Sequence[str] = (),
-    **given: Any,
+    file: Path, times: Mapping[str, float] | None, entry: str, **given: Any
 ) -> Any:
     from dse.kernels.launches import counted
 
@@ -159,24 +133,24 @@ def _counted(
         grid=_numbers(given["grid"], "grid"),
         given=dict(given["set"] or {}),
         asked=dict(times or {}),
-        names=names,
-        source=source,
     )
 
 
-def _is_ptx(data: bytes) -> bool:
-    return re.search(rb"^\s*\.version\s", data, re.M) is not None and b".target" in data
-
-
 def _machine_code(given: object) -> bytes:
-    """The cubin that an object is or holds."""
+    """Return the cubin or the PTX that an object is or holds."""
     asm = getattr(given, "asm", None)
     found = asm.get("cubin") if isinstance(asm, Mapping) else given
     if isinstance(found, (bytes, bytearray)):
         return bytes(found)
+    if callable(getattr(given, "py_func", given)) and not isinstance(given, type):
+        raise DseError(
+            f"{getattr(given, '__name__', 'this')} is a Python function: give what its compiler "
+            "makes of it: of Triton the compiled kernel, of numba the file of its cubin, or the "
+            "PTX of numba.cuda.compile(function, signature, output='ptx')"
+        )
     raise DseError(
-        f"a {type(given).__name__} is no kernel: expected a path, the bytes of a cubin, or a "
-        "compiled kernel with its machine code in asm['cubin']"
+        f"a {type(given).__name__} is no kernel: expected a path, the bytes of a cubin or PTX, or "
+        "a compiled kernel with its machine code in asm['cubin']"
     )
 
 

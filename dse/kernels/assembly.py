@@ -35,7 +35,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
     "global_store": ("STG", "ST"),
     "control": (
         "BRA", "BRX", "JMP", "JMX", "EXIT", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "NOP", "YIELD",
-        "BMOV", "RPCMOV", "NANOSLEEP", "BPT", "KILL",
+        "BMOV", "JCAL", "RPCMOV", "NANOSLEEP", "BPT", "KILL",
     ),
     "move": ("MOV", "S2R", "CS2R", "S2UR", "R2UR", "SEL", "PRMT", "P2R", "P2UR", "R2P", "R2UP"),
     "integer": (
@@ -45,6 +45,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _FROM_UNIFORM = re.compile(r"^U(?!TC|TMA|BLKCP)")
 _REGISTER = re.compile(r"(U?[RP])(\d+)")
+_NAMED = re.compile(r"\bU?[RP]\d+")
 _WIDE = re.compile(r"\.(64|128)\b")
 _PREDICATE = re.compile(r"U?P[T0-9]")
 _NO_RESULT = (
@@ -89,9 +90,11 @@ class Operation:
         Its class, a key of :data:`CLASSES`; ``other`` where none fits.
     results : tuple of str
         The registers and predicates that it writes.
+    reads : frozenset of str
+        Those that it names to read them, of a pair the first; guards are not among them.
     """
 
-    __slots__ = ("kind", "modifiers", "name", "opcode", "operands", "results")
+    __slots__ = ("kind", "modifiers", "name", "opcode", "operands", "reads", "results")
 
     def __init__(self, opcode: str, text: str) -> None:
         self.opcode = opcode
@@ -101,17 +104,18 @@ class Operation:
             (kind for kind, begins in CLASSES.items() if self.name.startswith(begins)), "other"
         )
         self.operands = [each.strip() for each in split(text.replace(".reuse", ""))]
-        self.results = self._written()
+        self.results, behind = self._written()
+        self.reads = frozenset(_NAMED.findall(",".join(self.operands[behind:])))
 
-    def _written(self) -> tuple[str, ...]:
-        """The first operand, and the second where the first is a predicate; then predicates that
-        follow a register at once, which are carries."""
+    def _written(self) -> tuple[tuple[str, ...], int]:
+        """Return the first operand, and the second where the first is a predicate; then predicates
+        that follow a register at once, which are carries; and how many operands those are."""
         if self.kind in _NO_RESULT or self.name == "RED":
-            return ()
+            return (), 0
         if self.name in ("R2P", "R2UP"):
-            return tuple(f"{self.name[2:]}{each}" for each in range(7))
+            return tuple(f"{self.name[2:]}{each}" for each in range(7)), 0
         found: list[str] = []
-        most = 3
+        most, behind = 3, 0
         if _PREDICATE.match(self.operands[0]):
             most = 1 if self.name in ("VOTE", "VOTEU") else 2
         for number, operand in enumerate(self.operands[:most]):
@@ -122,9 +126,11 @@ class Operation:
             if register is None:
                 if not predicate and operand.lstrip("U") != "RZ":
                     break
+                behind = number + 1
                 continue
+            behind = number + 1
             found += _run(register[1], int(register[2]), 1 if predicate else self._width())
-        return tuple(found)
+        return tuple(found), behind
 
     def _width(self) -> int:
         """How many registers of 32 bits its result takes."""
@@ -148,7 +154,7 @@ class Instruction:
     """One instruction: what it does, where it stands, and under which predicate."""
 
     __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
-                 "operands", "results", "text")  # fmt: skip
+                 "operands", "reads", "results", "text")  # fmt: skip
 
     def __init__(
         self, at: int, told: Mapping[str, Any], told_at: int | None = None, of: int | None = None
@@ -162,11 +168,13 @@ class Instruction:
         self.guard: str = told.get("predicate", "").removeprefix("@")
         does = _operation(self.opcode, self.text)
         self.name, self.modifiers, self.kind = does.name, does.modifiers, does.kind
-        self.operands, self.results = does.operands, does.results
+        self.operands, self.results, self.reads = does.operands, does.results, does.reads
         #: The predicates that must all hold for it to do what it does.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):
             self.guards += tuple(p for p in self.operands if _PREDICATE.match(p.lstrip("!")))
+        if self.guards:
+            self.reads |= {each.lstrip("!") for each in self.guards}
 
     def __repr__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""

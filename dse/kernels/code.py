@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from dse.kernels.compiling import capability
+from dse.kernels.assembly import Instruction
 from dse.kernels.cubin import Function, functions
 from dse.kernels.hosted import built, included
 from dse.kernels.naming import quantity_names
-from dse.kernels.sass import Listed, is_sass, listed
+from dse.kernels.ptx import entries, is_ptx, read_entry
 from dse.kernels.signature import plain
 from dse.kernels.source import Signature, signatures
 from symbolic.errors import DseError, check_known
@@ -18,11 +21,17 @@ from symbolic.errors import DseError, check_known
 __all__ = ["Code", "code_of"]
 
 
+_Kernel = TypeVar("_Kernel")
+#: The first instruction, as ``cuobjdump -sass`` and ``nvdisasm -c`` list it.
+_LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """A kernel's machine code, and the names of its arguments; of a listing its instructions.
+    """A kernel's machine code, and the names of its arguments.
 
-    ``beside`` are the kernels that were compiled with it.
+    ``beside`` are the kernels that were compiled with it. Of PTX the instructions are read already,
+    into ``body``, with their ``lines``.
     """
 
     function: Function
@@ -31,8 +40,9 @@ class Code:
     origin: str
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
-    listing: Listed | None = None
     beside: Sequence[Function] = ()
+    body: Sequence[Instruction] = ()
+    lines: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def quantities(self) -> dict[int, str]:
@@ -53,11 +63,9 @@ def code_of(
     arch: str,
     define: Mapping[str, object],
     options: Sequence[str],
-    names: Sequence[str] = (),
-    source: Sequence[str] = (),
     lines: bool = True,
 ) -> Code:
-    """The machine code of a kernel of a file; of a cubin with what it does not say, if known.
+    """Return the machine code of a kernel of a file.
 
     Without ``lines`` it does not tell those of its source, which takes less time.
     """
@@ -71,9 +79,8 @@ def code_of(
             function=function,
             beside=list(found.values()),
             cubin=data,
-            arguments=_named(function, names),
+            arguments=_named(function, ()),
             origin=f"{called}, sm_{function.arch}",
-            source=source,
         )
     try:
         text = data.decode("utf-8-sig")
@@ -82,9 +89,25 @@ def code_of(
             f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
             "or PTX (.ptx)"
         ) from None
-    if is_sass(text):
+    if file.suffix == ".ptx" or is_ptx(text):
         _no_source(file, define, options)
-        return _of_listing(listed(text, str(file)), entry, arch, file)
+        heads = entries(text, str(file))
+        chosen = _chosen({name: name for name in heads}, entry, str(file))
+        read = read_entry(text, chosen, heads[chosen], str(file))
+        return Code(
+            function=read.function,
+            cubin=b"",
+            arguments=_named(read.function, read.names),
+            origin=f"{called}, PTX",
+            source=text.splitlines(),
+            body=read.body,
+            lines=read.lines,
+        )
+    if _LISTING.search(text):
+        raise DseError(
+            f"{file} lists machine code as text: give the cubin itself (cuobjdump -xelf all, "
+            "nvcc -cubin), its CUDA source, or PTX"
+        )
     number = capability(arch)
     known, own = _kernels(text, file, options)
     name = entry.partition("<")[0].rpartition("::")[2]
@@ -125,27 +148,9 @@ def _kernels(
 def _no_source(file: Path, define: Mapping[str, object], options: Sequence[str]) -> None:
     if define or options:
         raise DseError(
-            f"{file} is machine code, compiled already: macros and options of a compiler "
+            f"{file} is compiled already: macros and options of a compiler "
             "(--define, --option) are of source"
         )
-
-
-def _of_listing(found: Sequence[Listed], entry: str, arch: str, file: Path) -> Code:
-    """The kernel of a listing, in which functions of one name may be of several architectures."""
-    archs = sorted({each.function.arch for each in found})
-    of_arch = [each for each in found if len(archs) == 1 or f"sm_{each.function.arch}" == arch]
-    if not of_arch:
-        several = ", ".join(f"sm_{each}" for each in archs)
-        raise DseError(f"{file} lists code for {several}, not for {arch}: name one by arch")
-    names = {each.function.name: each for each in of_arch}
-    function = _chosen({name: each.function for name, each in names.items()}, entry, str(file))
-    return Code(
-        function=function,
-        cubin=b"",
-        arguments=_named(function, ()),
-        origin=f"{file.name}, sm_{function.arch}",
-        listing=names[function.name],
-    )
 
 
 def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
@@ -167,7 +172,7 @@ def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
     return entry
 
 
-def _chosen(found: Mapping[str, Function], entry: str, file: str) -> Function:
+def _chosen(found: Mapping[str, _Kernel], entry: str, file: str) -> _Kernel:
     fits = [name for name in found if not entry or entry == name or plain(name) == entry]
     if len(fits) == 1:
         return found[fits[0]]

@@ -15,7 +15,9 @@ from symbolic.errors import DseError
 
 __all__ = ["HINT", "architectures", "capability", "compiled", "includes", "installed"]
 
-HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm (in a clone: '.[kernels]')"
+HINT = (
+    "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (in a clone: '.[kernels]')"
+)
 #: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",

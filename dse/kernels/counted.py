@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dse.kernels.accesses import in_flight
-from dse.kernels.assembly import WORD
+from dse.kernels.assembly import WORD, Instruction
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom, Whole
 from dse.kernels.memory import Memory
@@ -38,6 +38,20 @@ UNITS: Mapping[str, tuple[str, ...]] = {
 #: Numbers by the block and how often it, or one of its instructions, runs.
 _Sums = dict[tuple[int, Whole], float]
 
+#: Fused multiply-adds, each of two operations.
+_FUSED = ("FFMA", "FFMA2", "DFMA", "HFMA2")
+#: Hong 2012, Table 6: operations of long latency; machine code divides by many instructions.
+_LONG = {
+    **dict.fromkeys(("FDIV", "DDIV", "HDIV2"), "fp_div_insts"),
+    **dict.fromkeys(("IMAD", "IMUL", "WIDE"), "int_mul_insts"),
+    "IDIV": "int_div_insts",
+    "IREM": "int_mod_insts",
+}
+#: Forms of IMAD that multiply nothing.
+_MOVES = {"MOV", "IADD", "SHL"}
+#: Classes of instructions that read and write no register (Hong 2012, Table 7).
+_NO_REGISTER = ("control", "barrier", "wait")
+
 #: Operations on numbers of 32 or 64 bits of one thread's instruction.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
@@ -56,7 +70,9 @@ class Counted(Visible, Mapping[str, float]):
     numbers : mapping
         What each warp executes on average, by class of instruction; ``all`` of them; requests to
         memory, sectors of one, the ``flops`` of a thread, and ``floating``: instructions on
-        floating-point numbers, special functions among them, as profilers count them.
+        floating-point numbers, special functions among them, as profilers count them. ``ilp`` is
+        how many instructions there are to each of the longest chain of dependent ones in a
+        block of the code. It is no quantity of models, whose ``ilp`` hardware limits.
     origin : str
         What was counted.
     assumed : mapping
@@ -148,6 +164,7 @@ def told(
     """The quantities of a kernel at a launch, of so many blocks where that is known."""
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
+    groups: dict[str, _Sums] = {name: defaultdict(float) for name in _GROUPS}
     memory = Memory(reading, tally)
     flops = floating = 0.0
     for number in reading.often.blocks:
@@ -156,13 +173,15 @@ def told(
             classes[kind][number, tally.of(number)] += many
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
+        for of, many in Counter(each for one in body for each in _groups(one)).items():
+            groups[of][number, tally.of(number)] += many
         for place, one in enumerate(body):
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
                 held = memory.warps(number, place) if one.guard else often
                 flops += held * FLOPS[one.name]
-    counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()}
+    counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()} | groups
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
     counts["comp_insts"] = {
         runs: many - asking.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
@@ -180,7 +199,8 @@ def told(
         rests[name] |= total.rests
         if total.formula:
             formulas[name] = total.formula
-    values["registers_per_thread"] = float(function.registers)
+    if function.registers:  # PTX has no number of them
+        values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared)
     bytes_of, by_size = memory.touched(blocks, names.values())
     values |= bytes_of
@@ -189,15 +209,18 @@ def told(
         values["bytes_per_thread"] = round(memory.width / memory.requests, 6)
         if len(memory.widths - {0}) == 1:  # the same however often each is made
             del rests["bytes_per_thread"]
-    strength, rests["mem_strength"] = _strength(reading, tally)
+    strength, rests["mem_strength"] = _mean(reading, tally, _strengths)
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
+    distance, rests["dependency_distance"] = _mean(reading, tally, _distances)
+    values["dependency_distance"] = round(distance, 6)
     numbers = {
         kind: sum(many * tally.runs_of(runs) for (_, runs), many in by.items())
         for kind, by in classes.items()
     }
     numbers["all"] = sum(numbers.values())
     numbers |= {"flops": flops, "floating": floating}
+    numbers["ilp"] = round(_mean(reading, tally, _parallelism)[0], 6)
     numbers |= {f"{kind}_requests": many for kind, many in memory.by_kind.items()}
     if memory.loads and memory.loads == memory.by_kind["global_load"]:
         numbers["sectors_per_load_request"] = memory.of_loads / memory.loads
@@ -259,17 +282,68 @@ def _summed(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
     return total
 
 
-def _strength(reading: Reading, tally: Tally) -> tuple[float, frozenset[Atom]]:
-    """Global loads under way at a first use, on average over such groups; what it rests on."""
-    many = groups = 0.0
+def _groups(one: Instruction) -> Iterator[str]:
+    """Yield the quantities besides those of units that count an instruction."""
+    if one.kind not in _NO_REGISTER:
+        yield "register_insts"
+    if one.kind in UNITS["fp_insts"]:
+        loads = one.name == "HFMA2" and "RZ" in one.operands[1].lstrip("-")  # a constant
+        yield "fp_fused_insts" if one.name in _FUSED and not loads else "narrow_fp_insts"
+    if one.name in _LONG and _MOVES.isdisjoint(one.modifiers):
+        yield _LONG[one.name]
+
+
+_GROUPS = ("fp_fused_insts", "narrow_fp_insts", *dict.fromkeys(_LONG.values()), "register_insts")
+
+
+def _mean(
+    reading: Reading,
+    tally: Tally,
+    measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
+) -> tuple[float, frozenset[Atom]]:
+    """Return the mean of a measure of blocks of code, as often as they run; what it rests on.
+
+    ``measure`` gives values and their weights in one run of a block. The mean of no value is 1.
+    """
+    total = weight = 0.0
     rests: frozenset[Atom] = frozenset()
-    sizes = set[int]()
+    values = set[float]()
     for number in reading.often.blocks:
-        for size in in_flight(reading.flow.blocks[number].body):
-            many += size * tally.number(number)
-            groups += tally.number(number)
-            sizes.add(size)
+        for value, share in measure(reading.flow.blocks[number].body):
+            total += value * share * tally.number(number)
+            weight += share * tally.number(number)
+            values.add(value)
             rests |= tally.rests_on(tally.of(number))
-    if len(sizes) < 2:  # the same however often each runs
+    if len(values) < 2:  # the same however often each runs
         rests = frozenset()
-    return (many / groups if groups else 1.0), rests
+    return (total / weight if weight else 1.0), rests
+
+
+def _strengths(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
+    """Yield the global loads under way at each first use of one that is."""
+    yield from ((size, 1.0) for size in in_flight(body))
+
+
+def _distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
+    """Yield the instructions from a result of computation to the next that reads it."""
+    written: dict[str, int] = {}
+    for place, one in enumerate(body):
+        near = [written[name] for name in one.reads if name in written]
+        if near:
+            yield place - max(near), 1.0
+        for name in one.results:
+            written.pop(name, None)
+            if one.kind not in MEMORY:
+                written[name] = place
+
+
+def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
+    """Yield the instructions of a block to each of its longest chain of dependent ones."""
+    depth: dict[str, int] = {}
+    longest = 0
+    for one in body:
+        at = 1 + max((depth.get(name, 0) for name in one.reads), default=0)
+        depth |= dict.fromkeys(one.results, at)
+        longest = max(longest, at)
+    if longest:
+        yield len(body) / longest, longest

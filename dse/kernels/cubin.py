@@ -1,20 +1,27 @@
-"""Machine code as compilers write it (a cubin, in ELF): kernels, their registers and arguments."""
+"""Machine code as compilers write it (a cubin, in ELF): kernels, their registers, arguments, lines.
+
+pyelftools reads sections, symbols and programs of line numbers. The attributes of kernels
+(``.nv.info``), which are NVIDIA's own, are read here.
+"""
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dse.kernels.assembly import WORD
+from dse.kernels.compiling import HINT
 from symbolic.errors import DseError
 
-__all__ = ["Function", "Section", "functions", "sections_of"]
+if TYPE_CHECKING:
+    from elftools.elf.sections import Section
 
-_CUDA, _FUNCTION = 190, 2  # the machine of an ELF file; a kind of symbol
-#: The head of a section, as ELF orders its numbers, and what is in it.
-Section = tuple[tuple[int, ...], bytes]
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
+#: Bits of an address in a line table; those above hold the section of the code.
+_ADDRESS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,54 +51,52 @@ class Function:
         return frozenset(offset for offset, size in self.arguments if size >= 8)
 
 
-def sections_of(data: bytes) -> dict[str, Section]:
-    """The sections of a file by their names."""
-    if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
-        raise DseError(_kind(data))
-    machine = struct.unpack_from("<H", data, 0x12)[0]
-    if machine != _CUDA:
-        raise DseError(
-            f"this is a program or library of another machine (ELF machine {machine}): take a "
-            "cubin out of it (cuobjdump -xelf all)"
-        )
-    start = struct.unpack_from("<Q", data, 0x28)[0]
-    size, many, names = struct.unpack_from("<HHH", data, 0x3A)
-    heads = [struct.unpack_from("<IIQQQQIIQQ", data, start + at * size) for at in range(many)]
-    texts = heads[names][4]
-    found = {}
-    for head in heads:
-        begin = texts + head[0]
-        name = data[begin : data.index(b"\0", begin)].decode()
-        body = b"" if head[1] == 8 else data[head[4] : head[4] + head[5]]
-        if head[1] != 8 and len(body) != head[5]:
+class _Cubin:
+    """The sections of a cubin by their names, and its symbols."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            from elftools.elf.elffile import ELFFile
+        except ImportError:
+            raise DseError(f"pyelftools is not installed, which reads cubins: {HINT}") from None
+        if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
+            raise DseError(_describe(data))
+        self.data, elf = data, ELFFile(io.BytesIO(data))
+        if (machine := elf["e_machine"]) != "EM_CUDA":
+            raise DseError(
+                f"this is a program or library of another machine ({machine}): take a cubin out "
+                "of it (cuobjdump -xelf all)"
+            )
+        flags = elf["e_flags"]
+        self.arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
+        every = list(elf.iter_sections())
+        self.sections: dict[str, Section] = {each.name: each for each in every}
+        self.numbers = {each.name: number for number, each in enumerate(every)}
+        self.symbols = list(self.sections[".symtab"].iter_symbols())  # type: ignore[attr-defined]
+
+    def body(self, name: str) -> bytes:
+        """Return the bytes of a section; none of one that is absent or holds none in the file."""
+        if (section := self.sections.get(name)) is None or section["sh_type"] == "SHT_NOBITS":
+            return b""
+        body = self.data[section["sh_offset"] :][: section["sh_size"]]
+        if len(body) != section["sh_size"]:
             raise ValueError
-        found[name] = (head, body)
-    return found
+        return body
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a section in memory; 0 of one that is absent."""
+        return self.sections[name]["sh_size"] if name in self.sections else 0
 
 
-def _kind(data: bytes) -> str:
-    """What a file is that is no machine code."""
+def _describe(data: bytes) -> str:
+    """Return what a file is that is no machine code."""
     if data[:4] == b"\x50\xed\x55\xba":
         return "this is a fat binary: take a cubin out of it (cuobjdump -xelf all)"
-    if b".entry" in data[:65536] and b".version" in data[:4096]:
-        return "this is PTX: give its CUDA source, or the cubin that ptxas makes of it"
     return "this is no machine code of a GPU (an ELF file of 64 bits, as nvcc -cubin writes)"
 
 
-def _attributes(data: bytes) -> list[tuple[int, bytes]]:
-    """The attributes of .nv.info: a format, a kind, and a value or the size of one."""
-    found, at = [], 0
-    while at + 4 <= len(data):
-        form, kind, size = struct.unpack_from("<BBH", data, at)
-        at += 4
-        body = data[at : at + size] if form == 4 else struct.pack("<H", size)
-        at += size if form == 4 else 0
-        found.append((kind, body))
-    return found
-
-
 def functions(data: bytes) -> dict[str, Function]:
-    """The kernels of a cubin by their names.
+    """Return the kernels of a cubin by their names.
 
     Raises
     ------
@@ -99,31 +104,26 @@ def functions(data: bytes) -> dict[str, Function]:
         No such file, or one that is damaged.
     """
     try:
-        return _functions(data)
+        return _functions(_Cubin(data))
     except DseError:
         raise
-    except (struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError):
+    except Exception:  # whatever the library meets in spoilt bytes
         raise DseError("the machine code is cut short or damaged: compile it again") from None
 
 
-def _functions(data: bytes) -> dict[str, Function]:
-    sections = sections_of(data)
-    flags = struct.unpack_from("<I", data, 0x30)[0]
-    arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
-    symbols = _symbols(sections)
+def _functions(cubin: _Cubin) -> dict[str, Function]:
     registers: dict[str, int] = {}
-    for kind, body in _attributes(sections.get(".nv.info", ((), b""))[1]):
+    for kind, body in _attributes(cubin.body(".nv.info")):
         if kind == _REGISTERS and len(body) == 8:
             symbol, value = struct.unpack("<II", body)
-            registers[symbols.get(symbol, "")] = value
+            registers[cubin.symbols[symbol].name] = value
     found = {}
-    for section, (head, code) in sections.items():
+    for section in cubin.sections:
         name = section.removeprefix(".text.")
-        told = sections.get(f".nv.info.{name}")
-        if name == section or told is None:
+        if name == section or f".nv.info.{name}" not in cubin.sections:
             continue
         bank, arguments, jumps = 0, [], list[tuple[int, tuple[int, ...]]]()
-        for kind, body in _attributes(told[1]):
+        for kind, body in _attributes(cubin.body(f".nv.info.{name}")):
             if kind == _BANK and len(body) == 8:
                 bank = struct.unpack("<IHH", body)[1]
             elif kind == _ARGUMENT and len(body) == 12:
@@ -131,22 +131,38 @@ def _functions(data: bytes) -> dict[str, Function]:
                 arguments.append((number, offset, packed >> 18))
             elif kind == _JUMPS:
                 jumps += _jumps(body)
-        constants = sections.get(f".nv.constant0.{name}")
-        if not bank and constants is None:
+        if not bank and f".nv.constant0.{name}" not in cubin.sections:
             continue  # a function that kernels call
-        bank = bank or (constants[0][5] if constants else 0)  # of a kernel without arguments
+        number = cubin.numbers[section]
+        called = [
+            (each["st_value"], each.name)
+            for each in cubin.symbols
+            if each["st_info"]["type"] == "STT_FUNC" and each["st_shndx"] == number
+        ]
         found[name] = Function(
             name=name,
-            arch=arch,
-            code=code,
-            registers=registers.get(name, head[7] >> 24),
-            shared=sections.get(f".nv.shared.{name}", ((0,) * 10, b""))[0][5],
-            bank=bank,
+            arch=cubin.arch,
+            code=cubin.body(section),
+            registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
+            shared=cubin.size(f".nv.shared.{name}"),
+            bank=bank or cubin.size(f".nv.constant0.{name}"),  # of a kernel without arguments
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
-            called=_called(sections, name),
+            called=tuple(sorted(each for each in called if each[1] != name)),
             jumps=tuple(jumps),
-            table=_words(sections.get(f".nv.constant2.{name}", ((), b""))[1]),
+            table=_words(cubin.body(f".nv.constant2.{name}")),
         )
+    return found
+
+
+def _attributes(data: bytes) -> list[tuple[int, bytes]]:
+    """Return the attributes of .nv.info: a format, a kind, and a value or the size of one."""
+    found, at = [], 0
+    while at + 4 <= len(data):
+        form, kind, size = struct.unpack_from("<BBH", data, at)
+        at += 4
+        body = data[at : at + size] if form == 4 else struct.pack("<H", size)
+        at += size if form == 4 else 0
+        found.append((kind, body))
     return found
 
 
@@ -163,23 +179,60 @@ def _words(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4])
 
 
-def _called(sections: Mapping[str, Section], name: str) -> Any:
-    """The functions within the code of a kernel, by their offsets."""
-    table, names = sections[".symtab"][1], sections[".strtab"][1]
-    within = list(sections).index(f".text.{name}")
-    found = []
-    for number in range(len(table) // 24):
-        begin, about, _, section, value, _ = struct.unpack_from("<IBBHQQ", table, number * 24)
-        told = names[begin : names.index(b"\0", begin)].decode()
-        if about & 0xF == _FUNCTION and section == within and told != name:
-            found.append((value, told))
-    return tuple(sorted(found))
+def source_lines(data: bytes, name: str) -> dict[int, int]:
+    """Return the line of the source of each instruction of a kernel, as far as a cubin has them.
+
+    Raises
+    ------
+    DseError
+        A program of line numbers that is damaged.
+    """
+    try:
+        cubin, text = _Cubin(data), f".text.{name}"
+        if ".debug_line" not in cubin.sections or text not in cubin.sections:
+            return {}
+        own, size = cubin.numbers[text] + 1, cubin.size(text)
+        found: dict[int, int] = {}
+        before: tuple[int, int] | None = None
+        for state in _states(_linked_lines(cubin)):
+            section, at = state.address >> _ADDRESS, state.address & (1 << _ADDRESS) - 1
+            if before is not None:
+                places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
+                found |= dict.fromkeys(places, before[1])
+            before = None if state.end_sequence or section != own else (at, state.line)
+    except DseError:
+        raise
+    except Exception:  # whatever the library meets in spoilt bytes
+        raise DseError(
+            "the lines that the machine code tells are damaged: compile it again"
+        ) from None
+    return {place: line for place, line in found.items() if line > 0}
 
 
-def _symbols(sections: Mapping[str, Section]) -> dict[int, str]:
-    table, names = sections[".symtab"][1], sections[".strtab"][1]
-    found = {}
-    for number in range(len(table) // 24):
-        begin = struct.unpack_from("<I", table, number * 24)[0]
-        found[number] = names[begin : names.index(b"\0", begin)].decode()
-    return found
+def _linked_lines(cubin: _Cubin) -> bytes:
+    """Return the line programs with the addresses of a linker, the section above the offset."""
+    lines = bytearray(cubin.body(".debug_line"))
+    for form, size in (("rel", 16), ("rela", 24)):
+        told = cubin.body(f".{form}.debug_line")
+        for at in range(0, len(told), size):
+            place, symbol = struct.unpack_from("<QQ", told, at)
+            more = struct.unpack_from("<q", told, at + 16)[0] if size == 24 else 0
+            of: Mapping[str, Any] = cubin.symbols[symbol >> 32]
+            section = of["st_shndx"] + 1 if isinstance(of["st_shndx"], int) else 0
+            struct.pack_into("<Q", lines, place, (section << _ADDRESS) + of["st_value"] + more)
+    return bytes(lines)
+
+
+def _states(lines: bytes) -> Iterator[Any]:
+    """Yield the rows of all line programs."""
+    from elftools.common.utils import struct_parse
+    from elftools.dwarf.lineprogram import LineProgram
+    from elftools.dwarf.structs import DWARFStructs
+
+    structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8)
+    stream, end = io.BytesIO(lines), 0
+    while end < len(lines):
+        header = struct_parse(structs.Dwarf_lineprog_header, stream, end)
+        end += header["unit_length"] + structs.initial_length_field_size()
+        program = LineProgram(header, stream, structs, stream.tell(), end)
+        yield from (each.state for each in program.get_entries() if each.state is not None)

@@ -15,7 +15,7 @@ from dse.kernels.counted import Counted, told
 from dse.kernels.disassembly import disassembled
 from dse.kernels.evaluate import Launch
 from dse.kernels.linear import Atom
-from dse.kernels.lines import source_lines
+from dse.kernels.cubin import source_lines
 from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, check_known
 
@@ -41,12 +41,10 @@ def counted(
     grid: Sequence[int],
     given: Mapping[str, float],
     asked: Mapping[str, float],
-    names: Sequence[str] = (),
-    source: Sequence[str] = (),
 ) -> Counted:
     """The quantities of a kernel of a file (see :func:`dse.kernel`)."""
     told: dict[str, Any] = {"entry": entry, "arch": arch, "define": define, "options": options}
-    code = code_of(file, **told, names=names, source=source)
+    code = code_of(file, **told)
     (body,) = bodies([code])
     lines = lines_wanted(code, body)
     return counts_of(code, read(code.function, body, lines), block, grid, given, asked, lines)
@@ -58,14 +56,14 @@ def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
     Of one kernel those beside it are asked, too: they are likely to be counted next.
     """
     beside = codes[0].beside if len(codes) == 1 else ()
-    asked = iter(disassembled([each.function for each in codes if each.listing is None], beside))
-    return [next(asked) if each.listing is None else each.listing.body for each in codes]
+    told = iter(disassembled([each.function for each in codes if not each.body], beside))
+    return [list(each.body) or next(told) for each in codes]
 
 
 def lines_wanted(code: Code, body: Sequence[Instruction]) -> dict[int, int]:
     """The lines of the source, where there is a loop or branch that they name."""
-    lines = code.listing.lines if code.listing is not None else {}
-    if code.source and any(one.guards for one in body):
+    lines = code.lines
+    if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name)
     return {one.at: lines[one.of] for one in body if one.of in lines}
 
@@ -133,7 +131,6 @@ def counts_of(
         quantities=quantities,
         formulas=formulas,
         declared={**about, **found.declared},
-        assumed={**(code.listing.assumed if code.listing else {}), **found.assumed},
         left_out=code.left_out,
     )
 

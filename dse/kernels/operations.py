@@ -64,6 +64,33 @@ def _shift(v: Registers, one: Instruction, _: int, block: int, place: int) -> Wh
     return shifted_down(value, by)
 
 
+def _wide(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """Return PTX's product of 64 bits; one with a large constant is on the way to a quotient."""
+    value, by = v.inputs(one, block, place)[:2]
+    value, by = (by, value) if by.number is None else (value, by)
+    factor = by.number
+    if factor is None or value.number is not None or abs(factor) < 2**16:
+        return value * by
+    return atom("scaled", value, factor % 2**32 if "U32" in one.modifiers else factor, -32)
+
+
+def _shift_down(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """Return PTX's shift to the right, which may be of 64 bits."""
+    value, power = v.inputs(one, block, place)[:2]
+    wide = [each[0] for each in value.terms if len(each) == 1 and each[0].kind == "scaled"]
+    if power.number is not None and power.number >= _SIGNED_SHIFT and not wide:
+        return ZERO
+    by = power.number
+    return floordiv(value, power_of_two(power)) if by is None else shifted_down(value, by)
+
+
+def _quotient(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """Return what PTX divides, or what that leaves; machine code has many instructions for it."""
+    above, below = v.inputs(one, block, place)[:2]
+    found = floordiv(above, below)
+    return found if one.name == "IDIV" else above - below * found
+
+
 def _lea(v: Registers, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers and "HI" in one.modifiers:
@@ -304,5 +331,6 @@ READ: dict[str, Reader] = {
     "IABS": _sign, "SGXT": _sign,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,
     "MUFU": _reciprocal, "P2R": _packed, "P2UR": _packed, "R2P": _unpacked, "R2UP": _unpacked,
+    "WIDE": _wide, "SHFR": _shift_down, "IDIV": _quotient, "IREM": _quotient,
     "HFMA2": _halves, "VOTE": _vote, "VOTEU": _vote,
 }  # fmt: skip

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, atoms_of, known, truth
+from dse.kernels.conditions import (
+    FALSE,
+    TRUE,
+    Condition,
+    Replacing,
+    alone,
+    atoms_of,
+    known,
+    truth,
+)
 from dse.kernels.flow import Loop
 from dse.kernels.linear import ONE, Atom, Whole, atom, constant
 from dse.kernels.quotients import floordiv
@@ -28,7 +37,9 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
                 rest = None if start is None else until(other, loop)
                 if start is not None and rest is not None:
                     return _if_lasting(start, rest)
-            first, second = until(one, loop), until(two, loop)
+            # that a counter meets a number is certain only where nothing else ends the loop
+            certain = not any(each[0] == "not" for each in alone(stays))
+            first, second = (until(one, loop), until(two, loop)) if certain else (None, None)
             if first is not None and second is not None:
                 return atom("least", first, second)
         case ("or", (">=", one), (">=", two)) if loop.head not in free_passes(one + two, {}):

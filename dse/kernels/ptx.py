@@ -1,272 +1,407 @@
-"""The instructions of one thread of a CUDA kernel, counted in its PTX text.
+"""PTX read into the record of machine instructions, so that one set of counters counts both.
 
-The thesis counts them by an emulator (Hong 2012, §2.6.2 and §3.8.2) and asks for a count by basic
-blocks of an intermediate representation (§7.1.1): this is it. How often a loop runs is told by who
-asks; of a branch forward both ways are counted, as a warp that diverges pays for both (§2.6.5).
+The thesis counts in PTX (Hong 2012, §2.6.2) and asks for a count by basic blocks of an intermediate
+representation (§7.1.1). Each PTX operation becomes the machine operation that does the same; its
+class is that of the thesis (Table 7): comparisons, shifts, logic and conversions are ``move``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from dse.toml_text import toml_number, toml_value, value_line
-from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.library import file_text
+from dse.kernels.assembly import WORD, Instruction
+from dse.kernels.cubin import Function
+from symbolic.errors import DseError
 
-__all__ = ["kernel", "workload_text"]
+#: Integer operations and those of Table 7's "alu", as machine operations of ``d = op(a, b, c)``.
+_WHOLE = {
+    "add": "IADD3 {d},{a},{b},RZ", "sub": "IADD3 {d},{a},-{b},RZ", "neg": "IADD3 {d},-{a},RZ,RZ",
+    "mul": "IMAD {d},{a},{b},RZ", "mad": "IMAD {d},{a},{b},{c}", "abs": "IABS {d},{a}",
+    "min": "IMNMX {d},{a},{b},PT", "max": "IMNMX {d},{a},{b},!PT",
+    "div": "IDIV {d},{a},{b}", "rem": "IREM {d},{a},{b}",
+    "and": "LOP3.LUT {d},{a},{b},RZ,0xc0", "or": "LOP3.LUT {d},{a},{b},RZ,0xfc",
+    "xor": "LOP3.LUT {d},{a},{b},RZ,0x3c", "not": "LOP3.LUT {d},RZ,{a},RZ,0x33",
+    "shl": "SHF.L {d},{a},{b}", "shr": "SHFR {d},{a},{b}",
+    "mov": "MOV {d},{a}", "cvt": "MOV {d},{a}", "cvta": "MOV {d},{a}",
+    "selp": "SEL {d},{a},{b},{c}",
+}  # fmt: skip
+_WHOLE |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
+#: The same of predicates.
+_LOGIC = {
+    "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
+    "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
+    "mov": "PLOP3.LUT {d},PT,{a},PT,PT,0xf0,0x0",
+}  # fmt: skip
+#: Operations that name no value that is followed.
+_OTHERS = {
+    "bar": "BAR.SYNC", "barrier": "BAR.SYNC", "membar": "MEMBAR", "fence": "MEMBAR",
+    "ret": "EXIT", "exit": "EXIT", "trap": "KILL", "brx": "BRX", "call": "JCAL",
+    "rcp": "MUFU.RCP", "sqrt": "MUFU.SQRT", "rsqrt": "MUFU.RSQ", "sin": "MUFU.SIN",
+    "cos": "MUFU.COS", "tanh": "MUFU.TANH", "tex": "TEX", "tld4": "TLD4",
+    "shfl": "SHFL", "vote": "VOTE", "match": "MATCH", "redux": "REDUX",
+    "mma": "HMMA", "wmma": "HMMA", "wgmma": "HGMMA",
+}  # fmt: skip
+_NO_RESULT = ("bar", "barrier", "membar", "fence", "ret", "exit", "trap", "brx", "call", "cp")
+_FLOATING = {"add": "ADD", "sub": "ADD", "mul": "MUL", "fma": "FMA", "mad": "FMA"}
+#: Letters before and digits behind the operations on floating-point numbers of each width.
+_WIDTHS = {"f64": ("D", ""), "f32": ("F", "")}
+_KINDS = {"f64": "fp64", "f32": "fp32"}
+_INTEGER = "add addc sub subc mul mul24 mad mad24 madc sad div rem abs neg min max".split()
+_ALU = "and or xor not cnot shl shr lop3 mov cvt set setp selp slct".split()
+_COMPARED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
+_MEMORY = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "reduction"}
+_SPACES = {
+    "global": ("LDG", "STG", "ATOMG", "RED"), "": ("LDG", "STG", "ATOMG", "RED"),
+    "shared": ("LDS", "STS", "ATOMS", "ATOMS"), "local": ("LDL", "STL", "ATOMG", "RED"),
+    "const": ("LDC", "STG", "ATOMG", "RED"),
+}  # fmt: skip
+_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
+#: Modifiers of machine code that tell the bytes of an access.
+_MODIFIERS = {1: ".U8", 2: ".U16", 8: ".64", 16: ".128"}
 
-#: Hong 2012, Table 7: the operations of each unit; the first are ``int`` or ``fp`` by their type.
-_OPERATIONS = {
-    "": "add addc sub subc mul mul24 mad mad24 fma sad div rem abs neg min max",
-    "fp": "lg2 ex2",
-    "sfu": "sin cos rcp sqrt rsqrt",
-    "alu": "and or xor not cnot shl shr mov cvt set setp selp slct",
-    "texture": "tex tld4",
-}
-_UNITS = {name: unit for unit, names in _OPERATIONS.items() for name in names.split()}
-_SPACES = ("global", "local", "shared", "const")
-#: Operations that touch no register file in Table 7.
-_CONTROL = ("bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar")
-#: Hong 2012, Table 6: the classes of long operations, by the name and the kind of an operation.
-_CLASSES = {
-    "fp_div_insts": {("div", "fp")},
-    "int_mul_insts": {("mul", "int"), ("mad", "int")},
-    "int_div_insts": {("div", "int")},
-    "int_mod_insts": {("rem", "int")},
-}
-
+#: Where arguments begin in the bank of constants: beyond what machine code has there.
+_BANK = 0x400
 #: Comments, and lines that tell of source files, which end without a semicolon.
-_UNSAID = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|^\s*\.(?:loc|file)\b[^\n]*", re.MULTILINE)
-_REGISTER = re.compile(r"%(?!(?:n?tid|n?ctaid|laneid|n?warpid|n?smid|clock)\b)\w+")
-#: An array that a block shares: its type, name and size.
-_ARRAY = re.compile(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)\[(\d+)\]")
-_LEADING = re.compile(r"(?:[{}]\s*|([\w$%]+)\s*:(?!:)\s*)")
-_WIDTHS = {"f16": 2, "b16": 2, "u16": 2, "s16": 2, "b8": 1, "u8": 1, "s8": 1}
-_WIDTHS |= {"f64": 8, "b64": 8, "u64": 8, "s64": 8}
+_UNSAID = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
+_LEADING = re.compile(r"\s*(?:[{}]|([\w$%]+)\s*:(?!:))\s*")
+_VARIABLE = re.compile(
+    r"\.(shared|global|const|local)((?:\s+\.[a-z]+\s+\d+|\s+\.v\d)*)\s+\.(\w+)\s+([\w$]+)((?:\[\d*\])*)"
+)
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)*(?:\.align\s+\d+\s+)?)?"
+    r"([\w$%]+)(?:\[(\d+)\])?"
+)
+_SPECIAL = re.compile(r"%(n?tid|n?ctaid)\.([xyz])$")
+_NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$|0[fFdD]([0-9a-fA-F]+)$")
+_OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\s][^,]*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Instruction:
-    """An operation with its modifiers, what it writes and reads, and where it jumps."""
+class Entry:
+    """A kernel of PTX text: what a cubin says of it, its instructions and their lines."""
 
-    parts: tuple[str, ...]
-    writes: frozenset[str]
-    reads: frozenset[str]
-    target: str = ""
-    labels: tuple[str, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """The unit of Table 7, the space of an access, ``sync``, or ``other``."""
-        name = self.parts[0]
-        if name in ("ld", "ldu", "st", "atom", "red"):
-            return next((space for space in _SPACES if space in self.parts), "other")
-        if name in ("bar", "barrier"):
-            return "sync"
-        floating = any(re.match(r"b?f\d", part) for part in self.parts)
-        return _UNITS.get(name, "other") or ("fp" if floating else "int")
-
-    @property
-    def loads(self) -> bool:
-        return self.parts[0] != "st" and self.kind in ("global", "local")
-
-    @property
-    def bytes(self) -> float:
-        words = {"v2": 2, "v4": 4}
-        many = next((words[part] for part in self.parts if part in words), 1)
-        return many * float(_WIDTHS.get(self.parts[-1], 4))
+    function: Function
+    names: tuple[str, ...]
+    body: list[Instruction]
+    lines: Mapping[int, int]
 
 
-def kernel(
-    path: str | PathLike[str], times: Mapping[str, float] | None = None, entry: str = ""
-) -> dict[str, float]:
-    """Instructions of one thread of a kernel, by the names of quantities: inputs of the models.
+def is_ptx(text: str) -> bool:
+    """True if a text is PTX."""
+    return re.search(r"^\s*\.version\s", text, re.M) is not None and ".target" in text
 
-    Parameters
-    ----------
-    path : path
-        A PTX file, as ``nvcc -ptx`` writes it.
-    times : mapping
-        How often the body of each loop runs, by the label that it jumps back to.
-    entry : str
-        The kernel, where the file holds several.
 
-    Returns
-    -------
-    dict
-        Instructions by unit (Hong 2012, Table 7: ``fp_insts`` without the fused ones,
-        ``fp64_insts``, ``int_insts``, ``sfu_insts`` ...), ``comp_insts``, ``coalesced_insts``,
-        ``sync_insts``;
-        ``fp_div_insts`` and the other classes of Table 6 (model ``instruction_classes``);
-        ``mem_strength``, loads before the first use of one (§5.3.7); ``dependency_distance``,
-        mean instructions until a result is read (§5.3.4);
-        ``bytes_per_thread`` [B] of an access, ``shared_mem_per_block`` [B]. All accesses are
-        taken as coalesced, since their addresses are not in the text.
+def entries(text: str, file: str) -> dict[str, int]:
+    """Return where the heads of the kernels of PTX text begin, by their names.
 
     Raises
     ------
     DseError
-        No kernel in the file, or several and none named; a loop whose times are not given.
+        No kernel.
     """
-    text = _UNSAID.sub(" ", file_text(Path(path)))
-    listing, shared = _body(text, str(path), entry)
-    counts = _executed(listing, times or {}, str(path))
-    return _told(listing, counts) | {"shared_mem_per_block": shared}
-
-
-def _body(text: str, path: str, entry: str) -> tuple[list[_Instruction], float]:
-    """The instructions of a kernel, and the bytes it shares."""
-    found = {match[1]: match.end() for match in re.finditer(r"\.entry\s+([\w$]+)", text)}
+    found = {told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _bare(text))}
     if not found:
-        raise DseError(f"{path} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
-    if entry not in found and (entry or len(found) > 1):
-        raise UnknownNameError(
-            f"{path} holds the kernels {', '.join(found)}: name one of them as entry"
-            f"{f', not {entry!r}{nearest(entry, found)}' if entry else ''}"
-        )
-    start = text.index("{", found[entry or next(iter(found))])
-    depth, end = 0, start
-    for end in range(start, len(text)):
-        depth += (text[end] == "{") - (text[end] == "}")
-        if depth == 0:
-            break
-    body, listing, labels = text[start:end], [], []
-    for statement in body.split(";"):
-        rest = " ".join(statement.split())
-        while leading := _LEADING.match(rest):
-            labels += [leading[1]] if leading[1] else []
-            rest = rest[leading.end() :]
-        if rest and not rest.startswith("."):
-            listing.append(_read(rest, tuple(labels)))
-            labels = []
-    shared = 0.0
-    for kind, name, size in _ARRAY.findall(text):
-        if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body):
-            shared += float(_WIDTHS.get(kind, 4)) * int(size)
-    return listing, shared
-
-
-def _read(statement: str, labels: tuple[str, ...]) -> _Instruction:
-    guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
-    name, _, operands = rest.partition(" ")
-    parts = tuple(name.split("."))
-    first = re.match(r"\s*(\{[^}]*\}|[^,]*)", operands)
-    stores = parts[0] in ("st", "red", *_CONTROL)
-    written = "" if stores or not first else first[1]
-    read = f"{guard} {operands[len(written) :]}"
-    target = operands.strip() if parts[0] == "bra" else ""
-    writes, reads = (frozenset(_REGISTER.findall(part)) for part in (written, read))
-    return _Instruction(parts, writes, reads, target, labels)
-
-
-def _executed(listing: list[_Instruction], times: Mapping[str, float], path: str) -> list[float]:
-    """How often each instruction runs: the product of the times of the loops around it."""
-    places = {label: place for place, each in enumerate(listing) for label in each.labels}
-    ends: dict[str, int] = {}
-    for place, each in enumerate(listing):
-        if each.target and places.get(each.target, place + 1) <= place:
-            ends[each.target] = place
-    if set(times) != set(ends):
-        loops = ", ".join(ends) or "none"
-        given = ", ".join(times) or "none"
-        raise DseError(
-            f"{path} has the loops {loops}, and times are given of {given}: expected how often the "
-            "body of each loop runs, such as times={'LOOP': 100}"
-        )
-    for label, n in times.items():
-        if not 0 <= n < math.inf:
-            raise DseError(f"times of {label} are {n}: expected a number of 0 or more")
-    counts = [1.0] * len(listing)
-    for label, end in ends.items():
-        for place in range(places[label], end + 1):
-            counts[place] *= times[label]
-    return counts
-
-
-def _told(listing: list[_Instruction], counts: list[float]) -> dict[str, float]:
-    pairs = list(zip(listing, counts, strict=True))
-
-    def total(*kinds: str, names: tuple[str, ...] = ()) -> float:
-        return sum(
-            n for one, n in pairs if one.kind in kinds and (not names or one.parts[0] in names)
-        )
-
-    fused = total("fp", names=("fma", "mad"))
-    accesses = [(one, n) for one, n in pairs if one.kind in ("global", "local")]
-    requests = sum(n for _, n in accesses)
-    computing = [(one, n) for one, n in pairs if one.kind not in ("global", "local", "sync")]
-    comp = sum(n for _, n in computing)
-    doubles = sum(n for one, n in pairs if one.kind == "fp" and "f64" in one.parts)
-    units = {f"{unit}_insts": total(unit) for unit in ("int", "sfu", "alu", "texture", *_SPACES)}
-    register = sum(n for one, n in pairs if one.parts[0] not in _CONTROL)
-    found = {"comp_insts": comp, "coalesced_insts": requests, "uncoalesced_insts": 0.0}
-    found |= {"sync_insts": total("sync"), "fp_insts": total("fp") - fused, "fp_fused_insts": fused}
-    found |= units | {"fp64_insts": doubles}
-    found |= {"misc_insts": comp - total("fp", "int"), "register_insts": register}
-    for name, operations in _CLASSES.items():
-        found[name] = sum(n for one, n in computing if (one.parts[0], one.kind) in operations)
-    found["mem_strength"] = _mean(_strengths(pairs))
-    found["dependency_distance"] = _mean(_distances(pairs))
-    found["bytes_per_thread"] = _mean((one.bytes, n) for one, n in accesses) if accesses else 4.0
+        raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
     return found
 
 
-def _mean(weighed: Iterator[tuple[float, float]]) -> float:
-    values = list(weighed)
-    total = sum(n for _, n in values)
-    return sum(value * n for value, n in values) / total if total else 1.0
+def read_entry(text: str, name: str, head: int, file: str) -> Entry:
+    """Return a kernel of PTX text, whose head begins at a place.
+
+    Raises
+    ------
+    DseError
+        A kernel without code; a branch to a label that is nowhere.
+    """
+    text = _bare(text)
+    begin = text.find("{", head)
+    if begin < 0:
+        raise DseError(f"{file} has no code of {name}: the text is cut")
+    return _Reader(text, name, text[head:begin], begin, _end(text, begin), file).read()
 
 
-def _strengths(pairs: list[tuple[_Instruction, float]]) -> Iterator[tuple[float, float]]:
-    """Loads that are in flight when the first of them is used, and how often they are."""
-    flying: set[str] = set()
-    many, often = 0, 0.0
-    for one, n in pairs:
-        if many and (one.reads & flying or one.labels or one.kind == "sync" or n != often):
-            yield many, often
-            many, flying = 0, set()
-        if one.loads:
-            many, often, flying = many + 1, n, flying | one.writes
-    if many:
-        yield many, often
+def _bare(text: str) -> str:
+    """Return a text with comments and the lines of source files blanked, in their places."""
+    return _UNSAID.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
 
 
-def _distances(pairs: list[tuple[_Instruction, float]]) -> Iterator[tuple[float, float]]:
-    """Instructions from a result of computation to the next that reads it, within a block."""
-    written: dict[str, int] = {}
-    for place, (one, n) in enumerate(pairs):
-        if one.labels:
-            written = {}
-        near = [written[name] for name in one.reads if name in written]
-        if near:
-            yield place - max(near), n
-        for name in one.writes:
-            written.pop(name, None)
-            if not one.loads:
-                written[name] = place
-        if one.target:
-            written = {}
+def _end(text: str, begin: int) -> int:
+    """Return the place of the brace that closes the one at a place."""
+    depth = 0
+    for told in re.compile(r"[{}]").finditer(text, begin):
+        depth += 1 if told[0] == "{" else -1
+        if depth == 0:
+            return told.start()
+    return len(text)
 
 
-def workload_text(path: str, found: Mapping[str, float]) -> str:
-    """A workload file of what :func:`kernel` found."""
-    counted = "source", f"{path}, counted by dse kernel"
-    taken = "assumed", "addresses are not in PTX: every access is taken as coalesced"
-    rows: dict[str, tuple[float | str, str, str]] = {
-        name: (value, *(taken if name.endswith("coalesced_insts") else counted))
-        for name, value in found.items()
-    }
-    if found["fp_fused_insts"]:
-        why = "fused multiply-adds keep the floating-point units as busy as others"
-        rate = "(fp_insts + fp_fused_insts) * issue_rate"
-        rows["access_rate_fp"] = rate, "assumed", why
-    lines = [
-        value_line(name, toml_number(value), origin, text)
-        for name, (value, origin, text) in rows.items()
-    ]
-    return "\n".join([f"title = {toml_value(Path(path).stem)}", "", "[values]", *lines])
+@dataclass
+class _Reader:
+    """Reads the statements of one kernel."""
+
+    text: str
+    name: str
+    head: str
+    begin: int
+    end: int
+    file: str
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    shared: int = 0
+
+    def read(self) -> Entry:
+        """Return the kernel."""
+        arguments, names = self._arguments()
+        self._place_variables()
+        statements, labels, lines = self._statements()
+        body = [
+            self._instruction(at, statement, labels) for at, statement in enumerate(statements)
+        ]
+        target = re.search(r"\.target\s+sm_(\d+)", self.text)
+        function = Function(
+            name=self.name,
+            arch=int(target[1]) if target else 0,
+            code=b"",
+            registers=0,
+            shared=self.shared,
+            bank=_BANK,
+            arguments=arguments,
+        )
+        return Entry(function, names, body, lines)
+
+    # --- what is declared
+    def _arguments(self) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
+        """Return offsets and sizes of the arguments, and their names."""
+        found, names, offset = [], [], 0
+        for number, (align, kind, name, many) in enumerate(_PARAMETER.findall(self.head)):
+            size = _size(kind)
+            to = int(align or size)
+            offset = -(-offset // to) * to
+            found.append((offset, size * int(many or 1)))
+            self.variables[name] = f"c[0x0][{_BANK + offset:#x}]"
+            names.append(f"arg{number}" if name == f"{self.name}_param_{number}" else name)
+            offset += size * int(many or 1)
+        return tuple(found), tuple(names)
+
+    def _place_variables(self) -> None:
+        """Place the arrays that the kernel names; those of blocks one behind the other."""
+        body = self.text[self.begin : self.end]
+        arrays = 0
+        for space, more, kind, name, many in _VARIABLE.findall(self.text):
+            if name in self.variables or not _names(name, body):
+                continue
+            size = _size(kind)
+            align = re.search(r"\.align\s+(\d+)", more)
+            if space != "shared":
+                self.variables[name] = f"c[0x4][{8 * arrays:#x}]"
+                arrays += 1
+                continue
+            to = max(int(align[1]) if align else size, 1)
+            self.shared = -(-self.shared // to) * to
+            self.variables[name] = f"{self.shared:#x}"
+            self.shared += size * math.prod(int(each or 0) for each in re.findall(r"\[(\d*)", many))
+
+    def _statements(self) -> tuple[list[str], dict[str, int], dict[int, int]]:
+        """Return the statements, where labels stand, and the lines of the statements."""
+        statements, labels, lines = list[str](), dict[str, int](), dict[int, int]()
+        line, counted = 1, 0
+        for told in re.compile(r"[^;]+").finditer(self.text, self.begin + 1, self.end):
+            at = told.start()
+            while leading := _LEADING.match(self.text, at, told.end()):
+                if leading[1]:
+                    labels[leading[1]] = len(statements)
+                at = leading.end()
+            rest = self.text[at : told.end()]
+            statement = " ".join(rest.split())
+            if not statement or statement.startswith("."):
+                continue
+            at += len(rest) - len(rest.lstrip())
+            line, counted = line + self.text.count("\n", counted, at), at
+            lines[len(statements)] = line
+            statements.append(statement)
+        return statements, labels, lines
+
+    # --- instructions
+    def _instruction(self, at: int, statement: str, labels: Mapping[str, int]) -> Instruction:
+        """Return a statement as a machine instruction."""
+        guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
+        name, _, text = rest.partition(" ")
+        first, *parts = name.split(".")
+        operands = [each.strip() for each in _OPERAND.findall(text)]
+        if first == "bra":
+            if operands[-1:] == [] or operands[-1] not in labels:
+                raise DseError(f"{self.file}: {statement!r} leads to no label of {self.name}")
+            written, told = [], f"BRA {labels[operands[-1]] * WORD:#x}"
+        else:
+            written, told = self._operation(first, parts, operands)
+        opcode, _, text = told.partition(" ")
+        mark = "!" if guard.startswith("@!") else ""
+        guard = mark + self._predicate(guard.lstrip("@!")) if guard else ""
+        one = Instruction(at, {"opcode": opcode, "operands": text, "predicate": guard})
+        one.kind = _kind(first, parts, one.kind)
+        one.results = tuple(written)
+        return one
+
+    def _operation(
+        self, name: str, parts: list[str], operands: list[str]
+    ) -> tuple[list[str], str]:
+        """Return the registers that an operation writes, and the machine operation."""
+        if name == "setp":
+            return self._comparison(parts, operands)
+        if name in _MEMORY or (name == "cp" and len(operands) > 1):
+            return self._access(name, parts, operands)
+        predicates = "pred" in parts
+        read = self._predicate if predicates else self._value
+        writes = name not in _NO_RESULT and bool(operands)
+        written = self._written(operands[0], predicates) if writes else []
+        rest = operands[1:] if writes else operands
+        if name == "selp":
+            values = [*map(self._value, rest[:2]), *map(self._predicate, rest[2:])]
+        else:
+            values = [each for operand in rest for each in self._each(operand, read)]
+        form = (_LOGIC if predicates else _WHOLE).get(name)
+        kinds = [part for part in parts if re.match(r"b?t?f\d", part)]
+        if name == "cvt" and kinds and "pred" not in parts:
+            of, to = (each in kinds for each in (parts[-1], parts[-2]))
+            form = "MOV {d},{a}" if of == to else "F2I {d},{a}" if of else "I2F {d},{a}"
+        elif kinds and name not in ("mov", "selp"):
+            form = None
+        if name == "mul" and "wide" in parts:
+            form = "WIDE {d},{a},{b}"
+        if form is None or len(values) < form.count("{") - 1 or not written:
+            return written, f"{_named(name, kinds)} {','.join([*written[:1], *values])}"
+        text = form.format(d=written[0], **dict(zip("abc", values, strict=False)))
+        opcode, _, text = text.partition(" ")
+        opcode += ".HI" if opcode == "IMAD" and "hi" in parts else ""
+        opcode += ".U32" if parts and parts[-1].startswith("u") else ""
+        return written, f"{opcode} {text.replace('--', '')}"
+
+    def _comparison(self, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
+        """Return a comparison: ``setp`` with its one or two predicates."""
+        written = [self._predicate(each) for each in operands[0].split("|")]
+        values = [self._value(each) for each in operands[1:3]]
+        other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
+        if re.match(r"b?f\d", parts[-1]) or "xor" in parts:
+            return written, f"FSETP {','.join([*written, *values, *other])}"
+        word = _COMPARED.get(parts[0], parts[0].upper())
+        sign = ".U32" if parts[-1].startswith("u") or parts[0] in _COMPARED else ""
+        join = "OR" if "or" in parts else "AND"
+        both = ",".join([written[0], *(written[1:] or ["PT"]), *values, *other])
+        return written, f"ISETP.{word}{sign}.{join} {both}"
+
+    def _access(
+        self, name: str, parts: list[str], operands: list[str]
+    ) -> tuple[list[str], str]:
+        """Return a load, a store or an atomic operation; an argument is a constant."""
+        if name == "cp":
+            width = next((each for each in map(_decimal, operands[2:3]) if each), 4)
+            places = ",".join(self._value(each) for each in operands[:2])
+            return [], f"LDGSTS{_MODIFIERS.get(width, '')} {places}"
+        space = next((each for part in parts for each in _SPACES if each == part.split("::")[0]), "")
+        loads = name in ("ld", "ldu", "atom")
+        written = self._written(operands[0], False) if loads and operands else []
+        values = [each for operand in operands[1 if loads else 0 :]
+                  for each in self._each(operand, self._value)]  # fmt: skip
+        if "param" in (part.split("::")[0] for part in parts):
+            where = re.match(r"\[c(.*)\]$", values[0]) if loads and values else None
+            return written, f"MOV {written[0]},c{where[1]}" if where else f"PARAM {','.join(values)}"
+        many = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
+        opcode = _SPACES[space][list(dict.fromkeys(_MEMORY.values())).index(_MEMORY[name])]
+        return written, (
+            f"{opcode}{_MODIFIERS.get(many * _size(parts[-1]), '') if parts else ''} "
+            f"{','.join([*written[:1], *values])}"
+        )
+
+    # --- operands
+    def _written(self, operand: str, predicate: bool) -> list[str]:
+        """Return the registers of a destination, of which there may be several."""
+        names = re.split(r"[\s,|]+", operand.strip("{} "))
+        if predicate:
+            return [self._predicate(each) for each in names]
+        return [self._register(each) for each in names if each != "_"]
+
+    def _each(self, operand: str, read: object) -> list[str]:
+        """Return the values that an operand names; those of a vector one by one."""
+        if operand.startswith(("{", "(")):
+            return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
+        return [read(operand)]  # type: ignore[operator]
+
+    def _register(self, name: str) -> str:
+        """Return a register of its own: PTX has as many as it wants, of any width."""
+        return self.registers.setdefault(name, f"R{4 * len(self.registers)}")
+
+    def _predicate(self, name: str) -> str:
+        if name.startswith("!"):
+            return f"!{self._predicate(name[1:])}"
+        if (number := _NUMBER.match(name)) is not None:
+            return "!PT" if number[2] == "0" else "PT"
+        return self.registers.setdefault(name, f"P{4 * len(self.registers)}")
+
+    def _value(self, operand: str) -> str:
+        """Return an operand that is read, as machine code writes it."""
+        if operand.startswith("["):
+            parts = [each.strip() for each in re.split(r"[+,]", operand[1:-1].strip("{} "))]
+            return f"[{self._sum(parts)}]"
+        if (number := _NUMBER.match(operand)) is not None:
+            if number[3]:
+                return f"0x{number[3]}"
+            digits = number[2].lstrip("0") if number[2].isdigit() else number[2]
+            size = int(digits or "0", 0)
+            return f"{number[1]}{size:#x}" if size < 2**32 else f"c[0x5][{size:#x}]"
+        if (special := _SPECIAL.match(operand)) is not None:
+            return f"SR_{special[1].upper()}.{special[2].upper()}"
+        if operand in self.variables:
+            return self.variables[operand]
+        named = {"%laneid": "SR_LANEID", "WARP_SZ": "0x20"}
+        if operand in named:
+            return named[operand]
+        if operand.startswith("-"):
+            return f"-{self._value(operand[1:])}"
+        return self._register(operand)
+
+    def _sum(self, parts: list[str]) -> str:
+        """Return an address: a register, an array or an argument, and a number."""
+        values = [self._value(each.strip("{} ")) for each in parts if each]
+        first, *rest = values or ["RZ"]
+        if (constant := re.match(r"c\[0x0\]\[(\w+)\]", first)) and rest:
+            return f"c[0x0][{int(constant[1], 16) + int(rest[0], 16):#x}]"
+        return "+".join(values)
+
+
+def _kind(name: str, parts: list[str], kind: str) -> str:
+    """Return the class of an operation, by Table 7 where the thesis tells it."""
+    floating = next((part for part in parts if re.match(r"b?t?f\d", part)), "")
+    if name in _ALU and "param" not in parts:
+        return "move"
+    if name in ("lg2", "ex2", "fma", "copysign", "testp") or (name in _INTEGER and floating):
+        return _KINDS.get(floating, "fp16" if floating else "fp32")
+    if name in _INTEGER:
+        return "integer"
+    return "other" if name in ("ld", "ldu", "st") and "param" in parts else kind
+
+
+def _named(name: str, kinds: list[str]) -> str:
+    """Return the name of an operation whose value is not followed."""
+    if name in _OTHERS:
+        return _OTHERS[name]
+    if not kinds:
+        return f"PTX{name.upper()}"
+    before, behind = _WIDTHS.get(kinds[-1], ("H", "2"))
+    return f"{before}{_FLOATING.get(name, name.upper())}{behind}"
+
+
+def _size(kind: str) -> int:
+    """Return the bytes of a type such as ``f32``."""
+    told = re.search(r"(\d+)(x2)?$", kind)
+    return _BYTES.get(told[1], 4) * (2 if told[2] else 1) if told else 4
+
+
+def _decimal(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _names(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None

@@ -10,7 +10,8 @@ Where requests hit caches, ``l1_share`` and ``l2_share`` say how many. The level
 ``flops_dram`` are what comes out if all or none do.
 
 Join ``power`` for energy. Its ``fp_insts`` are the unfused ones alone; where there are others, give
-``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``.
+``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. What ``dse kernel`` counts has
+all of them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unfused ones.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ VALIDITY = Validity(
 RULES = (
     "warps_per_sm >= 1",
     "l1_share + l2_share <= 1",
+    # the second holds where narrow_fp_insts is given, and fp_insts counts the fused ones too
     "fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts "
-    "<= comp_insts",
+    "<= comp_insts or narrow_fp_insts + wide_fp_insts + int_insts + misc_insts <= comp_insts",
 )
 
 FAMILIES = (

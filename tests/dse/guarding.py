@@ -1,20 +1,22 @@
 """Counts of drawn kernels with guards against an emulation of their warps, lane by lane.
 
     python -m tests.dse.guarding 300 1
+    python -m tests.dse.guarding 300 1 ptx
 
 Draws so many kernels from the seed 1 on, with guards on threads, blocks and loop counters, loops of
 uniform and of diverging length and early exits. Each is counted from its machine code for one of
-several architectures, and its warps are emulated in NumPy. Requests of loads and stores must be the
-same.
+several architectures, or from its PTX, and its warps are emulated in NumPy. Requests of loads and
+stores must be the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 import dse
+from dse.kernels.compiling import _library, _text
 from symbolic.errors import DseError
 
-__all__ = ["ARCHS", "Kernel", "Warps", "attack", "compare", "draw"]
+__all__ = ["ARCHS", "Kernel", "Warps", "attack", "compare", "draw", "ptx_of"]
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 Env = dict[str, Any]
@@ -282,10 +285,14 @@ class Warps:
 
 def compare(kernel: Kernel, arch: str, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
     """Return what is counted and what is emulated: requests of a warp, by class."""
-    path = folder / "drawn.cu"
+    path, given = folder / "drawn.cu", dict(kernel.arguments)
     path.write_text(kernel.source)
     about: dict[str, Any] = {"block": kernel.block, "grid": kernel.grid, "arch": arch}
-    counted = dse.kernel(path, set=kernel.arguments, **about)
+    if arch == "ptx":
+        path, about["arch"] = folder / "drawn.ptx", "sm_80"
+        path.write_text(ptx_of(kernel.source))
+        given = {f"arg{number}": given[name] for number, name in enumerate("nms", 4)}
+    counted = dse.kernel(path, set=given, **about)
     if "load_requests" in counted.assumed:
         raise DseError(f"marked: {counted.assumed['load_requests']}")
     warps = Warps(kernel)
@@ -295,16 +302,30 @@ def compare(kernel: Kernel, arch: str, folder: Path) -> tuple[dict[str, float], 
     return found, {way: warps.requests[way] / many for way in ("load", "store")}
 
 
+def ptx_of(source: str, arch: int = 80) -> str:
+    """Return the PTX that the compiler makes of a source."""
+    library, program = _library(), ctypes.c_void_p()
+    library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None)
+    options = (ctypes.c_char_p * 1)(f"-arch=compute_{arch}".encode())
+    try:
+        assert not library.nvrtcCompileProgram(program, 1, options), _text(program, "ProgramLog")
+        return _text(program, "PTX").rstrip(b"\0").decode()
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
 def differs(one: Mapping[str, float], two: Mapping[str, float]) -> bool:
     """True if counts differ by more than rounding."""
     return any(abs(one[way] - two[way]) > 1e-6 * max(two[way], 1.0) for way in one)
 
 
-def attack(count: int, seed: int) -> Iterator[tuple[int, str, str]]:
+def attack(
+    count: int, seed: int, forms: Sequence[str] = ARCHS
+) -> Iterator[tuple[int, str, str]]:
     """Yield the seed, the architecture and what went wrong, or nothing, of each kernel."""
     with tempfile.TemporaryDirectory() as folder:
         for number in range(seed, seed + count):
-            kernel, arch = draw(number), ARCHS[number % len(ARCHS)]
+            kernel, arch = draw(number), forms[number % len(forms)]
             try:
                 found, expected = compare(kernel, arch, Path(folder))
             except DseError as error:
@@ -319,9 +340,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("seed", type=int)
+    parser.add_argument("form", nargs="?", choices=["ptx"])
     given = parser.parse_args()
     right = refused = marked = 0
-    for number, arch, what in attack(given.count, given.seed):
+    for number, arch, what in attack(
+        given.count, given.seed, [given.form] if given.form else ARCHS
+    ):
         right += not what
         refused += what.startswith("refused")
         marked += what.startswith("marked")

@@ -1,37 +1,41 @@
-"""The instructions of a kernel, counted in PTX, against counts by hand."""
+"""Kernels of PTX text: the same record as of machine code, against counts by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dse
-from dse.kernels.ptx import workload_text
+from tests.dse.guarding import attack, ptx_of
+from tests.dse.test_kernel_source import compiling
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "strided-sum.ptx"
-Found = Callable[..., dict[str, float]]
+Found = Callable[..., Any]
+#: What machine code has and PTX lacks.
+ONLY_CODE = {"registers_per_thread"}
 
 
 @pytest.fixture
 def found(tmp_path: Path) -> Found:
     """What is found in a kernel of these lines."""
 
-    def count(*lines: str, **options: object) -> dict[str, float]:
+    def count(*lines: str, **options: Any) -> Any:
         path = tmp_path / "kernel.ptx"
         path.write_text("\n".join((".visible .entry k(.param .u64 a)", "{", *lines, "ret;", "}")))
-        return dse.kernel(path, **options)  # type: ignore[arg-type]
+        return dse.kernel(path, **options)
 
     return count
 
 
 def test_the_example_has_the_counts_that_a_hand_finds() -> None:
     """11 instructions before the loop, 12 in it, 4 behind it."""
-    counted = dse.kernel(EXAMPLE, {"WALK": 100})
+    counted = dse.kernel(EXAMPLE, set={"steps": 100})
     assert counted["comp_insts"] + counted["coalesced_insts"] == 11 + 12 * 100 + 4
     wanted = {"coalesced_insts": 201, "fp_insts": 200, "int_insts": 504, "alu_insts": 205}
-    wanted |= {"misc_insts": 310, "register_insts": 1215 - 101, "mem_strength": 2}
+    wanted |= {"misc_insts": 105, "register_insts": 1215 - 101, "mem_strength": 2}
     wanted |= {"int_mul_insts": 103, "int_div_insts": 0, "bytes_per_thread": 4}
     assert {name: counted[name] for name in wanted} == pytest.approx(wanted)
 
@@ -41,9 +45,11 @@ def test_the_example_has_the_counts_that_a_hand_finds() -> None:
     [
         ("add.s32 %r1, %r2, %r3;", "int"),
         ("mad24.lo.u32 %r1, %r2, %r3, %r4;", "int"),
-        ("div.rn.f32 %f1, %f2, %f3;", "fp"),
+        ("div.rn.f32 %f1, %f2, %f3;", "narrow_fp"),
         ("fma.rn.f64 %fd1, %fd2, %fd3, %fd4;", "fp_fused"),
-        ("ex2.approx.f32 %f1, %f2;", "fp"),
+        ("fma.rn.f16x2 %r1, %r2, %r3, %r4;", "fp_fused"),
+        ("ex2.approx.f32 %f1, %f2;", "narrow_fp"),
+        ("min.f64 %fd1, %fd2, %fd3;", "narrow_fp"),
         ("rsqrt.approx.f32 %f1, %f2;", "sfu"),
         ("setp.lt.f32 %p1, %f1, %f2;", "alu"),
         ("st.shared.f32 [%r1], %f1;", "shared"),
@@ -55,7 +61,7 @@ def test_the_example_has_the_counts_that_a_hand_finds() -> None:
 )
 def test_an_instruction_is_of_the_unit_of_table_7(line: str, unit: str, found: Found) -> None:
     counted = found(line)
-    units = ("int", "fp", "fp_fused", "sfu", "alu", "shared", "const", "local", "texture", "sync")
+    units = ("int", "narrow_fp", "fp_fused", "sfu", "alu", "shared", "const", "local", "texture", "sync")
     assert [name for name in units if counted[f"{name}_insts"]] == [unit]
 
 
@@ -65,14 +71,14 @@ def test_an_instruction_is_of_the_unit_of_table_7(line: str, unit: str, found: F
         (("ld.global.f32 %f1, [%r1];", "add.f32 %f2, %f2, %f1;") * 2, 1),
         (("ld.global.f32 %f1, [%r1];", "ld.global.f32 %f2, [%r2];", "add.f32 %f3, %f1, %f2;"), 2),
         (("ld.global.u64 %rd1, [%rd2];", "ld.global.f32 %f2, [%rd1];"), 1),
-        (("ld.global.f32 %f1, [%r1];", "bar.sync 0;", "ld.global.f32 %f2, [%r2];"), 1),
+        (("ld.global.f32 %f1, [%r1];", "bar.sync 0;", "ld.global.f32 %f2, [%r2];"), 2),
         (("mov.f32 %f1, 0f00000000;",), 1),
     ],
 )
 def test_loads_before_the_first_use_of_one_overlap(
     lines: tuple[str, ...], strength: float, found: Found
 ) -> None:
-    assert found(*lines)["mem_strength"] == strength
+    assert found(*lines).get("mem_strength", 1) == strength
 
 
 def test_long_operations_are_told_apart_as_in_table_6(found: Found) -> None:
@@ -88,17 +94,33 @@ def test_long_operations_are_told_apart_as_in_table_6(found: Found) -> None:
     assert classes == [1, 1, 1, 2]
 
 
-def test_times_of_loops_within_each_other_multiply(found: Found) -> None:
+def test_loops_that_data_decide_are_asked_for_by_their_line(found: Found) -> None:
     lines = ("OUT:", "add.s32 %r1, %r1, 1;", "IN:", "add.f32 %f1, %f1, %f2;", "@%p1 bra IN;")
-    counted = found(*lines, "@%p2 bra.uni OUT;", times={"OUT": 10, "IN": 5})
+    lines = (*lines, "@%p2 bra.uni OUT;")
+    with pytest.raises(dse.DseError, match="trips_line_6: the passes of the loop at line 6: add"):
+        found(*lines)
+    counted = found(*lines, times={"trips_line_4": 10, "trips_line_6": 5})
     assert (counted["int_insts"], counted["fp_insts"], counted["misc_insts"]) == (10, 50, 61)
     counted = found("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "add.f32 %f1, %f1, %f2;")
-    assert (counted["fp64_insts"], counted["fp_fused_insts"], counted["fp_insts"]) == (1, 1, 1)
+    assert (counted["fp64_insts"], counted["fp_fused_insts"], counted["fp_insts"]) == (1, 1, 2)
+    assert (counted["narrow_fp_insts"], counted.numbers["flops"]) == (1, 3)
 
 
-def test_a_loop_is_known_by_either_of_two_labels_at_one_place(found: Found) -> None:
-    lines = ("IN:", "OUT:", "add.s32 %r1, %r1, 1;", "@%p1 bra IN;", "@%p2 bra OUT;")
-    assert found(*lines, times={"IN": 5, "OUT": 2})["int_insts"] == 10
+def test_branches_are_followed_by_arguments_and_threads(found: Found) -> None:
+    lines = [
+        "mov.u32 %r1, %tid.x;",
+        "setp.ge.u32 %p1, %r1, 40;",
+        "@%p1 bra NEVER;",
+        "st.global.f32 [%rd1], %f1;",
+        "NEVER:",
+        "add.f32 %f1, %f1, %f2;",
+    ]
+    counted = found(*lines, block=64)
+    assert (counted["coalesced_insts"], counted["fp_insts"]) == (1, 1)  # a warp of 8 lanes, too
+    counted = found(*lines, block=[128])
+    assert (counted["coalesced_insts"], counted["fp_insts"]) == (0.5, 1)
+    with pytest.raises(dse.DseError, match="chance_line_3: the share of threads that branch at li"):
+        found(*lines[2:], "L:", times={})
 
 
 def test_results_are_waited_for_by_the_distance_to_who_reads_them(found: Found) -> None:
@@ -130,23 +152,56 @@ def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
         ".loc 1 8 3",
         "@%p1 bra $L__BB0_1;",
     )
-    counted = found(*lines, times={"$L__BB0_1": 3})
+    counted = found(*lines, times={"trips_line_7": 3})
     assert (counted["int_insts"], counted["comp_insts"]) == (3, 3 * 4 + 1)
 
 
-def test_what_cannot_be_counted_is_told(found: Found, tmp_path: Path) -> None:
-    with pytest.raises(dse.DseError, match=r"the loops L, and times are given of none: expected"):
-        found("L:", "add.s32 %r1, %r1, 1;", "@%p1 bra L;")
-    with pytest.raises(dse.DseError, match=r"the loops none, and times are given of M"):
-        found("add.s32 %r1, %r1, 1;", times={"M": 2})
-    with pytest.raises(dse.DseError, match=r"times of L are -1: expected a number of 0 or more"):
-        found("L:", "add.s32 %r1, %r1, 1;", "@%p1 bra L;", times={"L": -1})
-    with pytest.raises(dse.DseError, match=r"the kernels k: name one of them as entry, not 'j'"):
-        found(entry="j")
-    empty = tmp_path / "empty.ptx"
-    empty.write_text(".version 6.0")
-    with pytest.raises(dse.DseError, match=r"holds no kernel: expected PTX text"):
-        dse.kernel(empty)
+def test_what_cannot_be_counted_is_named(found: Found, tmp_path: Path) -> None:
+    refused: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
+        (("add.s32 %r1, %r1, 1;",), {"times": {"M": 2}}, "nothing is asked by the name 'M'"),
+        (("add.s32 %r1, %r1, 1;",), {"entry": "j"}, "has the kernels k: name one of them by ent"),
+        (("@%p1 bra AWAY;",), {}, "'@%p1 bra AWAY' leads to no label of k"),
+        (("brx.idx %r1, L;",), {}, "jumps to a computed address"),
+        (("ret;",), {"define": {"N": 3}}, "compiled already: macros and options"),
+    ]
+    for lines, given, words in refused:
+        with pytest.raises(dse.DseError, match=words):
+            found(*lines, **given)
+    path = tmp_path / "empty.ptx"
+    for text, words in ((".version 6.0", "holds no kernel: expected PTX"), (".entry k", "is cut")):
+        path.write_text(text)
+        with pytest.raises(dse.DseError, match=words):
+            dse.kernel(path)
+    listing = tmp_path / "k.sass"
+    listing.write_text("\tFunction : k\n        /*0000*/    EXIT ;\n")
+    with pytest.raises(dse.DseError, match="lists machine code as text: give the cubin itself"):
+        dse.kernel(listing)
+    with pytest.raises(dse.DseError, match="saxpy is a Python function: give what its compiler"):
+        dse.kernel(saxpy)
+
+
+def saxpy(x: Any, y: Any) -> None:
+    """A function that somebody may take for a kernel."""
+
+
+@compiling
+def test_ptx_has_the_fields_of_machine_code(tmp_path: Path) -> None:
+    """And what both tell alike: accesses, their sectors, what runs how often."""
+    source, path = EXAMPLE.with_name("vector-add.cu"), tmp_path / "k.ptx"
+    path.write_text(ptx_of(source.read_text()))
+    code = dse.kernel(source, set={"n": 2**20}, grid=4096)
+    counted = dse.kernel(path, set={"arg3": 2**20}, grid=4096)
+    assert {*code} - {*counted} == ONLY_CODE
+    assert not {*counted} - {*code}
+    alike = ("coalesced_insts", "uncoalesced_insts", "warp_bytes", "load_requests", "block_bytes")
+    alike += ("launch_bytes", "l1_wavefronts", "elements", "sfu_insts")
+    assert {name: counted[name] for name in alike} == {name: code[name] for name in alike}
+    assert counted.formulas["blocks"] == code.formulas["blocks"]
+
+
+@compiling
+def test_drawn_kernels_ask_in_ptx_as_often_as_their_warps_do() -> None:
+    assert not [(seed, what) for seed, _, what in attack(6, 26, ["ptx"]) if what]
 
 
 def test_what_is_counted_is_a_workload_of_the_models(
@@ -154,9 +209,9 @@ def test_what_is_counted_is_a_workload_of_the_models(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     counted = found("ld.global.f32 %f1, [%rd1];", "fma.rn.f32 %f2, %f1, %f2, %f3;")
-    Path("own.toml").write_text(workload_text("own.ptx", counted))
-    given = {"machine": "gtx580", "warps_per_sm": 24, "outputs": ["mwp_app"]}
+    Path("own.toml").write_text(counted.toml())
+    given: dict[str, Any] = {"machine": "gtx580", "warps_per_sm": 24, "outputs": ["mwp_app"]}
     told = dse.evaluate("throughput", workload="own.toml", **given).mwp_app
-    assert told == dse.evaluate("throughput", **given, **counted).mwp_app  # type: ignore[arg-type]
+    assert told == dse.evaluate("throughput", **given, **counted).mwp_app
     given = {"machine": "gtx280", "threads_per_block": 256, "registers_per_thread": 8}
     assert dse.evaluate("ipp", workload="own.toml", elements=1e6, **given).power > 83

@@ -13,19 +13,25 @@ import dse
 from dse.cli import main
 from dse.kernels.beside import shares
 from symbolic.errors import DseError
-from tests.dse.test_kernel_listed import HEAD, _listing
 from tests.dse.test_kernel_source import COULOMB, compiling
 
 CODE = """
-S2R R0, SR_TID.X
-ISETP.GE.AND P0, PT, R0, c[0x0][0x168], PT
-@P0 EXIT
-IMAD.WIDE R2, R0, 0x4, c[0x0][0x160]
-LDG.E R4, [R2]
-MUFU.RSQ R4, R4
-FFMA R4, R4, R4, R4
-STG.E [R2], R4
-EXIT
+.version 8.0
+.target sm_80
+.visible .entry _Z1kPfi(.param .u64 x, .param .u32 n) {
+ld.param.u64 %rd1, [x];
+ld.param.u32 %r2, [n];
+mov.u32 %r1, %tid.x;
+setp.ge.s32 %p1, %r1, %r2;
+@%p1 bra OUT;
+mad.wide.s32 %rd2, %r1, 4, %rd1;
+ld.global.f32 %f1, [%rd2];
+rsqrt.approx.f32 %f1, %f1;
+fma.rn.f32 %f1, %f1, %f1, %f1;
+st.global.f32 [%rd2], %f1;
+OUT:
+ret;
+}
 """
 #: Of two blocks of 64 threads, of which 32 are active.
 ROWS = """"ID","Process ID","Kernel Name","launch__grid_size","launch__block_size",\
@@ -34,39 +40,40 @@ ROWS = """"ID","Process ID","Kernel Name","launch__grid_size","launch__block_siz
 "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",\
 "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum"
 "","","","","","register/thread","inst","","","inst"
-"0","7","k(float *, int)",2,64,5,24,2,8,128
+"0","7","k(float *, int)",2,64,5,34,2,8,128
 "1","7","void other::k2<float>(float *)",2,64,5,24,2,8,128
-"2","7","k(float *, int)",4,64,5,48,4,4,256
+"2","7","k(float *, int)",4,64,5,68,4,4,256
 """
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """A listing of a kernel, and a profile of it and of another."""
-    listing, profile = tmp_path / "k.sass", tmp_path / "profile.csv"
-    listing.write_text(_listing(CODE, HEAD))
+    """A kernel, and a profile of it and of another."""
+    code, profile = tmp_path / "k.ptx", tmp_path / "profile.csv"
+    code.write_text(CODE)
     profile.write_text(ROWS)
-    return listing, profile
+    return code, profile
 
 
 def test_each_count_stands_beside_the_measured_one(files: tuple[Path, Path]) -> None:
-    listing, profile = files
-    found = dse.kernel(listing, entry="k", beside=profile, set={"arg1": 32})
+    code, profile = files
+    found = dse.kernel(code, entry="k", beside=profile, set={"n": 32})
     assert found.configuration.values.tolist() == [0, 2]
     told = {each["what"]: each for each in shares(found)}
-    assert found.instructions.values.tolist() == [(3 + 9) / 2] * 2
+    assert found.instructions.values.tolist() == [(6 + 11) / 2] * 2
     assert told["instructions"]["equal"] == told["instructions"]["of"] == 2
-    assert told["global_loads"]["equal"] == told["registers_per_thread"]["equal"] == 2
+    assert told["global_loads"]["equal"] == 2
+    assert "registers_per_thread" not in told  # which PTX does not have
     assert told["floating_insts"]["ratio"] == 1.0  # MUFU among them
     sectors = told["transactions_per_request"]
     assert (sectors["equal"], sectors["of"], sectors["furthest"]) == (1, 2, 0.5)
-    one = dse.kernel(listing, entry="k", beside=profile, row=2, set={"arg1": 64}, block=[32, 2])
-    assert one.instructions.values.tolist() == [9.0]
-    assert one.instructions_measured.values.tolist() == [6.0]
+    one = dse.kernel(code, entry="k", beside=profile, row=2, set={"n": 64}, block=[32, 2])
+    assert one.instructions.values.tolist() == [11.0]
+    assert one.instructions_measured.values.tolist() == [8.5]
 
 
 def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
-    listing, profile = files
+    code, profile = files
     bare, times = tmp_path / "bare.csv", tmp_path / "times.csv"
     bare.write_text(ROWS.replace("launch__block_size", "other"))
     times.write_text(
@@ -78,23 +85,23 @@ def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Pa
         ({"beside": profile, "entry": "k", "row": 9}, "row 9 of 3: expected 0 to 2"),
         ({"beside": bare, "entry": "k"}, "does not tell the block of each launch: give --block"),
         ({"beside": times}, "has no counts that could stand beside"),
-        ({"beside": listing}, "k.sass"),
+        ({"beside": code}, "k.ptx"),
     ]
     for given, words in refused:
         with pytest.raises(DseError, match=words):
-            dse.kernel(listing, set={"arg1": 32}, **given)
-    found = dse.kernel(listing, entry="k", beside=profile)
-    assert "arg1: an argument of the kernel" in str(found.status.values[0])
+            dse.kernel(code, set={"n": 32}, **given)
+    found = dse.kernel(code, entry="k", beside=profile)
+    assert "n: an argument of the kernel" in str(found.status.values[0])
     assert not list(shares(found.drop_vars("registers_per_thread_measured")))
 
 
 def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_path: Path) -> None:
-    listing, profile = files
-    asked = ["kernel", str(listing), "--entry", "k", "--beside", str(profile)]
-    done = CliRunner().invoke(main, [*asked, "--set", "arg1=32"])
+    code, profile = files
+    asked = ["kernel", str(code), "--entry", "k", "--beside", str(profile)]
+    done = CliRunner().invoke(main, [*asked, "--set", "n=32"])
     assert done.exit_code == 0, done.output
     rows = {line.split()[0]: line.split() for line in done.output.splitlines()}
-    assert rows["instructions"][1:4] == ["6", "6", "1"]
+    assert rows["instructions"][1:4] == ["8.5", "8.5", "1"]
     out = tmp_path / "both.csv"
     done = CliRunner().invoke(main, [*asked, "--json", "--out", str(out)])
     assert json.loads(done.output)["not_counted"][0].startswith("the counts of _Z1kPfi rest on")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dse.kernels.compiling import compiled, installed
-from dse.kernels.cubin import functions, sections_of
-from dse.kernels.lines import source_lines
+from dse.kernels.cubin import _Cubin, functions, source_lines
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 
@@ -70,7 +69,7 @@ def test_lines_are_those_that_the_disassembler_lists(arch: int, tmp_path: Path) 
 @compiling
 def test_damaged_lines_are_refused_or_read() -> None:
     cubin = compiled(SOURCE, 80)[0]
-    lines = sections_of(cubin)[".debug_line"][1]
+    lines = _Cubin(cubin).body(".debug_line")
     begin, refused = cubin.index(lines), 0  # names of folders, of any length, lie within
     for at in (*range(begin, begin + 10), *range(begin + 10, begin + len(lines), 7)):
         spoilt = cubin[:at] + bytes([cubin[at] ^ 0x95]) + cubin[at + 1 :]
