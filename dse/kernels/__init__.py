@@ -118,9 +118,7 @@ def kernel(
         return _counted(file, times, entry, **given)
 
 
-def _counted(
-    file: Path, times: Mapping[str, float] | None, entry: str, **given: Any
-) -> Any:
+def _counted(file: Path, times: Mapping[str, float] | None, entry: str, **given: Any) -> Any:
     from dse.kernels.launches import counted
 
     return counted(

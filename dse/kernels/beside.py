@@ -15,8 +15,6 @@ from symbolic.errors import DseError, nearest
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["beside", "shares"]
-
 #: What is counted, and the quantity of a profile that it should equal.
 PAIRS: Mapping[str, str] = {
     **{each: each for each in ("threads_per_block", "blocks", "registers_per_thread")},

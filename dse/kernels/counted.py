@@ -6,20 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dse.kernels.accesses import in_flight
-from dse.kernels.assembly import WORD, Instruction
-from dse.kernels.evaluate import Launch
-from dse.kernels.linear import Atom, Whole
-from dse.kernels.memory import Memory
-from dse.kernels.signature import plain
+from dse.kernels.affine import Atom, Whole
+from dse.kernels.footprint import Memory
+from dse.kernels.instructions import WORD, Instruction
+from dse.kernels.launch_values import Launch
+from dse.kernels.memory_accesses import in_flight
+from dse.kernels.source import plain
 from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
 from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
 from dse.wording import value_text
 from symbolic.visible import Card, Fold, Visible
 
-__all__ = ["Counted", "told"]
-
-#: Classes of instructions (see :mod:`dse.kernels.assembly`) that each quantity counts.
+#: Classes of instructions (see :mod:`dse.kernels.instructions`) that each quantity counts.
 UNITS: Mapping[str, tuple[str, ...]] = {
     "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
     "fp64_insts": ("fp64",),

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dse.kernels.assembly import WORD
-from dse.kernels.compiling import HINT
+from dse.kernels.compile import HINT
+from dse.kernels.instructions import WORD
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -1,4 +1,11 @@
-"""Instructions of machine code: NVIDIA's disassembler, asked once for many kernels."""
+"""Instructions of machine code, from NVIDIA's disassembler, as one flow.
+
+Functions that a kernel calls are put where it calls them. Compilers leave loops by calls, too: a
+call into the middle of the same function is a branch. A copy of a function's code stands behind
+the kernel's for each place that calls it. What calls itself, and the compiler's own slow ways of a
+division or a root, stay calls. A jump through a table (BRX), as compilers write a ``switch``,
+becomes a chain of comparisons and branches behind the kernel, one for each place of the table.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +17,106 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dse.kernels.assembly import WORD, Instruction, instructions
-from dse.kernels.calls import inlined
-from dse.kernels.compiling import installed
+from dse.kernels.compile import installed
 from dse.kernels.cubin import Function
-from dse.kernels.jumps import without_tables
+from dse.kernels.instructions import WORD, Instruction, instructions
 from stochastic import sizes
 from symbolic.errors import DseError
 
-__all__ = ["disassembled"]
+_OWN = ("__internal_", "__cuda_")
+_MOST_COPIED = sizes.KERNEL_INSTRUCTIONS  # instructions of a kernel with all copies
+
+
+def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> list[Instruction]:
+    """The instructions of a kernel with those of the functions that it calls.
+
+    ``called`` are the functions in its code by their offsets in bytes.
+    """
+    names = {offset // WORD: name for offset, name in called}
+    found = [_jump(one, one.target or 0) if _is_branch(one, body, names) else one for one in body]
+    if not called:
+        return found
+    begins = sorted(names)
+    ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
+    body = list(found)
+    waiting: list[tuple[int, tuple[int, ...]]] = [
+        (one.at, (0,)) for one in body[: begins[0]] if one.name == "CALL"
+    ]
+    while waiting:
+        at, within = waiting.pop(0)
+        call = found[at]
+        begin = None if call.target is None else call.target - at + call.of
+        if begin not in names or begin in within or any(own in names[begin] for own in _OWN):
+            continue
+        copy = body[begin : ends[begin]]
+        if len(found) + len(copy) > _MOST_COPIED:
+            break
+        moved = len(found)
+        found[at] = _jump(call, moved)
+        for one in copy:
+            place = len(found)
+            if one.name == "RET":
+                found.append(_jump(one, at + 1, place))
+                continue
+            found.append(one.moved(place))
+            if one.name == "CALL":
+                waiting.append((place, (*within, begin)))
+    return found
+
+
+def _is_branch(one: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
+    """True if a call never returns: it leads into code that is no function of its own.
+
+    Where no function is named, code that has a return may be one.
+    """
+    if one.name != "CALL" or one.target is None or not 0 <= one.target < len(body):
+        return False
+    if len(one.operands) != 1 or not one.operands[0].startswith("0x"):  # by a pointer
+        return False
+    if names:
+        return one.target not in names
+    return not any(each.name == "RET" for each in body)
+
+
+def _jump(one: Instruction, to: int, place: int | None = None) -> Instruction:
+    """A call or return as the branch that it is."""
+    told = {"opcode": "BRA", "operands": f"{to * WORD:#x}", "predicate": one.guard}
+    at = one.at if place is None else place
+    return Instruction(at, told, at, one.of)
+
+
+JUMPS = ("BRX", "BRXU")
+#: A predicate that the hardware does not have.
+_FREE = "P9"
+
+
+def without_tables(
+    body: Sequence[Instruction], targets: Mapping[int, Sequence[int]]
+) -> list[Instruction]:
+    """Return the instructions with jumps through tables as chains of branches.
+
+    ``targets`` are the places in bytes that each jump may lead to, by its own. A jump that they do
+    not know stays.
+    """
+    found = list(body)
+    for one in body:
+        places = targets.get(one.at * WORD)
+        if one.name not in JUMPS or one.at != one.of or not places:
+            continue
+        register, last = one.operands[0].split("+")[0], places[-1]
+        found[one.at] = _made(one, one.at, "BRA", f"{len(found) * WORD:#x}", one.guard)
+        for place in dict.fromkeys(places):
+            if place != last:
+                compared = f"{_FREE},PT,{register},{place:#x},PT"
+                found.append(_made(one, len(found), "ISETP.EQ.U32.AND", compared))
+                found.append(_made(one, len(found), "BRA", f"{place:#x}", _FREE))
+        found.append(_made(one, len(found), "BRA", f"{last:#x}"))
+    return found
+
+
+def _made(of: Instruction, at: int, opcode: str, operands: str, guard: str = "") -> Instruction:
+    return Instruction(at, {"opcode": opcode, "operands": operands, "predicate": guard}, at, of.of)
+
 
 _MOST = sizes.WORDS_KEPT  # words of an architecture that are remembered
 _BESIDE = sizes.WORDS_BESIDE  # words that take less time than another start of the disassembler

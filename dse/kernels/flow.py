@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dse.kernels.assembly import Instruction
+from dse.kernels.instructions import Instruction
 from symbolic.errors import DseError
-
-__all__ = ["Block", "Flow", "Loop", "always_leads", "flow_of"]
 
 _REGISTER = re.compile(r"U?R\d+\b")
 

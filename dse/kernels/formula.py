@@ -1,4 +1,4 @@
-"""Expressions of machine code as formulas in quantities.
+"""Expressions of machine code as formulas in quantities, and names of those for its arguments.
 
 A formula that would be long refers to named parts, so that what is written never meets the limits
 of the reader of formulas (operators, nesting, characters).
@@ -6,12 +6,17 @@ of the reader of formulas (operators, nesting, characters).
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Mapping, Sequence
 
+from dse.kernels.affine import Atom, Whole
 from dse.kernels.conditions import Condition
-from dse.kernels.linear import Atom, Whole
-
-__all__ = ["Formulas", "UnwrittenError"]
+from symbolic.literals import KEYWORDS
+from symbolic.quantities import TABLE
+from symbolic.statistic import STATISTICS
+from symbolic.terms import FUNCTIONS
+from symbolic.units import is_unit
 
 #: Operators of a formula, and of an operand within one: beyond these, pieces get names.
 _MOST, _INSIDE = 80, 12
@@ -172,3 +177,57 @@ class Formulas:
         if many <= _INSIDE:
             return text, many
         return f"{self._named(f'where({text}, 1, 0)')} != 0", 1
+
+
+#: Words that studies and the command line use for something else.
+_RESERVED = frozenset(
+    {
+        *("at", "axes", "axis", "best", "case", "configuration", "design", "draw", "draws"),
+        *("error", "fit", "inf", "machine", "model", "nan", "outputs", "path", "prefer"),
+        *("random", "run", "seed", "set", "status", "store", "where", "workload"),
+    }
+)
+#: Names that counting itself gives to parts of a kernel.
+_PART = re.compile(r"(trips|chance|loaded|leaves|runs|part|slow)_(line|at)_|part_\d")
+_LONGEST = 60
+
+
+def quantity_names(arguments: Sequence[str]) -> list[str]:
+    """Return a name of a quantity for each argument, all different.
+
+    An argument keeps its name where a formula can use it.
+
+    >>> quantity_names(["n", "N", "blocks", "_x", "s"])
+    ['n', 'n_2', 'kernel_blocks', 'x', 'kernel_s']
+    """
+    found: list[str] = []
+    taken = {name for name in arguments if name == _plain(name) and not _is_reserved(name)}
+    for argument in arguments:
+        name = _plain(argument)
+        if _is_reserved(name):
+            name = f"kernel_{name}"
+        if name != argument or name in found:
+            base, number = name, 2
+            while name in taken or name in found or name in TABLE:
+                name, number = f"{base}_{number}", number + 1
+        found.append(name)
+    return found
+
+
+def _plain(name: str) -> str:
+    """Return the name in the letters that formulas know, without underscores before it."""
+    name = re.sub(r"[^a-z0-9_]", "_", name.lower()).strip("_")[:_LONGEST]
+    return name if name[:1].isalpha() else f"arg_{name}".rstrip("_")
+
+
+def _is_reserved(name: str) -> bool:
+    return (
+        name in _RESERVED
+        or name in TABLE
+        or name in FUNCTIONS
+        or name in STATISTICS
+        or name in KEYWORDS
+        or keyword.iskeyword(name)
+        or is_unit(name)
+        or _PART.match(name) is not None
+    )

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dse.kernels.assembly import WORD, Instruction
 from dse.kernels.cubin import Function
+from dse.kernels.instructions import WORD, Instruction
 from symbolic.errors import DseError
 
 #: Integer operations and those of Table 7's "alu", as machine operations of ``d = op(a, b, c)``.
@@ -157,9 +157,7 @@ class _Reader:
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
-        body = [
-            self._instruction(at, statement, labels) for at, statement in enumerate(statements)
-        ]
+        body = [self._instruction(at, statement, labels) for at, statement in enumerate(statements)]
         target = re.search(r"\.target\s+sm_(\d+)", self.text)
         function = Function(
             name=self.name,
@@ -245,9 +243,7 @@ class _Reader:
         one.results = tuple(written)
         return one
 
-    def _operation(
-        self, name: str, parts: list[str], operands: list[str]
-    ) -> tuple[list[str], str]:
+    def _operation(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
         """Return the registers that an operation writes, and the machine operation."""
         if name == "setp":
             return self._comparison(parts, operands)
@@ -292,22 +288,25 @@ class _Reader:
         both = ",".join([written[0], *(written[1:] or ["PT"]), *values, *other])
         return written, f"ISETP.{word}{sign}.{join} {both}"
 
-    def _access(
-        self, name: str, parts: list[str], operands: list[str]
-    ) -> tuple[list[str], str]:
+    def _access(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
         """Return a load, a store or an atomic operation; an argument is a constant."""
         if name == "cp":
             width = next((each for each in map(_decimal, operands[2:3]) if each), 4)
             places = ",".join(self._value(each) for each in operands[:2])
             return [], f"LDGSTS{_MODIFIERS.get(width, '')} {places}"
-        space = next((each for part in parts for each in _SPACES if each == part.split("::")[0]), "")
+        space = next(
+            (each for part in parts for each in _SPACES if each == part.split("::")[0]), ""
+        )
         loads = name in ("ld", "ldu", "atom")
         written = self._written(operands[0], False) if loads and operands else []
         values = [each for operand in operands[1 if loads else 0 :]
                   for each in self._each(operand, self._value)]  # fmt: skip
         if "param" in (part.split("::")[0] for part in parts):
             where = re.match(r"\[c(.*)\]$", values[0]) if loads and values else None
-            return written, f"MOV {written[0]},c{where[1]}" if where else f"PARAM {','.join(values)}"
+            return (
+                written,
+                f"MOV {written[0]},c{where[1]}" if where else f"PARAM {','.join(values)}",
+            )
         many = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
         opcode = _SPACES[space][list(dict.fromkeys(_MEMORY.values())).index(_MEMORY[name])]
         return written, (

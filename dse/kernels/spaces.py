@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.kernels.assembly import Instruction
-from dse.kernels.code import Code, code_of
 from dse.kernels.cubin import Function
-from dse.kernels.launches import bodies, counts_of, lines_wanted
+from dse.kernels.instructions import Instruction
+from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
 from dse.kernels.tally import Reading, read
 from stochastic import sizes
 from stochastic.kept.folder import load, save
@@ -37,8 +36,6 @@ from symbolic.quantity import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["kernel_space", "tuned"]
 
 #: Variants that a process takes at once, at most: one start of the disassembler for all of them.
 _TAKEN = sizes.VARIANTS_TAKEN

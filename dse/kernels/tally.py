@@ -7,21 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.kernels.asking import free_name
-from dse.kernels.assembly import Instruction
+from dse.kernels.affine import ONE, Atom, Whole, atom, common
 from dse.kernels.conditions import known
-from dse.kernels.counts import Frequencies, frequencies
 from dse.kernels.cubin import Function
-from dse.kernels.evaluate import Launch
 from dse.kernels.flow import Flow, flow_of
 from dse.kernels.formula import Formulas, UnwrittenError
-from dse.kernels.linear import ONE, Atom, Whole, atom, common
-from dse.kernels.operands import Constants
-from dse.kernels.passes import resting
+from dse.kernels.instructions import Constants, Instruction
+from dse.kernels.launch_values import Launch
+from dse.kernels.loop_counts import Frequencies, free_name, frequencies, resting
 from dse.kernels.values import Values
 from symbolic.quantities import TABLE
-
-__all__ = ["GLOBAL", "MEMORY", "SHARED", "Reading", "Tally", "read"]
 
 #: Classes of instructions that ask global memory, and those that ask memory of the device.
 GLOBAL = ("global_load", "global_store", "global_copy", "atomic")

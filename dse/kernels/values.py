@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
 from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
 from dse.kernels.flow import Flow, Loop
-from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom, constant
-from dse.kernels.operands import Constants
-from dse.kernels.quotients import floordiv
-from dse.kernels.rebuilding import rebuilt
+from dse.kernels.instructions import Constants
 from dse.kernels.registers import Followed
-
-__all__ = ["Values"]
 
 
 class Values(Followed):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import dse.kernels.spaces
-from dse.kernels.compiling import _compiled
+from dse.kernels.compile import _compiled
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
 FILE, FLAGS = FOLDER / "CoulombSum3d.cu", ("-use_fast_math",)

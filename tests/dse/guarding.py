@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dse
-from dse.kernels.compiling import _library, _text
+from dse.kernels.compile import _library, _text
 from symbolic.errors import DseError
 
 __all__ = ["ARCHS", "Kernel", "Warps", "attack", "compare", "draw", "ptx_of"]

@@ -29,14 +29,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.accesses import width_of
-from dse.kernels.code import code_of
+from dse.kernels.affine import atom
+from dse.kernels.compile import redefined
 from dse.kernels.conditions import Condition, atoms_of, known
 from dse.kernels.disassembly import disassembled
-from dse.kernels.evaluate import Launch
-from dse.kernels.hosted import redefined
-from dse.kernels.launches import _complete, lines_wanted
-from dse.kernels.linear import atom
+from dse.kernels.launch_values import Launch
+from dse.kernels.launches import _complete, code_of, lines_wanted
+from dse.kernels.memory_accesses import width_of
 from dse.kernels.source import FRAME, pieces, signatures, without_comments
 from dse.kernels.tally import GLOBAL, read
 from symbolic.errors import DseError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dse
-from dse.kernels.compiling import compiled
+from dse.kernels.compile import compiled
 from tests.dse.test_kernel_source import by_place, compiling
 
 SOURCE = """

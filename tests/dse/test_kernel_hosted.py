@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.hosted import redefined
+from dse.kernels.compile import redefined
 from dse.kernels.source import device_part, pieces, signatures
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dse.kernels.compiling import compiled, installed
+from dse.kernels.compile import compiled, installed
 from dse.kernels.cubin import _Cubin, functions, source_lines
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling

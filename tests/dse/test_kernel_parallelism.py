@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.assembly import instructions
-from dse.kernels.code import Code
 from dse.kernels.cubin import Function
-from dse.kernels.launches import counts_of
+from dse.kernels.instructions import instructions
+from dse.kernels.launches import Code, counts_of
 from dse.kernels.tally import read
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.naming import quantity_names
+from dse.kernels.formula import quantity_names
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 from tests.dse.guarding import ARCHS, draw

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.kernels.compiling import _compiled, _minimal, compiled
+from dse.kernels.affine import ONE, Whole, atom, constant
+from dse.kernels.compile import _compiled, _minimal, compiled
 from dse.kernels.conditions import Condition, both, negated
-from dse.kernels.evaluate import Launch
-from dse.kernels.linear import ONE, Whole, atom, constant
-from dse.kernels.requests import of_lanes, requests
-from dse.kernels.wavefronts import sectors
+from dse.kernels.launch_values import Launch
+from dse.kernels.memory_accesses import of_lanes, requests, sectors
 from tests.dse.test_kernel_source import compiling
 
 PLACES = ("tid.x", "tid.y", "ctaid.x", "ctaid.z", "ntid.x", "nctaid.z")

@@ -17,12 +17,11 @@ import pytest
 
 import dse
 from dse.kernels import disassembly
-from dse.kernels.code import code_of
-from dse.kernels.compiling import architectures, compiled
+from dse.kernels.affine import atom, constant, floordiv, remainder
+from dse.kernels.compile import architectures, compiled
 from dse.kernels.cubin import functions
 from dse.kernels.disassembly import disassembled
-from dse.kernels.linear import atom, constant
-from dse.kernels.quotients import floordiv, remainder
+from dse.kernels.launches import code_of
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
 from tests.dse.hecbench import entry_of, in_short
@@ -36,7 +35,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
 def _lacks() -> str:
     try:
         architectures()
-        from dse.kernels.compiling import installed
+        from dse.kernels.compile import installed
 
         installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$")
     except DseError as error:

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from dse.kernels.assembly import Instruction
+from dse.kernels.affine import ONE, ZERO, Whole, atom, constant, floordiv
 from dse.kernels.conditions import TRUE, Condition, truth
-from dse.kernels.linear import ONE, ZERO, Whole, atom, constant
-from dse.kernels.numbers import Numbers
-from dse.kernels.operations import READ
-from dse.kernels.quotients import floordiv
-from dse.kernels.registers import Followed
+from dse.kernels.instructions import Instruction
+from dse.kernels.launch_values import Numbers
+from dse.kernels.registers import READ, Followed
 
 SIZES = (0, 1, 3, 4, 100, 101)
 N, M = atom("argument", 0), atom("argument", 4)

@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.assembly import instructions
-from dse.kernels.counts import frequencies
-from dse.kernels.evaluate import Launch
 from dse.kernels.flow import flow_of
-from dse.kernels.operands import Constants
-from dse.kernels.requests import phases
+from dse.kernels.instructions import Constants, instructions
+from dse.kernels.launch_values import Launch
+from dse.kernels.loop_counts import frequencies
+from dse.kernels.memory_accesses import cache_wavefronts, phases, sectors, shared_wavefronts
 from dse.kernels.values import Values
-from dse.kernels.wavefronts import cache_wavefronts, sectors, shared_wavefronts
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws
 
@@ -139,7 +137,7 @@ extern "C" __global__ void some(const float *a, float *b) {  // a sector, of a q
 
 @pytest.fixture(scope="module")
 def cubin(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    from dse.kernels.code import code_of
+    from dse.kernels.launches import code_of
 
     file: Path = tmp_path_factory.mktemp("shared") / "k.cu"
     every = [

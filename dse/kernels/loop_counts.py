@@ -8,16 +8,253 @@ branches. A warp runs a block if any of its threads does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any
 
-from dse.kernels.asking import Frequencies, joined, name_loaded, noted
-from dse.kernels.conditions import FALSE, TRUE, Condition, alone, both, known, negated, truth
+from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
+from dse.kernels.conditions import (
+    FALSE,
+    TRUE,
+    Condition,
+    Replacing,
+    alone,
+    atoms_of,
+    both,
+    known,
+    negated,
+    truth,
+)
 from dse.kernels.flow import Flow, Loop, always_leads
-from dse.kernels.linear import ONE, ZERO, Atom, Whole, atom
-from dse.kernels.passes import is_moving, until, varies
+from dse.kernels.instructions import WORD
 from dse.kernels.values import Values
+from stochastic import sizes
 
-__all__ = ["Frequencies", "frequencies"]
+
+@dataclass(slots=True)
+class Frequencies:
+    """Frequencies of blocks for each thread that starts, and what had to be asked or assumed.
+
+    ``passes`` are of loops by their heads; ``asked`` names what depends on data, by the place of
+    the instruction that decides.
+    """
+
+    blocks: dict[int, Whole] = field(default_factory=dict)
+    passes: dict[int, Whole] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+    assumed: dict[str, int] = field(default_factory=dict)
+
+
+def name_loaded(flow: Flow, found: Frequencies, lines: Mapping[int, int]) -> None:
+    """Ask for what is loaded and decides, by the line that loads it."""
+    names: dict[Atom, Whole] = {}
+
+    def named(one: Atom) -> Whole | None:
+        if one.kind != "loaded":
+            return None
+        if one not in names:
+            _, block, place = one.of[0]
+            at = flow.blocks[block].body[place].at
+            names[one] = atom("asked", noted("loaded", lines, at, found.asked))
+        return names[one]
+
+    for kept in (found.blocks, found.passes):
+        for number, value in kept.items():
+            if any(one.kind == "loaded" for one in value.atoms()):
+                kept[number] = rebuilt(value, named)
+
+
+def joined(often: Whole) -> Whole:
+    """A sum in which what was split by a condition comes together again."""
+    terms = dict(often.terms)
+    again = True
+    while again:
+        again = False
+        for product, times in list(terms.items()):
+            for one in product:
+                if one.kind != "if" or product not in terms:
+                    continue
+                rest = list(product)
+                rest.remove(one)
+                (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
+                other = tuple(sorted([*rest, *opposite], key=id))
+                if other != product and terms.get(other) == times:
+                    del terms[product], terms[other]
+                    joined = tuple(rest)
+                    terms[joined] = terms.get(joined, 0) + times
+                    again = True
+    return Whole({product: times for product, times in terms.items() if times})
+
+
+def noted(word: str, lines: Mapping[int, int], at: int, known: dict[str, int]) -> str:
+    """The name by which what an instruction decides is asked or assumed, which is noted."""
+    name = free_name(word, lines, at, lambda each: known.get(each, at) != at)
+    known[name] = at
+    return name
+
+
+def free_name(word: str, lines: Mapping[int, int], at: int, taken: Callable[[str], bool]) -> str:
+    """A name of a place in the code, by its line where that is known, that is not taken."""
+    line = lines.get(at)
+    base = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
+    names = chain([base], (f"{base}_{number}" for number in count(2)))
+    return next(name for name in names if not taken(name))
+
+
+#: Passes that are tried one by one.
+_TRIED = sizes.PASSES_TRIED
+
+
+def until(stays: Condition, loop: Loop) -> Whole | None:
+    """How many passes there are if a loop goes on while a condition holds, tested once a pass."""
+    match stays:
+        case ("false",):
+            return ONE
+        case ("and", one, two):
+            for each, other in ((one, two), (two, one)):
+                start = _lasting(each, loop)
+                rest = None if start is None else until(other, loop)
+                if start is not None and rest is not None:
+                    return _if_lasting(start, rest)
+            # that a counter meets a number is certain only where nothing else ends the loop
+            certain = not any(each[0] == "not" for each in alone(stays))
+            first, second = (until(one, loop), until(two, loop)) if certain else (None, None)
+            if first is not None and second is not None:
+                return atom("least", first, second)
+        case ("or", (">=", one), (">=", two)) if loop.head not in free_passes(one + two, {}):
+            return until((">=", two), loop)  # below 0, which an unsigned counter never is
+        case (">=", value):
+            parts = _linear(value, loop)
+            if parts is not None and (each := parts[1].number) is not None and each < 0:
+                return floordiv(parts[0], constant(-each)) + constant(2)
+            if parts is not None and _falls(-parts[1]):
+                return floordiv(parts[0], -parts[1]) + constant(2)
+        case ("not", ("==", value)):
+            parts = _linear(value, loop)
+            if parts is not None and parts[1].terms:
+                start, step = parts
+                if ((number := step.number) is not None and number > 0) or _falls(step):
+                    start, step = -start, -step
+                return floordiv(start, -step) + ONE
+    head = loop.head
+    if known(stays) and is_moving(stays, head) and not varies(stays, loop):
+        passes = _tried(stays, head)
+        return atom("first", head, stays) if passes is None else constant(passes)
+    return None
+
+
+def resting(value: Whole, passes: Mapping[int, Whole]) -> dict[int, Whole]:
+    """The loops on whose passes an expression rests, and those on which theirs do."""
+    found, waiting = dict[int, Whole](), [value]
+    while waiting:
+        for one in waiting.pop().atoms():
+            if one.kind == "pass" and one.of[0] not in found:
+                found[one.of[0]] = passes[one.of[0]]
+                waiting.append(found[one.of[0]])
+    return found
+
+
+def free_passes(part: Any, known: dict[Atom, frozenset[int]]) -> frozenset[int]:
+    """Return the loops by whose pass an expression changes.
+
+    What goes through all passes of a loop itself does not change with its pass. ``known`` keeps
+    what was found of atoms.
+    """
+    if isinstance(part, Whole):
+        return frozenset().union(*(free_passes(one, known) for p in part.terms for one in p))
+    if isinstance(part, tuple):
+        return frozenset().union(*(free_passes(each, known) for each in part))
+    if not isinstance(part, Atom):
+        return frozenset()
+    if part not in known:
+        match part:
+            case Atom("pass", (head,)) | Atom("power", (_, head)):
+                known[part] = frozenset({head})
+            case Atom("first" | "total", (head, inside)):
+                known[part] = free_passes(inside, known) - {head}
+            case _:
+                known[part] = free_passes(part.of, known)
+    return known[part]
+
+
+def varies(when: Condition, loop: Loop) -> bool:
+    """Whether a condition rests on what each pass loads anew."""
+    return any(one.kind == "loaded" and one.of[0][1] in loop.blocks for one in atoms_of(when))
+
+
+def _lasting(when: Condition, loop: Loop) -> Whole | None:
+    """Return what is not negative if a condition holds in all passes, where it holds in the first.
+
+    None where a condition may end later, or cannot be followed.
+    """
+    if when[0] != ">=" or (parts := _linear(when[1], loop)) is None:
+        return None
+    start, step = parts
+    number = step.number
+    return start if (_falls(step) if number is None else number >= 0) else None
+
+
+def _if_lasting(start: Whole, passes: Whole) -> Whole:
+    """Return passes of a loop that goes on only if a start is not negative: else one."""
+    lasts = truth(">=", start)
+    if lasts in (TRUE, FALSE):
+        return passes if lasts == TRUE else ONE
+    return ONE + (passes - ONE) * atom("if", lasts)
+
+
+def _tried(stays: Condition, head: int) -> int | None:
+    """The passes where nothing but their number decides, by trying a few."""
+    if any(one.kind in ("argument", "special", "asked", "loaded") for one in atoms_of(stays)):
+        return None
+    for number in range(_TRIED):
+        now = constant(number)
+
+        def at(one: Atom, now: Whole = now, number: int = number) -> Whole | None:
+            if one == Atom("pass", (head,)):
+                return now
+            if one.kind == "power" and one.of[1] == head:
+                return constant(one.of[0] ** number)
+            return None
+
+        told = Replacing(at).condition(stays)
+        if told == FALSE:
+            return number + 1
+        if told != TRUE:
+            return None
+    return None
+
+
+def _falls(step: Whole) -> bool:
+    """Whether a step that is no number is a sum of sizes."""
+    return bool(step.terms) and step.number is None and all(t > 0 for t in step.terms.values())
+
+
+def is_moving(when: Condition, head: int) -> bool:
+    """True if a condition rests on how many passes of a loop there were."""
+    return any(one.kind in ("pass", "power") and head in one.of for one in atoms_of(when))
+
+
+def _linear(value: Whole, loop: Loop) -> tuple[Whole, Whole] | None:
+    """Start and step of an expression in the passes of a loop; None where it is not so."""
+    head = loop.head
+    passed = Atom("pass", (head,))
+    start: dict[tuple[Atom, ...], int] = {}
+    step: dict[tuple[Atom, ...], int] = {}
+    for product, times in value.terms.items():
+        many = product.count(passed)
+        rest = tuple(one for one in product if one != passed)
+        moving = any(
+            one.kind in ("unknown", "entry", "reciprocal")
+            or (one.kind == "loaded" and one.of[0][1] in loop.blocks)
+            or (one.kind in ("pass", "power") and head in one.of)
+            for one in Whole({rest: 1}).atoms()
+        )
+        if many > 1 or moving:
+            return None
+        into = step if many else start
+        into[rest] = into.get(rest, 0) + times
+    return Whole(start), Whole(step)
 
 
 def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequencies:

@@ -1,27 +1,17 @@
-"""Whole-number expressions of machine code: sums of products of what is not known before a launch.
+"""Whole-number expressions of machine code: sums of products, quotients, replaced atoms.
 
-Addition and multiplication are exact; overflow is taken not to happen.
+What is not known before a launch is an atom. Addition and multiplication are exact; overflow is
+taken not to happen. A division by a constant takes out what it divides, so that ``n - n % 4``, as
+compilers unroll loops, divides by 4 again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from stochastic import sizes
-
-__all__ = [
-    "MOST",
-    "ONE",
-    "ZERO",
-    "Atom",
-    "Whole",
-    "atom",
-    "common",
-    "constant",
-    "lost",
-]
 
 #: Atoms of the largest expression that is followed, and terms of the largest product.
 MOST, _TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
@@ -194,3 +184,112 @@ def common(value: Whole) -> list[Atom]:
 def lost(*parts: Any) -> Whole:
     """What stands for an expression that is too large to be followed."""
     return atom("unknown", ("large", hash(parts), 0))
+
+
+def floordiv(one: Whole, two: Whole) -> Whole:
+    """The quotient of two expressions, rounded down.
+
+    >>> n = atom("argument", 0)
+    >>> floordiv(n - remainder(n, constant(4)), constant(4)) == floordiv(n, constant(4))
+    True
+    """
+    divisor = two.number
+    if divisor == 0:
+        return atom("unknown", "division by zero")
+    if divisor is None:
+        exact = _exact(one, two)
+        return exact if exact is not None else atom("over", one, two)
+    if divisor < 0:
+        one, divisor = -one, -divisor
+    if divisor == 1:
+        return one
+    whole = {p: t // divisor for p, t in one.terms.items() if p and t % divisor == 0}
+    rest = {p: t for p, t in one.terms.items() if not p or t % divisor}
+    number = rest.pop((), 0)
+    if not rest:
+        return Whole(whole) + constant(number // divisor)
+    whole_number, number = divmod(number, divisor)
+    rest |= {(): number} if number else {}
+    inner = _floor_of_floor(Whole(rest), divisor)
+    return Whole(whole) + constant(whole_number) + inner
+
+
+def _floor_of_floor(one: Whole, divisor: int) -> Whole:
+    """(x // a) // b as x // (a b)."""
+    if len(one.terms) == 1:
+        ((product, times),) = one.terms.items()
+        if times == 1 and len(product) == 1 and product[0].kind == "over":
+            inside, below = product[0].of
+            if (number := below.number) is not None:
+                return floordiv(inside, constant(number * divisor))
+    return atom("over", one, constant(divisor))
+
+
+def _exact(one: Whole, two: Whole) -> Whole | None:
+    """The quotient where every product of the one has the only product of the other."""
+    if len(two.terms) != 1:
+        return ONE if one == two else None
+    ((below, by),) = two.terms.items()
+    terms = {}
+    for product, times in one.terms.items():
+        left = list(product)
+        for each in below:
+            if each not in left:
+                return None
+            left.remove(each)
+        if times % by:
+            return None
+        terms[tuple(left)] = times // by
+    return Whole(terms)
+
+
+def remainder(one: Whole, two: Whole) -> Whole:
+    """What a division leaves."""
+    return one - two * floordiv(one, two)
+
+
+def rebuilt(
+    one: Whole,
+    change: Callable[[Atom], Whole | None],
+    known: dict[Atom, Whole | None] | None = None,
+) -> Whole:
+    """The expression with some atoms replaced; None keeps one, whose parts are changed first.
+
+    ``known`` keeps what becomes of each atom, for who asks again with the same ``change``.
+    """
+    known = {} if known is None else known
+    total, same = ZERO, {}
+    for product, times in one.terms.items():
+        parts = [known[a] if a in known else _changed(a, change, known) for a in product]
+        if parts.count(None) == len(parts):
+            same[product] = times
+            continue
+        whole = constant(times)
+        for each, part in zip(product, parts, strict=True):
+            whole = whole * (Whole({(each,): 1}) if part is None else part)
+        total = total + whole
+    return one if len(same) == len(one.terms) else total + Whole(same)
+
+
+def _changed(
+    one: Atom, change: Callable[[Atom], Whole | None], known: dict[Atom, Whole | None]
+) -> Whole | None:
+    """What becomes of an atom; None where it stays."""
+    found = change(one)
+    if found is None:
+        parts = _part(one.of, change, known)
+        if parts is not one.of:
+            found = floordiv(*parts) if one.kind == "over" else atom(one.kind, *parts)
+    known[one] = None if found is not None and found.terms == {(one,): 1} else found
+    return known[one]
+
+
+def _part(
+    part: Any, change: Callable[[Atom], Whole | None], known: dict[Atom, Whole | None]
+) -> Any:
+    if isinstance(part, Whole):
+        return rebuilt(part, change, known)
+    if isinstance(part, tuple):
+        parts = tuple(_part(each, change, known) for each in part)
+        return part if all(a is b for a, b in zip(parts, part, strict=True)) else parts
+    return part

@@ -1,0 +1,479 @@
+"""Numbers of expressions at a launch: at its threads, and at passes of its loops.
+
+Threads are arrays of five axes: blocks along x, y and z, warps in a block, lanes in a warp.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dse.kernels.affine import Atom, Whole, atom, constant, floordiv
+from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, alone
+from dse.kernels.loop_counts import free_passes, resting
+from stochastic import sizes
+from symbolic.errors import DseError
+
+#: Blocks that are looked at.
+_PLACES = sizes.BLOCKS_LOOKED
+#: The numbers of a block in its grid.
+BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Special registers by their names, which lanes have a thread, and what warps stand for."""
+
+    special: dict[str, Any]
+    active: npt.NDArray[np.bool_]
+    weight: npt.NDArray[np.float64]
+
+
+def places(grid: Sequence[int], block: Sequence[int], warp: int = 32) -> Places:
+    """The threads of a launch; of many blocks a few along each axis stand for the others."""
+    threads = int(np.prod(block))
+    warps = -(-threads // warp)
+    lanes = np.arange(warps * warp)
+    active = (lanes < threads).reshape(warps, warp)
+    lanes = np.minimum(lanes, threads - 1)
+    axes = sum(size > 1 for size in grid)
+    most = int(_PLACES ** (1 / max(axes, 1)))
+    looked, weights = zip(*(along(size, most) for size in grid), strict=True)
+    weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
+    at: dict[str, Any] = {}
+    for axis, name in enumerate("xyz"):
+        at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
+        at[f"ctaid.{name}"] = np.expand_dims(
+            looked[axis], [each for each in range(5) if each != axis]
+        )
+    at["tid.x"] = (lanes % block[0]).reshape(warps, warp)
+    at["tid.y"] = (lanes // block[0] % block[1]).reshape(warps, warp)
+    at["tid.z"] = (lanes // (block[0] * block[1])).reshape(warps, warp)
+    at["lane"] = np.arange(warp)
+    for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
+        at |= {f"tid.{name}": 0} if block[axis] == 1 else {}
+        at |= {f"ctaid.{name}": 0} if grid[axis] == 1 else {}
+    return Places(at, active, weight / weight.sum())
+
+
+def along(size: int, most: int) -> tuple[Any, Any]:
+    """A few places along an axis, and how many each stands for."""
+    if size <= most:
+        return np.arange(size), np.ones(size)
+    looked = np.unique(np.linspace(0, size - 1, most).round().astype(np.int64))
+    middle = (looked[1:] + looked[:-1]) / 2
+    edges = np.concatenate([[-0.5], middle, [size - 0.5]])
+    weights = np.diff(edges)
+    weights[0], weights[-1] = 1.0, 1.0
+    weights[1] += edges[1] - edges[0] - 1
+    weights[-2] += edges[-1] - edges[-2] - 1
+    return looked, weights
+
+
+#: Passes that are followed one by one, at most.
+_MOST = sizes.PASSES_FOLLOWED
+_INTRICATE = (
+    "the flow of the kernel is too intricate to be followed: counts by a profile (dse import) need "
+    "no flow"
+)
+
+
+class Numbers:
+    """Numbers of expressions, where places of threads and passes of loops are set."""
+
+    arguments: Mapping[int, int]
+    asked: Mapping[str, float]
+    passes: Mapping[int, Whole]
+    _special: dict[str, Any]
+
+    def __init__(self) -> None:
+        self._known: dict[Atom, Any] = {}
+        self._now: dict[int, Any] = {}
+        self._through: dict[Any, Any] = {}
+        self._heads_of: dict[Atom, frozenset[int]] = {}
+
+    def free_heads(self, value: Any) -> frozenset[int]:
+        """Return the loops by whose pass a value changes."""
+        return free_passes(value, self._heads_of)
+
+    def value(self, value: Whole) -> Any:
+        """An expression at every thread that is looked at; a number where it is one."""
+        total: Any = 0
+        for product, times in value.terms.items():
+            part: Any = times
+            for one in product:
+                part = part * self._atom(one)
+            total = total + part
+        return total
+
+    def _atom(self, one: Atom) -> Any:
+        if one not in self._known:
+            if one.kind in ("first", "total"):  # whose passes are gone through each time
+                key = (
+                    one,
+                    *((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one))),
+                )
+                if key not in self._through:
+                    self._through[key] = self._found(one)
+                self._known[one] = self._through[key]
+            else:
+                self._known[one] = self._found(one)
+        return self._known[one]
+
+    def _found(self, one: Atom) -> Any:
+        match one:
+            case Atom("special", (name,)):
+                return self._special[name]
+            case Atom("argument", (offset,)):
+                return self.arguments[offset]
+            case Atom("asked", (name,)):
+                return self.asked[name]
+            case Atom("loaded", _):
+                return np.nan
+            case Atom("pass", (head,)):
+                return self._now.get(head, 0)
+            case Atom("over", (above, below)):
+                by = self.value(below)
+                return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
+            case Atom("scaled", (value, factor, by)):
+                return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
+            case Atom("least", (first, second)):
+                return np.minimum(self.value(first), self.value(second))
+            case Atom("most", (first, second)):
+                return np.maximum(self.value(first), self.value(second))
+            case Atom("exclusive or", (first, second)):
+                return np.bitwise_xor(self.value(first), self.value(second))
+            case Atom("bitwise and", (first, second)):
+                return np.bitwise_and(_integers(self.value(first)), _integers(self.value(second)))
+            case Atom("bitwise or", (first, second)):
+                return np.bitwise_or(_integers(self.value(first)), _integers(self.value(second)))
+            case Atom("power", (factor, head)):
+                return float(factor) ** self._now.get(head, 0)
+            case Atom("power of", (factor, power)):
+                return float(factor) ** self.value(power)
+            case Atom("power of two", (power,)):
+                return 2 ** self.value(power)
+            case Atom("if", (when,)):
+                return self.holds(when).astype(int)
+            case Atom("first", (head, stays)):
+                return self._first(head, stays)
+            case Atom("total", (head, often)):
+                return self._total(head, often)
+        raise DseError(_INTRICATE)
+
+    def _first(self, head: int, stays: Condition) -> Any:
+        """Return the number of passes up to the one in which a condition no longer holds."""
+        passes: Any = 1
+        going: Any = True
+        with self._moving(head):
+            for number in range(_MOST):
+                self._now[head], self._known = number, {}
+                going = going & self.holds(stays)
+                if not np.any(going):
+                    break
+                passes = passes + np.asarray(going).astype(int)
+        return passes
+
+    def _total(self, head: int, often: Whole) -> Any:
+        """Return the sum of a value over all passes of a loop."""
+        many = np.asarray(self.value(self.passes[head]))
+        total: Any = 0
+        with self._moving(head):
+            for number in range(min(int(many.max()), _MOST)):
+                self._now[head], self._known = number, {}
+                total = total + np.where(number < many, self.value(often), 0)
+        return total
+
+    @contextmanager
+    def _moving(self, head: int) -> Iterator[None]:
+        """Go through passes of a loop, whichever one was looked at before."""
+        known, now = self._known, self._now.get(head)
+        try:
+            yield
+        finally:
+            self._known = known
+            if now is None:
+                self._now.pop(head, None)
+            else:
+                self._now[head] = now
+
+    def holds(self, when: Condition) -> Any:
+        """Return the mask of the threads for which a condition holds."""
+        match when:
+            case ("true",):
+                return np.asarray(True)
+            case ("false",):
+                return np.asarray(False)
+            case (">=", value):
+                return np.asarray(self.value(value)) >= 0
+            case ("==", value):
+                return np.asarray(self.value(value)) == 0
+            case ("and", one, two):
+                return self.holds(one) & self.holds(two)
+            case ("or", one, two):
+                return self.holds(one) | self.holds(two)
+            case ("not", one):
+                return ~self.holds(one)
+        raise DseError(_INTRICATE)
+
+
+def _integers(values: Any) -> Any:
+    return np.asarray(values).astype(np.int64)
+
+
+class Sized(Replacing):
+    """Expressions with sizes of grid and block, arguments and what was asked as numbers.
+
+    A condition is decided where it is the same at all threads, as those of most guards of edges
+    are; one that cannot be followed stays. Arguments that are ``left`` stay, too.
+    """
+
+    def __init__(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Mapping[int, int],
+        asked: Mapping[str, float],
+        left: Collection[int] = (),
+    ) -> None:
+        super().__init__(self._number)
+        self._most: dict[str, int] = {}
+        for axis, blocks, threads in zip("xyz", grid, block, strict=True):
+            self._most |= {f"ctaid.{axis}": blocks - 1, f"tid.{axis}": threads - 1}
+        sizes = {f"nctaid.{axis}": size for axis, size in zip("xyz", grid, strict=True)}
+        sizes |= {f"ntid.{axis}": size for axis, size in zip("xyz", block, strict=True)}
+        self._sizes = {
+            **dict.fromkeys((n for n, most in self._most.items() if not most), 0),
+            **sizes,
+        }
+        self._asked = {name: int(many) for name, many in asked.items() if float(many).is_integer()}
+        self._arguments = {at: value for at, value in arguments.items() if at not in left}
+
+    def _number(self, one: Atom) -> Whole | None:
+        match one:
+            case Atom("argument", (offset,)) if offset in self._arguments:
+                return constant(self._arguments[offset])
+            case Atom("special", (name,)) if name in self._sizes:
+                return constant(self._sizes[name])
+            case Atom("asked", (name,)) if name in self._asked:
+                return constant(self._asked[name])
+            case Atom("over", (above, below)):
+                above, below = self.value(above), self.value(below)
+                return floordiv(above, below) if below.number != 0 else atom("over", above, below)
+        return None
+
+    def _related(self, word: str, value: Whole) -> Condition:
+        """Decided where a sum is at least 0, or is 0, at all threads alike."""
+        low = high = 0
+        for product, times in value.terms.items():
+            top = times
+            for one in product:
+                if one.kind != "special" or one.of[0] not in self._most:
+                    return word, value
+                top *= self._most[one.of[0]]
+            low, high = (
+                low + (min(top, 0) if product else top),
+                high + (max(top, 0) if product else top),
+            )
+        if word == ">=":
+            return TRUE if low >= 0 else FALSE if high < 0 else (word, value)
+        return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (word, value)
+
+
+#: Passes of one loop that are looked at, at least; those of all loops around, at most; of each of
+#: many loops, at least; numbers that are worked out.
+_PASSES, _EVERY, _FEW, _NUMBERS = (
+    sizes.PASSES_LOOKED,
+    sizes.PASSES_EVERY,
+    sizes.PASSES_FEW,
+    sizes.PASSES_NUMBERS,
+)
+_MOVING = ("pass", "first", "total", "power", "power of")
+
+
+class Launch(Numbers):
+    """A launch: sizes of grid and block, arguments, and what was asked for by name.
+
+    Where blocks are many, a few stand for all (see :mod:`dse.kernels.launch_values`). ``pointers`` are the
+    arguments that are addresses; ``kept`` holds what was worked out before at the same sizes,
+    arguments and what was asked, of this kernel or of others.
+    """
+
+    def __init__(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Mapping[int, int],
+        asked: Mapping[str, float],
+        passes: Mapping[int, Whole],
+        warp: int = 32,
+        pointers: frozenset[int] = frozenset(),
+        kept: dict[Any, Any] | None = None,
+    ) -> None:
+        self.grid, self.block, self.arguments, self.asked = grid, block, arguments, asked
+        self.pointers = pointers
+        at = places(grid, block, warp)
+        self.active, self.weight, self._special = at.active, at.weight, at.special
+        self.threads = math.prod(block)
+        self._full = bool(self.active.all())
+        super().__init__()
+        self._kept: dict[Any, Any] = {} if kept is None else kept
+        sized = Sized(grid, block, arguments, asked, pointers)
+        self._sized: Sized = self._kept.setdefault("sized", sized)
+        self.passes = {head: self.sized(many) for head, many in passes.items()}
+        self._turned: dict[Whole, tuple[Any, ...]] = {}
+        #: True once some passes of loops stood for all.
+        self.sampled = False
+
+    def at(self, passes: Mapping[int, int], blocks: Mapping[str, int]) -> Launch:
+        """The launch at passes of its loops, and at a place of its grid along some axes."""
+        found = copy.copy(self)
+        found._special = {**self._special, **blocks}
+        found._known, found._now, found._kept, found._through = {}, dict(passes), {}, {}
+        return found
+
+    def sized(self, value: Whole) -> Whole:
+        """An expression in which what is a number at this launch is one, but for addresses."""
+        return self._sized.value(value)
+
+    def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
+        """What is worked out of an expression: kept by it, and the passes that it rests on."""
+        if value not in self._turned:
+            self._turned[value] = tuple(sorted(resting(value, self.passes).items()))
+        key = (*what, value, self._turned[value])
+        if key not in self._kept:
+            self._kept[key] = work()
+        return self._kept[key]
+
+    # --- what is wanted
+    def per_warp(self, value: Whole) -> float:
+        """The mean over warps of how often one runs what threads run so often.
+
+        A warp runs it in each pass of the loops around in which any of its threads does.
+        """
+
+        def busiest(every: Any) -> Any:
+            if every.shape[-1] == 1:  # the same for all threads of a warp
+                return every[..., 0]
+            return (every if self._full else np.where(self.active, every, 0.0)).max(axis=-1)
+
+        value = self.sized(value)
+        return float(self.once(value, lambda: self._mean(value, busiest, np.any), "warp"))
+
+    def per_thread(self, value: Whole) -> float:
+        """The mean over threads."""
+        threads = self.active.sum(axis=-1)
+
+        def mean(every: Any, axis: int = -1) -> Any:
+            lanes = np.broadcast_to(every, (*every.shape[:-1], self.active.shape[-1]))
+            return np.where(self.active, lanes, 0.0).sum(axis=axis) / threads.mean()
+
+        value = self.sized(value)
+        return float(self.once(value, lambda: self._mean(value, mean, mean), "thread"))
+
+    def _where(self, value: Whole, fold: Any) -> Any:
+        """Of a product of conditions, folded over lanes: what each warp does of it; None of any
+        other.
+        """
+        if len(value.terms) != 1 or any(one.kind in _MOVING for one in value.atoms()):
+            return None
+        ((product, times),) = value.terms.items()
+        factor, lanes, warps = times, self.active, np.asarray(True)
+        for one in product:
+            if one.kind == "if":
+                for each in alone(one.of[0]):
+                    holds = self.holds(each)
+                    if holds.ndim and holds.shape[-1] > 1:
+                        lanes = lanes & holds
+                    else:  # the same for all threads of a warp
+                        warps = warps & (holds[..., 0] if holds.ndim else holds)
+            elif np.ndim(number := self._atom(one)) == 0:
+                factor = factor * number
+            else:
+                return None
+        return fold(lanes, axis=-1) * warps * float(max(factor, 0))
+
+    def _mean(self, value: Whole, fold: Any, of_lanes: Any) -> float:
+        if value.number is not None:
+            return float(value.number)
+
+        def folded(every: Any) -> Any:
+            every = np.maximum(np.asarray(every, dtype=float), 0.0)
+            return fold(every) if every.ndim else every
+
+        try:
+            if (found := self._where(value, of_lanes)) is not None:
+                return self._weighted(found)
+            found = np.asarray(self._over_passes(value, folded), dtype=float)
+        except OverflowError:
+            raise DseError(
+                "a count at these arguments takes more than 64 bits: expected arguments of which "
+                "neither a product nor a power of two is that large"
+            ) from None
+        return float(found) if found.ndim == 0 else self._weighted(found)
+
+    def _weighted(self, folded: Any) -> float:
+        """The mean over warps."""
+        least = float(folded.min())  # so that what is the same everywhere stays exact
+        return least + float(((folded - least) * self.weight).sum())
+
+    def constant(self, name: str) -> int:
+        """A size of block or grid, by the register that holds it."""
+        return int(self._special[name])
+
+    def most(self, value: Whole) -> int:
+        """The largest number that a count takes in the first pass of the loops around it."""
+        return max(math.ceil(float(np.max(self.value(value)))), 0)
+
+    # --- passes of loops that a value depends on are gone through
+    def _over_passes(
+        self, value: Whole, fold: Any, share: Any = 1.0, budget: float = _EVERY
+    ) -> Any:
+        """Return a value, averaged over the passes that it rests on.
+
+        What it is in one pass is multiplied by the ``share`` that each thread's pass has of all,
+        and folded over the lanes of a warp; passes are added up behind that. ``budget`` is how
+        many are looked at, all loops together; where there are more, some stand for all.
+        """
+        heads = self._heads(value)
+        if not heads:
+            return fold(self.value(value) * share)
+        inside = {head: len(self.free_heads(self.passes[head]) & heads) for head in heads}
+        head = min(sorted(heads), key=inside.__getitem__)  # the outermost
+        many = np.asarray(self.value(self.passes[head]), dtype=float)
+        top = int(np.max(many)) if many.size else 0
+        if top <= 0:
+            return 0.0
+        if not self._now:
+            lanes = max(np.size(self.value(value)), 1)
+            budget = min(budget, max(_NUMBERS / lanes, _PASSES))
+        most = max(int(budget ** (1 / len(heads))), _FEW)
+        self.sampled |= top > most
+        looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
+        counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
+        total: Any = 0.0
+        for one in looked:
+            self._now[head], self._known = int(one), {}
+            total = total + self._over_passes(
+                value, fold, share * (one < many) / counted, budget / len(looked)
+            )
+        del self._now[head]
+        self._known = {}
+        return total
+
+    def _heads(self, value: Whole) -> frozenset[int]:
+        """Return the loops whose passes a value rests on and that are not at one pass now."""
+        found, waiting = set[int](), [value]
+        while waiting:
+            for head in self.free_heads(waiting.pop()) - found - self._now.keys():
+                found.add(head)
+                waiting.append(self.passes[head])
+        return frozenset(found)

@@ -1,0 +1,467 @@
+"""Requests of warps to memory: the addresses of lanes, widths, sectors and wavefronts.
+
+Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each, for all lanes that ask
+for it (CUDA C++ Programming Guide, shared memory). It holds a register a lane, so that 8 bytes a
+lane are asked for by half warps and 16 by quarters; two of these are one wavefront where the lanes
+of every pair, next to each other or two apart, load the same (NVIDIA, developer forum 77228, of
+compute capability 7.0 to 7.5; taken for later ones, too). The first cache reads four sectors a
+wavefront, each of another quarter of a line (Khairy 2020, Accel-Sim).
+
+What moves all lanes of a warp alike, as most passes of loops and blocks do, matters only by where
+in a sector it leaves them; it is told apart, and its places are counted exactly. Where the pattern
+of the lanes changes with passes and blocks, some of these are looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common, constant, rebuilt
+from dse.kernels.instructions import Instruction, split
+from dse.kernels.launch_values import BLOCKS, Launch, along
+from dse.kernels.loop_counts import resting
+from dse.kernels.values import Values
+from stochastic import sizes
+
+#: Bytes of a sector, the piece in which caches and DRAM move data; of a word of a bank.
+SECTOR, WORD = 32, 4
+#: Banks of shared memory; quarters of a line, of each of which the first cache reads a sector.
+BANKS, QUARTERS = 32, 4
+
+Lanes = npt.NDArray[np.int64]
+Active = npt.NDArray[np.bool_]
+
+
+def sectors(first: Lanes, active: Active, width: int) -> Any:
+    """The sectors of each request, by the first bytes of its lanes and which of these ask.
+
+    >>> sectors(4 * np.arange(32)[None], np.ones((1, 32), bool), 4).tolist()
+    [4]
+    """
+    return _new(_pieces(first, active, width, SECTOR))[1].sum(axis=-1)
+
+
+def cache_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = True) -> Any:
+    """The wavefronts of each request to global memory in the first cache."""
+    words = max(width // WORD, 1)
+    held = _asking(active, words)
+    if load and words > 1:
+        held = np.where(_paired(first, active), _asking(active, words // 2), held)
+    return np.maximum(held, _fullest(_pieces(first, active, width, SECTOR), QUARTERS))
+
+
+def shared_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = True) -> Any:
+    """The wavefronts of each request to shared memory.
+
+    >>> first, every = 4 * np.arange(32)[None], np.ones((1, 32), bool)
+    >>> [shared_wavefronts(stride * first, every, 4).item() for stride in (0, 1, 2, 32, 33)]
+    [1, 1, 2, 32, 1]
+    """
+    words = max(width // WORD, 1)
+    found = _in_groups(first, active, width, words)
+    if load and words > 1:
+        joined = _in_groups(first, active, width, words // 2)
+        found = np.where(_paired(first, active), joined, found)
+    return found
+
+
+def _in_groups(first: Lanes, active: Active, width: int, groups: int) -> Any:
+    """Wavefronts of requests whose lanes are served in groups, one after the other."""
+    shape = (len(first) * groups, first.shape[-1] // groups)
+    asks = active.reshape(shape)
+    found = _fullest(_pieces(first.reshape(shape), asks, width, WORD), BANKS)
+    return (found * asks.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
+
+
+def _asking(active: Active, groups: int) -> Any:
+    """How many groups of lanes have one that asks."""
+    return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
+
+
+def _paired(first: Lanes, active: Active) -> Any:
+    """Whether all pairs of lanes that ask, one apart or two, ask for the same."""
+    lanes = np.arange(first.shape[-1])
+    return np.logical_or.reduce([
+        ((first == first[:, lanes ^ by]) | ~active | ~active[:, lanes ^ by]).all(axis=-1)
+        for by in (1, 2)
+    ])  # fmt: skip
+
+
+def _pieces(first: Lanes, active: Active, width: int, size: int) -> Any:
+    """The pieces of memory that each request touches, some more than once."""
+    begin = np.take_along_axis(first, active.argmax(axis=-1)[:, None], axis=-1)
+    first = np.where(active, first, begin)
+    more = np.arange((width - 1) // size + 2)
+    last = (first + width - 1) // size
+    return np.minimum(first[..., None] // size + more, last[..., None]).reshape(len(first), -1)
+
+
+def _new(pieces: Lanes) -> tuple[Any, Any]:
+    """Pieces in order, and of each whether it is the first that is the same."""
+    ordered = np.sort(pieces, axis=-1)
+    return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
+
+
+def _fullest(pieces: Lanes, banks: int) -> Any:
+    """The most different pieces of a request that are of one bank."""
+    ordered, new = _new(pieces)
+    at = np.arange(len(pieces))[:, None] * banks + ordered % banks
+    return np.bincount(at[new], minlength=len(pieces) * banks).reshape(-1, banks).max(axis=-1)
+
+
+#: How far a step moves an address in bytes, and how many steps there are.
+Moves = tuple[tuple[int, int], ...]
+#: Blocks, and requests of all warps there in all passes, that are looked at.
+_BLOCKS, _REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for.
+
+    ``known`` keeps what was worked out of them.
+    """
+
+    first: npt.NDArray[np.int64]
+    active: npt.NDArray[np.bool_]
+    weight: npt.NDArray[np.float64]
+    known: dict[object, Any] = field(default_factory=dict)
+
+    def once(self, what: object, work: Callable[[], Any]) -> Any:
+        """What is worked out of these requests, kept by its name."""
+        if what not in self.known:
+            self.known[what] = work()
+        return self.known[what]
+
+    def least(self, width: int) -> float:
+        """The sectors that hold as many bytes a lane as are asked for."""
+        return self.mean(-(-self.active.sum(axis=-1) * width // SECTOR))
+
+    def mean(self, numbers: Any) -> float:
+        """The mean of a number of each."""
+        least = float(numbers.min())  # so that what is the same for all stays exact
+        return least + float(np.average(numbers - least, weights=self.weight))
+
+
+def of_lanes(launch: Launch, where: Whole, asks: Whole) -> Requests:
+    """The requests of an instruction; of conditions on blocks alone, of which nothing else rests
+    on the place, all hold: whatever blocks ask, each asks alike.
+    """
+    ((product, _),) = asks.terms.items()
+    others = (*where.atoms(), *_of_passes(launch, where, asks))
+    used = Counter(name for one in (*product, *others) for name in _blocks(one))
+    kept = tuple(
+        one for one in product if not _of_blocks(one) or any(used[n] > 1 for n in _blocks(one))
+    )
+    asks = Whole({kept: 1})
+    return launch.once(  # type: ignore[no-any-return]
+        atom("requests", where, asks), lambda: requests(launch, where, asks)
+    )
+
+
+def _of_passes(launch: Launch, where: Whole, asks: Whole) -> list[Atom]:
+    """What the passes rest on that are in an address, or in which lanes ask."""
+    every = {**resting(where, launch.passes), **resting(asks, launch.passes)}
+    return [one for many in every.values() for one in many.atoms()]
+
+
+def _blocks(one: Atom) -> set[str]:
+    return {each.of[0] for each in one.atoms() if each.kind == "special" and each.of[0] in BLOCKS}
+
+
+def _of_blocks(one: Atom) -> bool:
+    """Whether a condition rests on nothing but the numbers of blocks."""
+    return one.kind == "if" and all(
+        each.kind in ("if", "over", "scaled", "least", "most")
+        or (each.kind == "special" and each.of[0] in BLOCKS)
+        for each in one.atoms()
+    )
+
+
+def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
+    """The requests of an instruction, of lanes where ``asks`` is not 0; those that no lane makes
+    are left out."""
+    atoms = dict.fromkeys((*where.atoms(), *asks.atoms()))
+    axes = [name for name in BLOCKS if launch.grid[BLOCKS.index(name)] > 1]
+    placed = {*atoms, *_of_passes(launch, where, asks)}
+    axes = [name for name in axes if Atom("special", (name,)) in placed]
+    blocks, weight = dict[str, Any](), np.ones((1, 1, 1, 1))
+    for name in axes:
+        at = BLOCKS.index(name)
+        looked, stand_for = along(launch.grid[at], int(_BLOCKS ** (1 / len(axes)) + 1e-9))
+        blocks[name] = np.expand_dims(looked, [each for each in range(5) if each != at])
+        weight = weight * np.expand_dims(stand_for, [each for each in range(4) if each != at])
+    shape = (*weight.shape[:3], *launch.active.shape)
+    heads = [one.of[0] for one in atoms if one.kind == "pass"]
+    most = max(_REQUESTS // math.prod(shape[:-1]), 2)
+    each = int(most ** (1 / max(len(heads), 1)) + 1e-9)
+    passes = [_some(launch.most(launch.passes[head]), max(each, 2)) for head in heads]
+    found = []
+    for now in itertools.product(*passes):
+        here = launch.at(dict(zip(heads, now, strict=True)), blocks)
+        active = launch.active & (np.asarray(here.value(asks)) > 0)
+        for head, at_pass in zip(heads, now, strict=True):
+            active = active & (at_pass < np.asarray(here.value(launch.passes[head])))
+        first = np.broadcast_to(np.asarray(here.value(where)), shape)
+        found.append((first, np.broadcast_to(active, shape), np.broadcast_to(weight, shape[:-1])))
+    first, active, of = (np.concatenate([each[at] for each in found]) for at in range(3))
+    asking = active.any(axis=-1)
+    if not asking.any():
+        asking, active = ~asking, np.broadcast_to(launch.active, active.shape)
+    return Requests(first[asking].astype(np.int64), active[asking], of[asking])
+
+
+def _some(many: int, most: int) -> Sequence[int]:
+    """Some passes of a loop, the first and last among them."""
+    last = max(many, 1) - 1
+    return sorted({round(each) for each in np.linspace(0, last, min(last + 1, most)).tolist()})
+
+
+def phases(moves: Moves, fixed: int, unit: int) -> dict[int, float]:
+    """Where in a unit of bytes moves leave an address, and the share of each such place.
+
+    >>> phases(((4, 6), (32, 1000)), 0, 8)
+    {0: 0.5, 4: 0.5}
+    """
+    shares = np.zeros(unit)
+    shares[fixed % unit] = 1.0
+    for step, many in moves:
+        period = unit // math.gcd(step, unit)
+        at = np.arange(period)
+        many = max(many, 1)
+        times = many // period + (at < many % period)
+        shares = sum(t / many * np.roll(shares, a * step) for a, t in zip(at, times, strict=True))
+    return {int(at): float(shares[at]) for at in np.flatnonzero(shares)}
+
+
+def sized(launch: Launch, where: Whole) -> Whole:
+    """An expression in which what is a number at a launch is one."""
+
+    def number(one: Atom) -> Whole | None:
+        if one.kind == "argument" and one.of[0] in launch.arguments:
+            return constant(launch.arguments[one.of[0]])
+        if one.kind == "asked" and float(launch.asked[one.of[0]]).is_integer():
+            return constant(int(launch.asked[one.of[0]]))
+        if one.kind == "special" and one.of[0].startswith(("ntid", "nctaid")):
+            return constant(launch.constant(one.of[0]))
+        return None
+
+    return rebuilt(where, number)
+
+
+def moved(launch: Launch, where: Whole) -> tuple[Moves, Moves, Whole]:
+    """The moves of an address by passes and by blocks, and what remains of it."""
+    passes, blocks, rest = [], [], dict(where.terms)
+    for product, times in where.terms.items():
+        if len(product) != 1 or not _moves(one := product[0]):
+            continue
+        if any(one in each.atoms() for p in where.terms if p != product for each in p):
+            continue
+        del rest[product]
+        if one.kind == "pass":
+            passes.append((times, launch.most(launch.passes[one.of[0]])))
+        else:
+            blocks.append((times, launch.grid["xyz".index(one.of[0][-1])]))
+    return tuple(passes), tuple(blocks), Whole(rest)
+
+
+def _moves(one: Atom) -> bool:
+    return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))
+
+
+_INSIDE = re.compile(r"\[([^\[\]]*)\]$")
+_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
+_ONLY = re.compile(r"U?R\d+")
+#: What moves an address, and the constant bytes from there.
+Address = tuple[Whole, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One instruction that loads or stores: bytes a thread; of a warp's request the mean numbers.
+
+    ``least`` is the sectors that as many bytes take at least. ``sectors`` is None where the address
+    depends on data, and ``wavefronts`` then those of addresses in a row.
+    """
+
+    bytes: int
+    sectors: float | None
+    wavefronts: float
+    least: float
+
+    @property
+    def coalesced(self) -> bool | None:
+        """Whether a warp's request takes no more sectors than its bytes, and one at an edge."""
+        return None if self.sectors is None else self.sectors <= self.least + 1
+
+
+class Accesses:
+    """The accesses of a kernel at a launch; what many have in common is worked out once."""
+
+    def __init__(self, values: Values, launch: Launch) -> None:
+        self.values, self.launch = values, launch
+        #: Arrays begin at whole lines.
+        self._bases = launch.pointers.difference(launch.arguments)
+        self._solved: dict[tuple[Whole, int], Address] = {}
+        self._told: dict[tuple[Whole | None, Whole, int, int, bool, bool], Access] = {}
+
+    def of(self, one: Instruction, where: Address | None, asks: Whole) -> Access:
+        """What an instruction asks memory for at its address, in the lanes that ask."""
+        width = width_of(one)
+        load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
+        moving, fixed = where or (None, 0)
+        fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
+        key = (moving, asks, fixed, width, load, shared)
+        if key not in self._told:
+            of = self.launch.once(
+                atom("requests", moving or ZERO, asks),
+                lambda: self._numbers(moving, fixed, width, asks, load, shared),
+                *(moving is None, *key[2:]),
+            )
+            sectors, wavefronts, least = of
+            self._told[key] = Access(width, sectors, wavefronts, least)
+        return self._told[key]
+
+    def address(self, one: Instruction, block: int, place: int) -> Address | None:
+        """The address that an instruction names, by arguments, threads, blocks and passes."""
+        where = _address(one, self.values, block, place)
+        if where is None:
+            return None
+        moving, fixed = _apart(where)
+        if (moving, block) not in self._solved:
+            solved = self.values.solved(moving, block)
+            self._solved[moving, block] = _apart(self.launch.sized(solved))
+        moving, more = self._solved[moving, block]
+        return moving, fixed + more
+
+    def asks(self, runs: Whole) -> Whole:
+        """Which lanes ask of what runs: 1 where all conditions hold that can be followed."""
+        found = ONE
+        for one in common(runs):
+            if one.kind == "if" and self._known(Whole({(one,): 1})):
+                found = found * Whole({(one,): 1})
+        return found
+
+    def _known(self, value: Whole) -> bool:
+        """Whether a value is known at each thread, and does not rest on data."""
+        return not any(
+            one.kind in _UNKNOWN
+            or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
+            for one in value.atoms()
+        )
+
+    def _base(self, product: tuple[Atom, ...], shared: bool) -> bool:
+        """Whether a part of an address is where an array begins; in shared memory a constant."""
+        if len(product) != 1:
+            return False
+        (one,) = product
+        if one.kind == "argument":
+            return one.of[0] in self._bases
+        return _constant(one) if shared else is_device_array(one)
+
+    def _numbers(
+        self, where: Whole | None, fixed: int, width: int, asks: Whole, load: bool, shared: bool
+    ) -> tuple[float | None, float, float]:
+        """Of a warp's request on average: sectors, wavefronts, and the least sectors."""
+        moves: Moves = ()
+        if where is not None:
+            kept = {p: t for p, t in where.terms.items() if t != 1 or not self._base(p, shared)}
+            passes, blocks, where = moved(self.launch, sized(self.launch, Whole(kept)))
+            moves = (*passes, *blocks)
+            where = where if self._known(where) else None
+        every = of_lanes(self.launch, ZERO if where is None else where, asks)
+        way = (width, load, shared)
+        if where is None:
+            wavefronts, least = every.once(("row", *way), lambda: _in_a_row(every, *way))
+            return None, wavefronts, least
+        found = through = least = 0.0
+        for at, share in phases(moves, fixed, WORD if shared else SECTOR).items():
+            told = every.once((at, *way), lambda at=at: _at(every, at, *way))  # type: ignore[misc]
+            found, through, least = found + share * told[0], through + share * told[1], told[2]
+        return found, through, least
+
+
+def _at(every: Requests, at: int, width: int, load: bool, shared: bool) -> tuple[float, ...]:
+    """Sectors, wavefronts and the least sectors of requests that are moved by some bytes."""
+    first, active = every.first + at, every.active
+    wavefronts = shared_wavefronts if shared else cache_wavefronts
+    through = every.mean(wavefronts(first, active, width, load=load))
+    return every.mean(sectors(first, active, width)), through, every.least(width)
+
+
+def _in_a_row(every: Requests, width: int, load: bool, shared: bool) -> tuple[float, float]:
+    """Wavefronts and the least sectors, where lanes are taken to ask for one after the other."""
+    wavefronts = shared_wavefronts if shared else cache_wavefronts
+    row = width * np.arange(every.active.shape[-1]) + 0 * every.first
+    return every.mean(wavefronts(row, every.active, width, load=load)), every.least(width)
+
+
+def width_of(one: Instruction) -> int:
+    """The bytes that each thread loads or stores."""
+    return next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
+
+
+def is_device_array(one: Atom) -> bool:
+    """Whether it is where an array of the source begins, which bank 4 of the constants holds."""
+    return _constant(one) and str(one.of[0][1]).startswith("c[0x4]")
+
+
+def _constant(one: Atom) -> bool:
+    return one.kind == "unknown" and one.of[0][0] == "constant"
+
+
+def _address(one: Instruction, values: Values, block: int, place: int) -> Whole | None:
+    """The address that an instruction names, in bytes."""
+    if (parts := _parts(one.text, one.kind == "global_copy")) is None:
+        return None
+    total = ZERO
+    for name, times in parts:
+        total = total + values.operand(name, block, place).times(times)
+    return total
+
+
+def _apart(where: Whole) -> Address:
+    """An address without its constant, and that."""
+    fixed = where.terms.get((), 0)
+    if not fixed:
+        return where, 0
+    return Whole({product: t for product, t in where.terms.items() if product}), fixed
+
+
+@lru_cache(maxsize=1 << 14)
+def _parts(text: str, last: bool) -> list[tuple[str, int]] | None:
+    """The operands that the first or last address in a text of operands sums, and their factors."""
+    inside = [m[1] for each in split(text) if (m := _INSIDE.search(each.strip()))]
+    if not inside:
+        return None
+    found = []
+    for part in inside[-1 if last else 0].split("+"):
+        name, _, times = part.partition(".X")
+        found.append((name, int(times) if times.isdigit() else 1))
+    return found
+
+
+def in_flight(body: Sequence[Instruction]) -> list[int]:
+    """How many global loads are under way at each first use of one that is, in a block."""
+    waiting: set[str] = set()
+    many, found = 0, []
+    for one in body:
+        read = set(_ONLY.findall(one.text)) if waiting else set()
+        if waiting & read:
+            found.append(many)
+            waiting, many = set(), 0
+        if one.kind == "global_load":
+            waiting |= set(one.results)
+            many += 1
+    return [*found, many] if many else found
