@@ -21,7 +21,7 @@ from dse.kernels.source import FRAME, device_part, marks_of, pieces, without_com
 from symbolic.errors import DseError
 
 #: Complaints that are shown, at most.
-_MOST = 5
+_SHOWN = 5
 _UNDEFINED = re.compile(
     r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
     r'incomplete type "([^"]+)")',
@@ -51,9 +51,9 @@ def explained(log: str, headers: Sequence[str]) -> str:
         if "error" in each and not each.startswith("__nv_name_map") and " detected in " not in each
     ]
     kept.sort(key=lambda each: _UNDEFINED.search(each) is None)
-    shown = kept[:_MOST]
-    if len(kept) > _MOST:
-        shown.append(f"and {len(kept) - _MOST} more errors")
+    shown = kept[:_SHOWN]
+    if len(kept) > _SHOWN:
+        shown.append(f"and {len(kept) - _SHOWN} more errors")
     return "\n".join([head, *([cause] if (cause := _cause(log, headers)) else []), *shown])
 
 

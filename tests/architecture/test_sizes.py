@@ -27,7 +27,7 @@ NO_SIZES = """
 what is shown to people, drawn or held by a page
     dse/cards.py
     dse/cli/*
-    dse/kernels/complaints.py
+    dse/kernels/compile.py _SHOWN
     dse/explaining.py
     dse/measured/records.py _REASONS
     dse/page/*
@@ -40,11 +40,12 @@ what is shown to people, drawn or held by a page
     symbolic/visible.py
 formats, flags and codes
     dse/inverse/crossing.py BROKEN
-    dse/kernels/[aclop]*.py _WIDTHS WORD FLOPS _ARGUMENT _BANK _CUDA _FUNCTION _JUMPS _REGISTERS
-    dse/kernels/lines.py
-    dse/kernels/operations.py _SIGNED_SHIFT
-    dse/kernels/ptx.py _WIDTHS
-    dse/kernels/spills.py _BYTES
+    dse/kernels/counted.py FLOPS
+    dse/kernels/cubin.py
+    dse/kernels/instructions.py WORD
+    dse/kernels/memory_accesses.py _WIDTHS
+    dse/kernels/ptx.py
+    dse/kernels/registers.py _SIGNED_SHIFT _BYTES
     dse/measured/profiles/launches.py _PREFIXES
     sweeps/nest/summing.py MEAN STD
     sweeps/prove/borders.py NONE
@@ -64,7 +65,7 @@ numbers that doubles and integers have
     symbolic/terms.py _WHOLE
 hardware, the C library and the operating system
     dse/gpu/*
-    dse/kernels/wavefronts.py
+    dse/kernels/memory_accesses.py SECTOR WORD BANKS QUARTERS
     stochastic/trials/timing.py
     sweeps/cluster/bench.py
     sweeps/files/netcdf.py
@@ -84,7 +85,7 @@ steps of a search or a series, of which more are more precise
     dse/advice/follow.py
     dse/effects/slopes.py _FINER
     dse/fitting/*.py
-    dse/kernels/hosted.py _ROUNDS
+    dse/kernels/compile.py _ROUNDS
     stochastic/loss/timed.py
     stochastic/scheduling/reach.py _ROUNDS
     stochastic/work/*.py _TERMS _ROUNDS _FAR
@@ -107,7 +108,6 @@ retries, threads, seconds, bytes that are always there, speeds
     sweeps/store/*.py RETRIES _READERS _IN_A_ROW TRIES _TRIES
 limits of what a text may hold
     dse/kernels/formula.py
-    dse/kernels/naming.py
     dse/measured/tables.py _COLUMNS
     dse/toml_text.py _DEPTH
     sweeps/files/names.py

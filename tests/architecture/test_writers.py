@@ -39,7 +39,6 @@ ALLOWED = {
     "dse/plots/picture.py": ({"savefig"}, "into memory"),
     "dse/kernels/__init__.py": ({"write_bytes"}, _SCRATCH),
     "dse/kernels/disassembly.py": ({"write_bytes"}, _SCRATCH),
-    "dse/kernels/jitted.py": ({"write_text"}, _SCRATCH),
 }
 
 

@@ -33,7 +33,7 @@ CELLS = {
     " set={'ms_transition': 512})": "html",
     "dse.calibrate(rows, model='transit_supply', to='attained_bandwidth',"
     " free=['ms_peak_bandwidth', 'ms_transition'])": "html",
-    "dse.kernel('examples/strided-sum.ptx', {'WALK': 100})": "text",
+    "dse.kernel('examples/strided-sum.ptx', set={'steps': 100})": "text",
     "plots.lines(study, 'time', minimize='time')": "png",
     "plots.lines(study, 'time').figure": "png",
     "import time\nfrom dse.progress import shown\nwith shown(True, 'searching'):\n"

@@ -69,7 +69,7 @@ COMMANDS = {
     "new workload workload.toml --from sepia": "workload.toml",
     f"{FIT} --save rows.fit.json": "rows.fit.json",
     f"{FIT} --out fitted.nc": "fitted.nc",
-    f"kernel {EXAMPLES / 'strided-sum.ptx'} --times WALK=100 --out kernel.toml": "kernel.toml+",
+    f"kernel {EXAMPLES / 'strided-sum.ptx'} --set steps=100 --out kernel.toml": "kernel.toml+",
     "import profile.csv kernel.toml": "kernel.toml+",
     "import rows.csv rows.nc --axes threads,mem_latency": "rows.nc",
     "export whole.zarr out.csv": "out.csv",
