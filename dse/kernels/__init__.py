@@ -114,24 +114,20 @@ def kernel(
         about = {"entry": entry, "arch": arch, "options": options, "block": block or (256,)}
         with shown(progress, "counting"):
             return kernel_space(file, every, grid=grid, set=set, times=times, **about)
-    with shown(progress, "counting"):
-        return _counted(file, times, entry, **given)
-
-
-def _counted(file: Path, times: Mapping[str, float] | None, entry: str, **given: Any) -> Any:
     from dse.kernels.launches import counted
 
-    return counted(
-        file,
-        entry=entry,
-        arch=given["arch"],
-        define=dict(given["define"] or {}),
-        options=tuple(given["options"]),
-        block=_numbers(given["block"] or (256,), "block"),
-        grid=_numbers(given["grid"], "grid"),
-        given=dict(given["set"] or {}),
-        asked=dict(times or {}),
-    )
+    with shown(progress, "counting"):
+        return counted(
+            file,
+            entry=entry,
+            arch=arch,
+            define=dict(define or {}),
+            options=tuple(options),
+            block=_numbers(block or (256,), "block"),
+            grid=_numbers(grid, "grid"),
+            given=dict(set or {}),
+            asked=dict(times or {}),
+        )
 
 
 def _machine_code(given: object) -> bytes:

@@ -302,9 +302,9 @@ _MOVING = ("pass", "first", "total", "power", "power of")
 class Launch(Numbers):
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
-    Where blocks are many, a few stand for all (see :mod:`dse.kernels.launch_values`). ``pointers`` are the
-    arguments that are addresses; ``kept`` holds what was worked out before at the same sizes,
-    arguments and what was asked, of this kernel or of others.
+    Where blocks are many, a few stand for all (see :func:`places`). ``pointers`` are the arguments
+    that are addresses; ``kept`` holds what was worked out before at the same sizes, arguments and
+    what was asked, of this kernel or of others.
     """
 
     def __init__(

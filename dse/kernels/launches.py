@@ -257,6 +257,7 @@ def counts_of(
         check_known(name, offsets, f"the kernel has no argument {name!r}")
     for name in asked:
         said = f"nothing is asked by the name {name!r}"
+        said += " (loops are followed, or asked for by their lines)" if code.body else ""
         check_known(name, reading.often.asked, said, "asked for")
     _complete(code, reading, given, asked)
     values = {offsets[name]: _whole(name, value) for name, value in given.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dse.kernels.cubin import Function
@@ -42,28 +42,28 @@ _OTHERS = {
     "rcp": "MUFU.RCP", "sqrt": "MUFU.SQRT", "rsqrt": "MUFU.RSQ", "sin": "MUFU.SIN",
     "cos": "MUFU.COS", "tanh": "MUFU.TANH", "tex": "TEX", "tld4": "TLD4",
     "shfl": "SHFL", "vote": "VOTE", "match": "MATCH", "redux": "REDUX",
-    "mma": "HMMA", "wmma": "HMMA", "wgmma": "HGMMA",
+    "mma": "HMMA", "wmma": "HMMA", "wgmma": "HGMMA", "cp": "LDGDEPBAR",
 }  # fmt: skip
 _NO_RESULT = ("bar", "barrier", "membar", "fence", "ret", "exit", "trap", "brx", "call", "cp")
 _FLOATING = {"add": "ADD", "sub": "ADD", "mul": "MUL", "fma": "FMA", "mad": "FMA"}
 #: Letters before and digits behind the operations on floating-point numbers of each width.
 _WIDTHS = {"f64": ("D", ""), "f32": ("F", "")}
 _KINDS = {"f64": "fp64", "f32": "fp32"}
-_INTEGER = "add addc sub subc mul mul24 mad mad24 madc sad div rem abs neg min max".split()
-_ALU = "and or xor not cnot shl shr lop3 mov cvt set setp selp slct".split()
+_INTEGER = {"add", "addc", "sub", "subc", "mul", "mul24", "mad", "mad24", "madc", "sad", "div"}
+_INTEGER |= {"rem", "abs", "neg", "min", "max"}
+_ALU = {"and", "or", "xor", "not", "cnot", "shl", "shr", "lop3", "mov", "cvt", "set", "setp"}
+_ALU |= {"selp", "slct"}
 _COMPARED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
-_MEMORY = {"ld": "load", "ldu": "load", "st": "store", "atom": "atomic", "red": "reduction"}
-_SPACES = {
-    "global": ("LDG", "STG", "ATOMG", "RED"), "": ("LDG", "STG", "ATOMG", "RED"),
-    "shared": ("LDS", "STS", "ATOMS", "ATOMS"), "local": ("LDL", "STL", "ATOMG", "RED"),
-    "const": ("LDC", "STG", "ATOMG", "RED"),
-}  # fmt: skip
+_MEMORY = {"ld": "LD", "ldu": "LD", "st": "ST", "atom": "ATOM", "red": "ATOM"}
+_SPACES = {"global": "G", "shared": "S", "local": "L", "const": "C", "param": ""}
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 #: Modifiers of machine code that tell the bytes of an access.
 _MODIFIERS = {1: ".U8", 2: ".U16", 8: ".64", 16: ".128"}
 
 #: Where arguments begin in the bank of constants: beyond what machine code has there.
 _BANK = 0x400
+#: A constant whose low half is 0, which is not followed.
+_HIGH = "c[0x5][0x0]"
 #: Comments, and lines that tell of source files, which end without a semicolon.
 _UNSAID = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
 _LEADING = re.compile(r"\s*(?:[{}]|([\w$%]+)\s*:(?!:))\s*")
@@ -71,8 +71,8 @@ _VARIABLE = re.compile(
     r"\.(shared|global|const|local)((?:\s+\.[a-z]+\s+\d+|\s+\.v\d)*)\s+\.(\w+)\s+([\w$]+)((?:\[\d*\])*)"
 )
 _PARAMETER = re.compile(
-    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)*(?:\.align\s+\d+\s+)?)?"
-    r"([\w$%]+)(?:\[(\d+)\])?"
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+"
+    r"(?:\.ptr(?:\s+\.(?:global|shared|const|local))?(?:\s+\.align\s+\d+)?\s+)?([\w$%]+)(?:\[(\d+)\])?"
 )
 _SPECIAL = re.compile(r"%(n?tid|n?ctaid)\.([xyz])$")
 _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$|0[fFdD]([0-9a-fA-F]+)$")
@@ -157,7 +157,16 @@ class _Reader:
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
-        body = [self._instruction(at, statement, labels) for at, statement in enumerate(statements)]
+        body = []
+        for at, statement in enumerate(statements):
+            try:
+                body.append(self._instruction(at, statement, labels))
+            except DseError:
+                raise
+            except (IndexError, ValueError):
+                raise DseError(
+                    f"{self.file} line {lines[at]}: {statement[:80]!r} is no instruction of PTX"
+                ) from None
         target = re.search(r"\.target\s+sm_(\d+)", self.text)
         function = Function(
             name=self.name,
@@ -230,9 +239,9 @@ class _Reader:
         first, *parts = name.split(".")
         operands = [each.strip() for each in _OPERAND.findall(text)]
         if first == "bra":
-            if operands[-1:] == [] or operands[-1] not in labels:
+            if operands[-1] not in labels:
                 raise DseError(f"{self.file}: {statement!r} leads to no label of {self.name}")
-            written, told = [], f"BRA {labels[operands[-1]] * WORD:#x}"
+            written, told = list[str](), f"BRA {labels[operands[-1]] * WORD:#x}"
         else:
             written, told = self._operation(first, parts, operands)
         opcode, _, text = told.partition(" ")
@@ -251,6 +260,8 @@ class _Reader:
             return self._access(name, parts, operands)
         predicates = "pred" in parts
         read = self._predicate if predicates else self._value
+        if not operands and name not in _OTHERS:
+            return [], "NOP"
         writes = name not in _NO_RESULT and bool(operands)
         written = self._written(operands[0], predicates) if writes else []
         rest = operands[1:] if writes else operands
@@ -258,6 +269,8 @@ class _Reader:
             values = [*map(self._value, rest[:2]), *map(self._predicate, rest[2:])]
         else:
             values = [each for operand in rest for each in self._each(operand, read)]
+        if name == "and":
+            values = ["0x0" if each == _HIGH else each for each in values]
         form = (_LOGIC if predicates else _WHOLE).get(name)
         kinds = [part for part in parts if re.match(r"b?t?f\d", part)]
         if name == "cvt" and kinds and "pred" not in parts:
@@ -267,9 +280,12 @@ class _Reader:
             form = None
         if name == "mul" and "wide" in parts:
             form = "WIDE {d},{a},{b}"
-        if form is None or len(values) < form.count("{") - 1 or not written:
+        if form is None:
+            if _named(name, kinds).startswith("MUFU") and not values:
+                raise ValueError
             return written, f"{_named(name, kinds)} {','.join([*written[:1], *values])}"
-        text = form.format(d=written[0], **dict(zip("abc", values, strict=False)))
+        values += [""] * (3 - len(values)) if len(values) >= form.count("{") - 1 else []
+        text = form.format(d=written[0], a=values[0], b=values[1], c=values[2])
         opcode, _, text = text.partition(" ")
         opcode += ".HI" if opcode == "IMAD" and "hi" in parts else ""
         opcode += ".U32" if parts and parts[-1].startswith("u") else ""
@@ -280,6 +296,8 @@ class _Reader:
         written = [self._predicate(each) for each in operands[0].split("|")]
         values = [self._value(each) for each in operands[1:3]]
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
+        if len(values) < 2:
+            raise ValueError
         if re.match(r"b?f\d", parts[-1]) or "xor" in parts:
             return written, f"FSETP {','.join([*written, *values, *other])}"
         word = _COMPARED.get(parts[0], parts[0].upper())
@@ -291,28 +309,25 @@ class _Reader:
     def _access(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
         """Return a load, a store or an atomic operation; an argument is a constant."""
         if name == "cp":
-            width = next((each for each in map(_decimal, operands[2:3]) if each), 4)
+            width = int(operands[2]) if operands[2:3] and operands[2].isdigit() else 4
             places = ",".join(self._value(each) for each in operands[:2])
             return [], f"LDGSTS{_MODIFIERS.get(width, '')} {places}"
-        space = next(
-            (each for part in parts for each in _SPACES if each == part.split("::")[0]), ""
-        )
+        spaces = [each for each in (part.split("::")[0] for part in parts) if each in _SPACES]
+        space = spaces[0] if spaces else "global"
         loads = name in ("ld", "ldu", "atom")
-        written = self._written(operands[0], False) if loads and operands else []
+        written = self._written(operands[0], False) if loads else []
         values = [each for operand in operands[1 if loads else 0 :]
                   for each in self._each(operand, self._value)]  # fmt: skip
-        if "param" in (part.split("::")[0] for part in parts):
-            where = re.match(r"\[c(.*)\]$", values[0]) if loads and values else None
-            return (
-                written,
-                f"MOV {written[0]},c{where[1]}" if where else f"PARAM {','.join(values)}",
-            )
+        if space == "param":
+            constant = re.match(r"\[c(.*)\]$", values[0])
+            if constant and loads:
+                return written, f"MOV {written[0]},c{constant[1]}"
+            return written, f"PARAM {','.join(values)}"
         many = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
-        opcode = _SPACES[space][list(dict.fromkeys(_MEMORY.values())).index(_MEMORY[name])]
-        return written, (
-            f"{opcode}{_MODIFIERS.get(many * _size(parts[-1]), '') if parts else ''} "
-            f"{','.join([*written[:1], *values])}"
-        )
+        opcode = f"{_MEMORY[name]}{_SPACES[space]}"
+        opcode = "RED" if name == "red" and space != "shared" else opcode
+        opcode += _MODIFIERS.get(many * _size(parts[-1]), "")
+        return written, f"{opcode} {','.join([*written[:1], *values])}"
 
     # --- operands
     def _written(self, operand: str, predicate: bool) -> list[str]:
@@ -322,11 +337,11 @@ class _Reader:
             return [self._predicate(each) for each in names]
         return [self._register(each) for each in names if each != "_"]
 
-    def _each(self, operand: str, read: object) -> list[str]:
+    def _each(self, operand: str, read: Callable[[str], str]) -> list[str]:
         """Return the values that an operand names; those of a vector one by one."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
-        return [read(operand)]  # type: ignore[operator]
+        return [read(operand)]
 
     def _register(self, name: str) -> str:
         """Return a register of its own: PTX has as many as it wants, of any width."""
@@ -349,7 +364,9 @@ class _Reader:
                 return f"0x{number[3]}"
             digits = number[2].lstrip("0") if number[2].isdigit() else number[2]
             size = int(digits or "0", 0)
-            return f"{number[1]}{size:#x}" if size < 2**32 else f"c[0x5][{size:#x}]"
+            if size >= 2**32:  # a mask of high halves is 0 where low halves stand for pairs
+                return f"c[0x5][{size:#x}]" if size % 2**32 else _HIGH
+            return f"{number[1]}{size:#x}"
         if (special := _SPECIAL.match(operand)) is not None:
             return f"SR_{special[1].upper()}.{special[2].upper()}"
         if operand in self.variables:
@@ -396,10 +413,6 @@ def _size(kind: str) -> int:
     """Return the bytes of a type such as ``f32``."""
     told = re.search(r"(\d+)(x2)?$", kind)
     return _BYTES.get(told[1], 4) * (2 if told[2] else 1) if told else 4
-
-
-def _decimal(text: str) -> int:
-    return int(text) if text.isdigit() else 0
 
 
 def _names(name: str, text: str) -> bool:

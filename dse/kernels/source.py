@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+
 def plain(name: str) -> str:
     """The name of a function without what C++ adds to it, nor whose code it lies in.
 

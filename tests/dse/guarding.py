@@ -319,9 +319,7 @@ def differs(one: Mapping[str, float], two: Mapping[str, float]) -> bool:
     return any(abs(one[way] - two[way]) > 1e-6 * max(two[way], 1.0) for way in one)
 
 
-def attack(
-    count: int, seed: int, forms: Sequence[str] = ARCHS
-) -> Iterator[tuple[int, str, str]]:
+def attack(count: int, seed: int, forms: Sequence[str] = ARCHS) -> Iterator[tuple[int, str, str]]:
     """Yield the seed, the architecture and what went wrong, or nothing, of each kernel."""
     with tempfile.TemporaryDirectory() as folder:
         for number in range(seed, seed + count):
