@@ -249,7 +249,9 @@ def told(
         assumed.setdefault("load_requests", why)
     not_counted = [f"not taken: {what}" for what in reading.often.assumed]
     calls = [
-        one for at, _, one in reading.instructions() if one.name == "CALL" and tally.number(at)
+        one
+        for at, _, one in reading.instructions()
+        if one.name in ("CALL", "JCAL") and tally.number(at)
     ]
     if calls:
         within = dict(function.called)

@@ -272,7 +272,7 @@ class _Reader:
         if name == "and":
             values = ["0x0" if each == _HIGH else each for each in values]
         form = (_LOGIC if predicates else _WHOLE).get(name)
-        kinds = [part for part in parts if re.match(r"b?t?f\d", part)]
+        kinds = _floating(parts)
         if name == "cvt" and kinds and "pred" not in parts:
             of, to = (each in kinds for each in (parts[-1], parts[-2]))
             form = "MOV {d},{a}" if of == to else "F2I {d},{a}" if of else "I2F {d},{a}"
@@ -281,9 +281,10 @@ class _Reader:
         if name == "mul" and "wide" in parts:
             form = "WIDE {d},{a},{b}"
         if form is None:
-            if _named(name, kinds).startswith("MUFU") and not values:
+            opcode = _named(name, parts)
+            if opcode.startswith("MUFU") and not values:
                 raise ValueError
-            return written, f"{_named(name, kinds)} {','.join([*written[:1], *values])}"
+            return written, f"{opcode} {','.join([*written[:1], *values])}"
         values += [""] * (3 - len(values)) if len(values) >= form.count("{") - 1 else []
         text = form.format(d=written[0], a=values[0], b=values[1], c=values[2])
         opcode, _, text = text.partition(" ")
@@ -298,7 +299,7 @@ class _Reader:
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
         if len(values) < 2:
             raise ValueError
-        if re.match(r"b?f\d", parts[-1]) or "xor" in parts:
+        if _floating(parts) or "xor" in parts:
             return written, f"FSETP {','.join([*written, *values, *other])}"
         word = _COMPARED.get(parts[0], parts[0].upper())
         sign = ".U32" if parts[-1].startswith("u") or parts[0] in _COMPARED else ""
@@ -389,7 +390,7 @@ class _Reader:
 
 def _kind(name: str, parts: list[str], kind: str) -> str:
     """Return the class of an operation, by Table 7 where the thesis tells it."""
-    floating = next((part for part in parts if re.match(r"b?t?f\d", part)), "")
+    floating = next(iter(_floating(parts)), "")
     if name in _ALU and "param" not in parts:
         return "move"
     if name in ("lg2", "ex2", "fma", "copysign", "testp") or (name in _INTEGER and floating):
@@ -399,11 +400,18 @@ def _kind(name: str, parts: list[str], kind: str) -> str:
     return "other" if name in ("ld", "ldu", "st") and "param" in parts else kind
 
 
-def _named(name: str, kinds: list[str]) -> str:
+def _floating(parts: list[str]) -> list[str]:
+    """Return the floating-point types of an operation."""
+    return [part for part in parts if re.match(r"b?t?f\d", part)]
+
+
+def _named(name: str, parts: list[str]) -> str:
     """Return the name of an operation whose value is not followed."""
+    if name == "bar" and "warp" in parts:
+        return "WARPSYNC"
     if name in _OTHERS:
         return _OTHERS[name]
-    if not kinds:
+    if not (kinds := _floating(parts)):
         return f"PTX{name.upper()}"
     before, behind = _WIDTHS.get(kinds[-1], ("H", "2"))
     return f"{before}{_FLOATING.get(name, name.upper())}{behind}"

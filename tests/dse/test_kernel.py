@@ -157,6 +157,7 @@ def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
         "@%p1 bra $L__BB0_1;",
     )
     counted = found(*lines, times={"trips_line_7": 3})
+    assert "what functions do that it calls is not counted" in counted.assumed["comp_insts"]
     assert (counted["int_insts"], counted["comp_insts"]) == (3, 3 * 4 + 1)
 
 
