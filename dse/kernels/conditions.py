@@ -133,6 +133,11 @@ def _of_remainder(value: Whole) -> Condition | None:
     return None
 
 
+def indicator(when: Condition) -> Whole:
+    """Return 1 where a condition holds, else 0."""
+    return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
+
+
 class Replacing:
     """Atoms replaced in expressions and conditions, each once, as far as that decides choices."""
 
@@ -171,7 +176,7 @@ class Replacing:
     def _atom(self, one: Atom) -> Whole | None:
         if one.kind == "if":
             when = self.condition(one.of[0])
-            return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
+            return indicator(when)
         return self._change(one)
 
 

@@ -52,6 +52,8 @@ _REGISTER = re.compile(r"(U?[RP])(\d+)")
 _NAMED = re.compile(r"\bU?[RP]\d+")
 _WIDE = re.compile(r"\.(64|128)\b")
 _PREDICATE = re.compile(r"U?P[T0-9]")
+#: Bytes of an access by modifiers; of others a word.
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _NO_RESULT = (
     "global_store",
     "shared_store",
@@ -196,6 +198,11 @@ class Instruction:
             if operand.startswith(("0x", "-0x")):
                 return int(operand, 16) // WORD + self.at - self._told_at
         return None
+
+
+def width_of(one: Instruction) -> int:
+    """Return the bytes that each thread loads or stores."""
+    return next((_BYTES[each] for each in one.modifiers if each in _BYTES), 4)
 
 
 def _run(kind: str, first: int, width: int) -> list[str]:

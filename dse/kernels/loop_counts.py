@@ -22,6 +22,7 @@ from dse.kernels.conditions import (
     alone,
     atoms_of,
     both,
+    indicator,
     known,
     negated,
     truth,
@@ -446,7 +447,7 @@ class _Counting:
                 stays = both(stays, when)
             else:
                 passes = None
-                gone = reached * _if(negated(when)) if inner else reached
+                gone = reached * indicator(negated(when)) if inner else reached
                 stays = both(stays, truth("==", gone))
             plain = plain and passes is not None
             known_passes += [] if passes is None else [passes]
@@ -469,18 +470,13 @@ class _Counting:
 
     def _deep(self, number: int, loop: Loop, when: Condition) -> Whole:
         """Return how often a loop is left within a pass by a block of a loop inside it."""
-        found, head = self.own(number) * _if(negated(when)), self.flow.inner[number]
+        found, head = self.own(number) * indicator(negated(when)), self.flow.inner[number]
         while head != loop.head:
             found = self._left(found, head)
             outer = self.flow.loops[head].outer
             assert outer is not None
             head = outer
         return found
-
-
-def _if(when: Condition) -> Whole:
-    """Return 1 where a condition holds."""
-    return ONE if when == TRUE else ZERO if when == FALSE else atom("if", when)
 
 
 def _shares(

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common, constant, rebuilt
-from dse.kernels.instructions import Instruction, split
+from dse.kernels.instructions import Instruction, split, width_of
 from dse.kernels.launch_values import BLOCKS, Launch, along
 from dse.kernels.loop_counts import resting
 from dse.kernels.values import Values
@@ -280,7 +280,6 @@ def _moves(one: Atom) -> bool:
 
 
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
-_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
 _ONLY = re.compile(r"U?R\d+")
 #: What moves an address, and the constant bytes from there.
@@ -405,11 +404,6 @@ def _in_a_row(every: Requests, width: int, load: bool, shared: bool) -> tuple[fl
     wavefronts = shared_wavefronts if shared else cache_wavefronts
     row = width * np.arange(every.active.shape[-1]) + 0 * every.first
     return every.mean(wavefronts(row, every.active, width, load=load)), every.least(width)
-
-
-def width_of(one: Instruction) -> int:
-    """The bytes that each thread loads or stores."""
-    return next((_WIDTHS[each] for each in one.modifiers if each in _WIDTHS), 4)
 
 
 def is_device_array(one: Atom) -> bool:

@@ -29,12 +29,11 @@ from dse.kernels.conditions import (
     truth,
 )
 from dse.kernels.flow import Flow, Loop
-from dse.kernels.instructions import Constants, Instruction
+from dse.kernels.instructions import Constants, Instruction, width_of
 from stochastic import sizes
 
 _STACK = "R1"
 _PLACE = re.compile(r"\[R1(?:\+(-?0x[0-9a-f]+))?\]$")
-_BYTES = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
 #: What may write to local memory by an address that is not told apart from others.
 _ANYWHERE = ("ST", "CALL")
 
@@ -55,7 +54,7 @@ def slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     found = {}
     for one in local:
         place = next((m for each in one.operands if (m := _PLACE.match(each))), None)
-        many = next((_BYTES[each] for each in one.modifiers if each in _BYTES), 4)
+        many = width_of(one)
         begin = int(place[1] or "0", 16) if place is not None else 0
         if place is not None and many >= 4 and begin % 4 == 0:
             found[one.at] = tuple(f"M{begin + at}" for at in range(0, many, 4))

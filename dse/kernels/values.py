@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
-from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
+from dse.kernels.conditions import Condition, Replacing, indicator
 from dse.kernels.flow import Flow, Loop
 from dse.kernels.instructions import Constants
 from dse.kernels.registers import Followed
@@ -146,9 +146,7 @@ def _place(told: Any) -> int | None:
 
 def _number(value: Any) -> Whole:
     """A value; of a condition 1 where it holds."""
-    if isinstance(value, Whole):
-        return value
-    return ONE if value == TRUE else ZERO if value == FALSE else atom("if", value)
+    return value if isinstance(value, Whole) else indicator(value)
 
 
 def _power(before: Whole, after: Whole, here: Whole, head: int) -> Whole | None:

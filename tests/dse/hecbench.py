@@ -33,9 +33,9 @@ from dse.kernels.affine import atom
 from dse.kernels.compile import redefined
 from dse.kernels.conditions import Condition, atoms_of, known
 from dse.kernels.disassembly import disassembled
+from dse.kernels.instructions import width_of
 from dse.kernels.launch_values import Launch
 from dse.kernels.launches import _complete, code_of, lines_wanted
-from dse.kernels.memory_accesses import width_of
 from dse.kernels.source import FRAME, pieces, signatures, without_comments
 from dse.kernels.tally import GLOBAL, read
 from symbolic.errors import DseError
