@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from elftools.elf.sections import Section
 
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
+#: Bytes of the head of a section, and of a symbol.
+_HEAD, _SYMBOL = 64, 24
 #: Bits of an address in a line table; those above hold the section of the code.
 _ADDRESS = 40
 
@@ -69,10 +71,15 @@ class _Cubin:
             )
         flags = elf["e_flags"]
         self.arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
+        heads = elf["e_shoff"] + _HEAD * elf["e_shnum"]
+        if elf["e_shentsize"] != _HEAD or heads > len(data):
+            raise ValueError
         every = list(elf.iter_sections())
         self.sections: dict[str, Section] = {each.name: each for each in every}
         self.numbers = {each.name: number for number, each in enumerate(every)}
-        self.symbols = list(self.sections[".symtab"].iter_symbols())  # type: ignore[attr-defined]
+        if (table := self.sections[".symtab"])["sh_entsize"] != _SYMBOL:
+            raise ValueError
+        self.symbols = list(table.iter_symbols())  # type: ignore[attr-defined]
 
     def body(self, name: str) -> bytes:
         """Return the bytes of a section; none of one that is absent or holds none in the file."""

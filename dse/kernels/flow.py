@@ -63,9 +63,11 @@ def flow_of(body: Sequence[Instruction]) -> Flow:
     Raises
     ------
     DseError
-        A jump whose target is computed, recursion, or a loop with two heads.
+        A jump whose target is computed or out of the code, recursion, or a loop with two heads.
     """
     leads = _targets(body)
+    if any(not 0 <= to <= len(body) for each in leads.values() for to in each):
+        raise DseError("the kernel branches out of its code, which is damaged: compile it again")
     heads = sorted({0, *(t for ts in leads.values() for t in ts), *(at + 1 for at in leads)})
     heads = [at for at in heads if at < len(body)]
     heads.append(len(body))

@@ -157,6 +157,8 @@ class _Reader:
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
+        if not statements:
+            raise DseError(f"{self.file} has no code of {self.name}: the text is cut")
         body = []
         for at, statement in enumerate(statements):
             try:

@@ -1,19 +1,27 @@
-"""Fused operations, dependency distance and parallelism, counted by hand in machine code."""
+"""Machine code written out by hand, of numba, and spoilt.
+
+Fused operations, dependency distance and parallelism have counts by hand.
+"""
 
 from __future__ import annotations
 
+import random
+import struct
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dse
-from dse.kernels.cubin import Function
+from dse.kernels.cubin import Function, functions, source_lines
 from dse.kernels.instructions import instructions
 from dse.kernels.launches import Code, counts_of
 from dse.kernels.tally import read
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
+from tests.long import draws as draws_of
 
 DATA = Path(__file__).parents[1] / "data"
 NUMBA = {"cubin": DATA / "numba_saxpy_sm80.cubin", "ptx": DATA / "numba_saxpy.ptx"}
@@ -137,6 +145,31 @@ def test_what_numba_writes_is_counted(form: str) -> None:
     assert not found.assumed
     with pytest.raises(DseError, match="arg15: an argument of the kernel"):
         dse.kernel(path, grid=[16])
+
+
+def test_a_branch_out_of_the_code_is_refused() -> None:
+    for to in ("0x1000", "-0x10", "0x92f1a0d0c40f0"):
+        with pytest.raises(DseError, match="branches out of its code, which is damaged"):
+            counted(f"BRA {to}\nEXIT")
+
+
+def test_spoilt_heads_of_sections_are_refused_or_read_soon() -> None:
+    """Sizes, places, links and kinds of sections, of any size; ELF's magic before other bytes."""
+    draws, good = random.Random(11), NUMBA["cubin"].read_bytes()
+    place, many = struct.unpack_from("<Q", good, 0x28)[0], struct.unpack_from("<H", good, 0x3C)[0]
+    numbers = [0, 1, 3, 24, len(good), 2**31, 2**32 - 1, 2**60, 2**64 - 1]
+    begin = time.process_time()
+    for _ in range(draws_of(120)):
+        spoilt = bytearray(good)
+        at = place + 64 * draws.randrange(many) + draws.choice([0, 4, 8, 16, 24, 32, 40, 48, 56])
+        spoilt[at : at + 8] = draws.choice(numbers).to_bytes(8, "little")
+        with suppress(DseError):
+            for name in functions(bytes(spoilt)):
+                source_lines(bytes(spoilt), name)
+    for rest in (b"", b"text" * 99, b"\2\1\1" + b"\xff" * 999, b"\2\1\1" + bytes(999)):
+        with pytest.raises(DseError):
+            functions(b"\x7fELF" + rest)
+    assert time.process_time() - begin < 20
 
 
 #: What a store at the end is guarded by is put on the stack, as where registers are too few.
