@@ -88,7 +88,7 @@ def kernel(
     if not isinstance(path, (str, PathLike)):
         with TemporaryDirectory() as folder:
             data = _machine_code(path)
-            is_text = b".version" in data[:4096] and b".entry" in data
+            is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096] and b".entry" in data
             file = Path(folder, f"{_name(path)}.{'ptx' if is_text else 'cubin'}")
             file.write_bytes(data)
             more: dict[str, Any] = {"beside": beside, "row": row, "progress": progress}
