@@ -10,8 +10,8 @@ Where requests hit caches, ``l1_share`` and ``l2_share`` say how many. The level
 ``flops_dram`` are what comes out if all or none do.
 
 Join ``power`` for energy. Its ``fp_insts`` are the unfused ones alone; where there are others, give
-``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. What ``dse kernel`` counts has
-all of them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unfused ones.
+``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse kernel`` counts all of
+them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unfused ones.
 """
 
 from __future__ import annotations

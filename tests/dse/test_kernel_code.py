@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import struct
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -145,6 +146,13 @@ def test_what_numba_writes_is_counted(form: str) -> None:
     assert not found.assumed
     with pytest.raises(DseError, match="arg15: an argument of the kernel"):
         dse.kernel(path, grid=[16])
+
+
+def test_a_cubin_without_its_reader_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
+    with pytest.raises(DseError, match=r"pyelftools is not installed, .*in a clone: '.\[kernels\]'"):
+        dse.kernel(NUMBA["cubin"])
+    assert dse.kernel(NUMBA["ptx"], set={"arg15": 9})["fp_fused_insts"] > 0
 
 
 def test_a_branch_out_of_the_code_is_refused() -> None:
