@@ -42,10 +42,9 @@ formats, flags and codes
     dse/inverse/crossing.py BROKEN
     dse/kernels/counted.py FLOPS
     dse/kernels/cubin.py
-    dse/kernels/instructions.py WORD
-    dse/kernels/memory_accesses.py _WIDTHS
+    dse/kernels/instructions.py WORD _BYTES
     dse/kernels/ptx.py
-    dse/kernels/registers.py _SIGNED_SHIFT _BYTES
+    dse/kernels/registers.py _SIGNED_SHIFT
     dse/measured/profiles/launches.py _PREFIXES
     sweeps/nest/summing.py MEAN STD
     sweeps/prove/borders.py NONE
