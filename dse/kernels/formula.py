@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from dse.kernels.affine import Atom, Whole
 from dse.kernels.conditions import Condition
-from symbolic.literals import KEYWORDS
+from symbolic.grammar import KEYWORDS
 from symbolic.quantities import TABLE
 from symbolic.statistic import STATISTICS
 from symbolic.terms import FUNCTIONS
