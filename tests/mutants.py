@@ -214,8 +214,8 @@ MUTANTS = (
     ),
     Mutant(
         "stochastic",
-        "(self._size**2 - 1) / 12",
-        "self._size**2 / 12",
+        "((high - low + 1) ** 2 - 1) / 12",
+        "(high - low + 1) ** 2 / 12",
         "tests/stochastic/test_families.py::test_a_die",
     ),
     Mutant(

@@ -17,7 +17,6 @@ __all__ = [
     "LARGEST",
     "SMALLEST_LOG",
     "WAY",
-    "Derived",
     "Distribution",
     "Reals",
     "first_true",
@@ -114,10 +113,6 @@ class Distribution(ABC):
         """Integers in the ratios of the probabilities of low..high, where these are rational."""
         return None
 
-    def closed_sum(self, copies: int) -> tuple[int, Distribution] | None:
-        """The sum of copies as a shift and a family, where there is one."""
-        return None
-
     def beyond(self, eps: float) -> int:
         """The smallest S with P(W > S) < eps."""
         found = first_true(lambda k: bool(self.sf(float(k)) < eps), self.low)
@@ -127,28 +122,6 @@ class Distribution(ABC):
                 "bound it with truncate(high)"
             )
         return found
-
-
-class Derived(Distribution):
-    """What is made ``of`` another law; its mean is infinite where that of the other is."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # a field
-
-        @property
-        def of(self) -> Distribution:
-            """The other law."""
-
-    @property
-    def high(self) -> float:
-        """Largest value: that of the other law, unless told otherwise."""
-        return self.of.high
-
-    @property
-    def endless(self) -> bool:
-        """Whether the mean is infinite."""
-        return self.of.endless
 
 
 def first_true(holds: Callable[[int], bool], start: int) -> int | None:

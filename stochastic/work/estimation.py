@@ -1,4 +1,7 @@
-"""Maximum likelihood for each family, from how often each value occurs.
+"""Maximum likelihood of the families of laws, from how often each value occurs.
+
+What takes one line stands in the table of families. Of a family ``f``, ``f`` returns the likeliest
+parameters, or why there are none, and ``f_errors`` their standard errors.
 
 Poisson, binomial and negative binomial are one family in the dispersion a = -1/trials, 0, 1/r: with
 T(j) samples above j, n in all, their mean m, and p eliminated, the log-likelihood is
@@ -9,7 +12,6 @@ T(j) samples above j, n in all, their mean m, and p eliminated, the log-likeliho
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +20,15 @@ import numpy.typing as npt
 from stochastic import sizes
 from stochastic.work.distribution import Reals, first_true
 
-__all__ = ["FAMILIES", "Family", "Histogram"]
+__all__ = [
+    "Histogram",
+    "binomial",
+    "binomial_errors",
+    "dispersed_likelihood",
+    "negative_binomial",
+    "negative_binomial_errors",
+    "uniform_errors",
+]
 
 _EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that of a continuous law
 
@@ -81,7 +91,8 @@ def _dispersed(h: Histogram, a: float) -> float:
     return float(np.dot(h.above, np.log1p(j * a))) - n * (1 / a + m) * math.log1p(m * a)
 
 
-def _whole_likelihood(h: Histogram, a: float) -> float:
+def dispersed_likelihood(h: Histogram, a: float) -> float:
+    """Return the log-likelihood at a dispersion and the mean of the samples."""
     return _dispersed(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
 
 
@@ -93,44 +104,7 @@ def _inverse(rr: float, rp: float, pp: float) -> tuple[float, float]:
     return math.sqrt(pp / determinant), math.sqrt(rr / determinant)
 
 
-# --- geometric and Bernoulli
-def _geometric(h: Histogram) -> tuple[float, ...] | str:
-    if h.low < 1:
-        return "a geometric law counts trials, so its values start at 1, and there are zeros"
-    return (h.size / h.total,)
-
-
-def _geometric_likelihood(h: Histogram, p: float) -> float:
-    more = (h.total - h.size) * math.log1p(-p) if p < 1 else 0.0
-    return h.size * math.log(p) + more
-
-
-def _geometric_errors(h: Histogram, p: float) -> tuple[float, ...]:
-    return (p * math.sqrt((1 - p) / h.size),)
-
-
-def _bernoulli(h: Histogram) -> tuple[float, ...] | str:
-    return (h.mean,) if h.high <= 1 else "a Bernoulli law has the values 0 and 1 only"
-
-
-def _bernoulli_likelihood(h: Histogram, p: float) -> float:
-    return h.total * math.log(p) + (h.size - h.total) * math.log1p(-p)
-
-
-def _bernoulli_errors(h: Histogram, p: float) -> tuple[float, ...]:
-    return (math.sqrt(p * (1 - p) / h.size),)
-
-
-# --- uniform
-def _uniform(h: Histogram) -> tuple[float, ...] | str:
-    return h.low, h.high
-
-
-def _uniform_likelihood(h: Histogram, low: float, high: float) -> float:
-    return -h.size * math.log(high - low + 1)
-
-
-def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
+def uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
     """The standard deviation of the smallest and of the largest of so many samples."""
     width, n = high - low + 1, h.size
     if width > _EXACT:
@@ -143,16 +117,8 @@ def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
     return spread, spread
 
 
-# --- Poisson, binomial, negative binomial
-def _poisson(h: Histogram) -> tuple[float, ...] | str:
-    return (h.mean,)
-
-
-def _poisson_errors(h: Histogram, rate: float) -> tuple[float, ...]:
-    return (math.sqrt(rate / h.size),)
-
-
-def _binomial(h: Histogram) -> tuple[float, ...] | str:
+def binomial(h: Histogram) -> tuple[float, ...] | str:
+    """Return the likeliest trials and p, or why there are none."""
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
@@ -163,7 +129,8 @@ def _binomial(h: Histogram) -> tuple[float, ...] | str:
     return best, h.mean / best
 
 
-def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
+def binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
+    """Return the standard errors of trials, taken as a real number, and p."""
     j = np.arange(h.high)
     curved = float(np.dot(h.above, (trials - j) ** -2.0))
     failures = h.size * trials - h.total
@@ -171,7 +138,8 @@ def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]
     return both if both[0] > 0 else (math.nan, math.sqrt(p * (1 - p) / h.size / trials))
 
 
-def _negative_binomial(h: Histogram) -> tuple[float, ...] | str:
+def negative_binomial(h: Histogram) -> tuple[float, ...] | str:
+    """Return the likeliest r and p, or why there are none."""
     from scipy.optimize import brentq
 
     if h.excess <= 0:
@@ -200,57 +168,8 @@ def _lost(x: float) -> float:
     return math.fsum((-x) ** k / k for k in range(2, 14))
 
 
-def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, ...]:
+def negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, ...]:
+    """Return the standard errors of r and p."""
     j = np.arange(h.high)
     curved = float(np.dot(h.above, (r + j) ** -2.0))
     return _inverse(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """How a family is estimated; parameters in the order of ``stochastic.work.reading.PARAMETERS``.
-
-    ``estimate`` gives them, or says why there are none; ``limit`` is the family that then is the
-    likeliest.
-    """
-
-    estimate: Callable[[Histogram], tuple[float, ...] | str]
-    errors: Callable[..., tuple[float, ...]]
-    log_likelihood: Callable[..., float]
-    limit: str = ""
-
-
-FAMILIES: dict[str, Family] = {
-    "bernoulli": Family(
-        estimate=_bernoulli,
-        errors=_bernoulli_errors,
-        log_likelihood=_bernoulli_likelihood,
-    ),
-    "binomial": Family(
-        estimate=_binomial,
-        errors=_binomial_errors,
-        log_likelihood=lambda h, trials, p: _whole_likelihood(h, -1 / trials),
-        limit="poisson",
-    ),
-    "geometric": Family(
-        estimate=_geometric,
-        errors=_geometric_errors,
-        log_likelihood=_geometric_likelihood,
-    ),
-    "negative_binomial": Family(
-        estimate=_negative_binomial,
-        errors=_negative_binomial_errors,
-        log_likelihood=lambda h, r, p: _whole_likelihood(h, 1 / r),
-        limit="poisson",
-    ),
-    "poisson": Family(
-        estimate=_poisson,
-        errors=_poisson_errors,
-        log_likelihood=lambda h, rate: _whole_likelihood(h, 0.0),
-    ),
-    "uniform": Family(
-        estimate=_uniform,
-        errors=_uniform_errors,
-        log_likelihood=_uniform_likelihood,
-    ),
-}

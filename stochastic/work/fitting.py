@@ -13,9 +13,9 @@ from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work import given
-from stochastic.work.estimation import FAMILIES, Histogram
+from stochastic.work.estimation import Histogram
+from stochastic.work.families import FAMILIES
 from stochastic.work.pmf import Pmf
-from stochastic.work.reading import PARAMETERS
 
 __all__ = ["Fit", "fit"]
 
@@ -112,7 +112,7 @@ def fit(
         )
     found = []
     for name in asked:
-        estimate = FAMILIES[name].estimate(histogram)
+        estimate = _estimate(name, histogram)
         if not isinstance(estimate, str):
             found.append(_fit(name, estimate, histogram, replicates, seed))
         elif families is not None:
@@ -121,29 +121,38 @@ def fit(
 
 
 def _asked(families: str | Sequence[str] | None) -> tuple[str, ...]:
+    known = tuple(name for name, row in FAMILIES.items() if row.estimate is not None)
     if families is None:
-        return tuple(FAMILIES)
+        return known
     names = (families,) if isinstance(families, str) else tuple(families)
     for name in names:
-        if name not in FAMILIES:
-            raise LawError(f"{name!r} is no family: expected some of {', '.join(FAMILIES)}")
+        if name not in known:
+            raise LawError(f"{name!r} is no family: expected some of {', '.join(known)}")
     if not names:
-        raise LawError(f"no families: expected some of {', '.join(FAMILIES)}, or None for all")
+        raise LawError(f"no families: expected some of {', '.join(known)}, or None for all")
     return tuple(dict.fromkeys(names))
+
+
+def _estimate(name: str, histogram: Histogram) -> tuple[float, ...] | str:
+    estimate = FAMILIES[name].estimate
+    assert estimate is not None
+    return estimate(histogram)
 
 
 def _fit(
     name: str, estimate: tuple[float, ...], histogram: Histogram, replicates: int, seed: int
 ) -> Fit:
-    family, names = FAMILIES[name], PARAMETERS[name]
-    law: Pmf = getattr(Pmf, name)(*estimate)
-    log_likelihood = family.log_likelihood(histogram, *estimate)
+    row = FAMILIES[name]
+    assert row.log_likelihood is not None
+    assert row.errors is not None
+    law = Pmf.of_family(name, *estimate)
+    log_likelihood = row.log_likelihood(histogram, *estimate)
     distance = _distance(histogram, law)
     return Fit(
         family=name,
         pmf=law,
-        parameters=dict(zip(names, estimate, strict=True)),
-        standard_errors=dict(zip(names, family.errors(histogram, *estimate), strict=True)),
+        parameters=dict(zip(row.names, estimate, strict=True)),
+        standard_errors=dict(zip(row.names, row.errors(histogram, *estimate), strict=True)),
         log_likelihood=log_likelihood,
         aic=2 * len(estimate) - 2 * log_likelihood,
         distance=distance,
@@ -180,10 +189,9 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 def _refitted(name: str, histogram: Histogram) -> Pmf:
     """The likeliest law of a family, or the limit where that is beyond it."""
-    estimate = FAMILIES[name].estimate(histogram)
+    estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit
-        estimate = FAMILIES[name].estimate(histogram)
+        estimate = _estimate(name, histogram)
     assert not isinstance(estimate, str)
-    law: Pmf = getattr(Pmf, name)(*estimate)
-    return law
+    return Pmf.of_family(name, *estimate)

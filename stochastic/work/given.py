@@ -14,8 +14,7 @@ import numpy.typing as npt
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work.distribution import spanned
-from stochastic.work.ratios import SMALL
-from stochastic.work.tabulated import Tabulated, tabulated
+from stochastic.work.finite import SMALL, Tabulated, tabulated
 
 __all__ = ["counted", "drawn", "positive", "probability", "samples", "shares", "weighed"]
 

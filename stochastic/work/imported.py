@@ -12,7 +12,8 @@ import numpy as np
 from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.work.distribution import Distribution, Reals, spanned
-from stochastic.work.tabulated import tabulated
+from stochastic.work.families import FAMILIES
+from stochastic.work.finite import tabulated
 
 __all__ = ["Imported", "family_of", "imported"]
 
@@ -131,17 +132,11 @@ def family_of(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
         raise LawError(f"loc = {loc!r}: expected a whole number, the law being of whole numbers")
     if dist.name == "randint":
         return "uniform", (int(given["low"] + loc), int(given["high"] + loc) - 1), 0
-    names = {
-        "geom": ("geometric", ("p",)),
-        "poisson": ("poisson", ("mu",)),
-        "binom": ("binomial", ("n", "p")),
-        "nbinom": ("negative_binomial", ("n", "p")),
-        "bernoulli": ("bernoulli", ("p",)),
-    }
-    if dist.name not in names:
-        return None
-    constructor, arguments = names[dist.name]
-    return constructor, tuple(np.asarray(given[name]).item() for name in arguments), int(loc)
+    for row in FAMILIES.values():
+        name, parameters = row.scipy
+        if dist.name == name:
+            return row.name, tuple(np.asarray(given[key]).item() for key in parameters), int(loc)
+    return None
 
 
 def imported(frozen: Any) -> Distribution:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from stochastic.checks import fraction, whole
 from stochastic.errors import LawError
-from stochastic.work import algebra, given
-from stochastic.work.binomial import Binomial
-from stochastic.work.chances import Chances
-from stochastic.work.combined import closed_sum
-from stochastic.work.geometric import Geometric
-from stochastic.work.moved import scaled, shifted
-from stochastic.work.negative_binomial import NegativeBinomial
-from stochastic.work.poisson import Poisson
-from stochastic.work.tabulated import Tabulated, tabulated
-from stochastic.work.uniform import Uniform
+from stochastic.work import given, transforms
+from stochastic.work.distribution import Distribution, Reals, first_true
+from stochastic.work.families import FAMILIES
+from stochastic.work.finite import SMALL, Tabulated
 
 __all__ = ["Pmf", "law_of_work"]
 
+_LONG = 100  # characters of a repr
 _NOTHING = 1e-20  # the tail that a sum without a closed form leaves out of each of its terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Pmf(Chances):
+class Pmf:
     """The law of a non-negative integer, such as the iterations of one work item.
 
     Build one by the constructors below; laws are immutable, comparable and hashable by content.
@@ -47,52 +44,47 @@ class Pmf(Chances):
     True
     """
 
+    distribution: Distribution
+    missing: float = 0.0
+    _in_fractions: bool = False
+    _table: Tabulated | None = field(default=None, init=False)
+
     # --- constructors
     @classmethod
     def geometric(cls, p: float) -> Pmf:
         """Trials up to the first success of probability p, from 1 on."""
-        p = float(given.probability("p", p))
-        return cls._constant(1, "geometric(1)") if p == 1 else cls(distribution=Geometric(p))
+        return cls.of_family("geometric", p)
 
     @classmethod
     def poisson(cls, rate: float) -> Pmf:
         """Events that occur at a rate, independently."""
-        rate = given.positive("rate", rate, zero=True)
-        return cls._constant(0, "poisson(0)") if rate == 0 else cls(distribution=Poisson(rate))
+        return cls.of_family("poisson", rate)
 
     @classmethod
     def binomial(cls, trials: int, p: float | Fraction) -> Pmf:
         """Successes among trials, each with probability p."""
-        trials = whole("trials", trials, least=0, example=40)
-        p = given.probability("p", p, zero=True)
-        if trials == 0 or p in (0, 1):
-            return cls._constant(trials * int(p), f"binomial({trials}, {p!r})")
-        return cls(distribution=Binomial(trials, p), _in_fractions=isinstance(p, Fraction))
+        return cls.of_family("binomial", trials, p)
 
     @classmethod
     def negative_binomial(cls, r: float, p: float) -> Pmf:
         """Failures before the r-th success of probability p; r > 0 need not be whole."""
-        r, p = given.positive("r", r), float(given.probability("p", p))
-        if p == 1:
-            return cls._constant(0, f"negative_binomial({r!r}, 1)")
-        return cls(distribution=NegativeBinomial(r, p))
+        return cls.of_family("negative_binomial", r, p)
 
     @classmethod
     def uniform(cls, low: int, high: int) -> Pmf:
         """Each of low, ..., high alike, both included."""
-        low = whole("low", low, least=0, example=20)
-        high = whole("high", high, least=0, example=40)
-        if high < low:
-            raise LawError(f"low = {low} is above high = {high}: expected low <= high")
-        return cls(distribution=Uniform(low, high))
+        return cls.of_family("uniform", low, high)
 
     @classmethod
     def bernoulli(cls, p: float | Fraction) -> Pmf:
         """1 with probability p, else 0."""
-        p = given.probability("p", p, zero=True)
-        if p in (0, 1):
-            return cls._constant(int(p), f"bernoulli({p!r})")
-        return cls._tabulated(*given.weighed([1 - p, p], 0, False, f"Pmf.bernoulli({p!r})"))
+        return cls.of_family("bernoulli", p)
+
+    @classmethod
+    def of_family(cls, family: str, *parameters: Any) -> Pmf:
+        """Return the law of a family of `stochastic.work.families.FAMILIES`, by its name."""
+        law, fractions = FAMILIES[family].law(*parameters)
+        return cls(distribution=law, _in_fractions=fractions)
 
     @classmethod
     def from_weights(cls, weights: Any, low: int = 0, *, normalise: bool = False) -> Pmf:
@@ -104,7 +96,8 @@ class Pmf(Chances):
         >>> Pmf.from_weights({3: Fraction(1, 4), 5: Fraction(3, 4)}).exact
         (Fraction(1, 4), Fraction(0, 1), Fraction(3, 4))
         """
-        return cls._tabulated(*given.weighed(weights, low, normalise))
+        table, fractions = given.weighed(weights, low, normalise)
+        return cls(distribution=table, _in_fractions=fractions)
 
     @classmethod
     def from_counts(cls, counts: Any, low: int = 0) -> Pmf:
@@ -130,8 +123,7 @@ class Pmf(Chances):
         if found is None:
             return cls(distribution=imported(frozen))
         name, arguments, shift = found
-        law: Pmf = getattr(cls, name)(*arguments)
-        return law.shift(shift)
+        return cls.of_family(name, *arguments).shift(shift)
 
     @classmethod
     def mixture(cls, parts: Iterable[tuple[Any, Pmf]], *, normalise: bool = False) -> Pmf:
@@ -151,7 +143,7 @@ class Pmf(Chances):
         if len(laws) == 1:
             return laws[0][1]
         return cls(
-            distribution=algebra.mixture([(share, law.distribution) for share, law in laws]),
+            distribution=transforms.mixture([(share, law.distribution) for share, law in laws]),
             missing=sum(float(share) * law.missing for share, law in laws),
             _in_fractions=fractions and all(law.given_exactly for _, law in laws),
         )
@@ -167,19 +159,158 @@ class Pmf(Chances):
         >>> Pmf.parse("nb:5,0.3")
         Pmf.negative_binomial(5, 0.3)
         """
-        from stochastic.work.reading import spoken
+        from stochastic.work.parse import parse_law
 
-        name, arguments = spoken(text)
-        found: Pmf = getattr(cls, name)(*arguments)
+        name, arguments = parse_law(text)
+        if name in FAMILIES:
+            return cls.of_family(name, *arguments)
+        law: Pmf = getattr(cls, name)(*arguments)
+        return law
+
+    # --- what it is
+    @property
+    def low(self) -> int:
+        """Smallest value whose probability a double holds."""
+        return self.distribution.low
+
+    @property
+    def high(self) -> float:
+        """Largest value, a whole number, or ``math.inf``."""
+        return self.distribution.high
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the support ends."""
+        return self.distribution.high < math.inf
+
+    def support(self) -> tuple[int, float]:
+        """Smallest and largest value."""
+        return self.low, self.high
+
+    @property
+    def weights(self) -> Reals:
+        """P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
+        return self._whole().weights
+
+    @property
+    def exact(self) -> tuple[Fraction, ...] | None:
+        """The weights as fractions, where the law is rational and small, else None."""
+        ratios = self.distribution.numerators()
+        if ratios is None:
+            return None
+        total = sum(ratios)
+        known = {ratio: Fraction(ratio, total) for ratio in set(ratios)}
+        return tuple(known[ratio] for ratio in ratios)
+
+    @property
+    def given_exactly(self) -> bool:
+        """Whether whoever gave the law gave Fractions, so may expect Fractions."""
+        return self._in_fractions and self.distribution.numerators() is not None
+
+    def _whole(self) -> Tabulated:
+        """The table of a finite law, made once."""
+        if isinstance(self.distribution, Tabulated):
+            return self.distribution
+        if not self.is_finite:
+            raise LawError(f"{self!r} has no last value: cut(eps) gives it one, as cut(1e-9)")
+        if self._table is None:
+            object.__setattr__(self, "_table", transforms.tabulate(self.distribution))
+        assert self._table is not None
+        return self._table
+
+    def __repr__(self) -> str:
+        text = self.distribution.text
+        return text if len(text) <= _LONG else f"Pmf({self.low}..{self.high})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pmf):
+            return NotImplemented
+        if (self.support(), self.missing) != (other.support(), other.missing):
+            return False
+        if self.given_exactly != other.given_exactly:
+            return False
+        if self.distribution == other.distribution and not self.given_exactly:
+            return True
+        if not self.is_finite or self._whole() != other._whole():
+            return False
+        return not self.given_exactly or self.exact == other.exact
+
+    def __hash__(self) -> int:
+        if self.is_finite:
+            small = self.high - self.low < SMALL
+            return hash((self.support(), self.weights.tobytes() if small else b""))
+        return hash(self.distribution)
+
+    # --- what it tells
+    def mean(self) -> float:
+        """E[W]; a LawError where it is infinite."""
+        self._refuse_endless()
+        return self.distribution.mean()
+
+    def var(self) -> float:
+        """E[(W - E[W])²], ``math.inf`` where it diverges."""
+        self._refuse_endless()
+        return self.distribution.var()
+
+    def std(self) -> float:
+        """The square root of the variance."""
+        return math.sqrt(self.var())
+
+    def _refuse_endless(self) -> None:
+        if self.distribution.endless:
+            raise LawError(
+                f"{self!r} has an infinite mean, which no cut comes near: bound it with "
+                "truncate(high), or give the law on condition of a range with between(low, high)"
+            )
+
+    def pmf(self, k: Any) -> Any:
+        """P(W = k) for a number or an array; 0 for whatever is no value."""
+        asked = _numbers("k", k)
+        held = (asked >= self.low) & (asked <= self.high) & (np.floor(asked) == asked)
+        found = np.zeros(asked.shape)
+        found[held] = self.distribution.pmf(asked[held])
+        return _plain(found)
+
+    def cdf(self, k: Any) -> Any:
+        """P(W <= k) for a number or an array."""
+        return self._chance(k, 0.0, self.distribution.cdf)
+
+    def sf(self, k: Any) -> Any:
+        """P(W > k) for a number or an array, accurate relative to itself."""
+        return self._chance(k, 1.0, self.distribution.sf)
+
+    def _chance(self, k: Any, before: float, inside: Callable[[Any], Any]) -> Any:
+        asked = np.floor(_numbers("k", k))
+        held = (asked >= self.low) & (asked < self.high)
+        found = np.where(asked < self.low, before, 1.0 - before)
+        found[held] = inside(asked[held])
+        return _plain(found)
+
+    def quantile(self, q: Any) -> Any:
+        """The smallest k with P(W <= k) >= q, for a number or an array of probabilities."""
+        asked = _numbers("q", q)
+        most = asked.max(initial=0.0)
+        if not (np.all(asked >= 0) and most <= 1):
+            raise LawError(f"q = {q!r}: expected probabilities from 0 to 1")
+        if most == 1 and not self.is_finite:
+            raise LawError(f"q = 1: {self!r} has no largest value; expected a probability below 1")
+        found = [self._quantile(one) for one in asked.ravel().tolist()]
+        return _plain(np.array(found, dtype=np.int64).reshape(asked.shape))
+
+    def _quantile(self, q: float) -> int:
+        law = self.distribution
+        if q == 1:
+            return int(law.high)
+        if isinstance(law, Tabulated):
+            return law.low + int(np.searchsorted(law.chances()[0], q))
+        found = first_true(lambda k: k >= law.high or bool(law.cdf(float(k)) >= q), law.low)
+        if found is None:
+            raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower one")
         return found
 
-    @classmethod
-    def _constant(cls, value: int, made: str) -> Pmf:
-        return cls(distribution=tabulated(value, None, (1,), f"Pmf.{made}"))
-
-    @classmethod
-    def _tabulated(cls, table: Tabulated, fractions: bool) -> Pmf:
-        return cls(distribution=table, _in_fractions=fractions)
+    def sample(self, size: Any = None, seed: Any = 0) -> Any:
+        """Independent draws, one or an array of a shape; seed: a number or a numpy Generator."""
+        return _plain(np.asarray(self.distribution.sample(np.random.default_rng(seed), size)))
 
     # --- what becomes of it
     def cut(self, eps: float) -> Pmf:
@@ -203,7 +334,7 @@ class Pmf(Chances):
 
     def _truncated(self, high: int, how: str) -> Pmf:
         made = f"{self.distribution.text}.{how}"
-        table, beyond = algebra.truncated(self.distribution, high, made)
+        table, beyond = transforms.truncated(self.distribution, high, made)
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
@@ -216,7 +347,7 @@ class Pmf(Chances):
         top = math.inf if high is None else whole("high", high, least=0, example=1000)
         if low <= self.low and top >= self.high:
             return self
-        law, mass = algebra.between(self.distribution, low, top)
+        law, mass = transforms.between(self.distribution, low, top)
         return replace(self, distribution=law, missing=min(self.missing / mass, 1.0))
 
     def shift(self, k: int) -> Pmf:
@@ -226,12 +357,16 @@ class Pmf(Chances):
         False
         """
         k = whole("k", k, least=-self.low, example=1)
-        return self if k == 0 else replace(self, distribution=shifted(self.distribution, k))
+        return (
+            self if k == 0 else replace(self, distribution=transforms.shifted(self.distribution, k))
+        )
 
     def scale(self, k: int) -> Pmf:
         """The law of k·W, k >= 1: the same work counted in smaller units."""
         k = whole("k", k, least=1, example=2)
-        return self if k == 1 else replace(self, distribution=scaled(self.distribution, k))
+        return (
+            self if k == 1 else replace(self, distribution=transforms.scaled(self.distribution, k))
+        )
 
     def sum_of(self, copies: int) -> Pmf:
         """The law of the sum of independent copies.
@@ -251,10 +386,10 @@ class Pmf(Chances):
     @staticmethod
     def _added(parts: list[tuple[int, Pmf]], made: str) -> Pmf:
         fractions = all(law.given_exactly for _, law in parts)
-        law = closed_sum([(copies, law.distribution) for copies, law in parts])
+        law = transforms.closed_sum([(copies, law.distribution) for copies, law in parts])
         if law is None:
             parts = [(copies, law.cut(_NOTHING)) for copies, law in parts]
-            law = algebra.added([(copies, law._whole()) for copies, law in parts], made)
+            law = transforms.added([(copies, law._whole()) for copies, law in parts], made)
         return Pmf(distribution=law, missing=_missing(parts), _in_fractions=fractions)
 
     def max_of(self, copies: int) -> Pmf:
@@ -263,7 +398,7 @@ class Pmf(Chances):
         if copies == 1:
             return self
         of = self.distribution if not self.is_finite else self._whole()
-        law = algebra.maximum(of, copies)
+        law = transforms.maximum(of, copies)
         return replace(self, distribution=law, missing=_missing([(copies, self)]))
 
 
@@ -282,3 +417,19 @@ def law_of_work(pmf: Any) -> Pmf:
             "Pmf.from_samples(lengths)"
         )
     return pmf
+
+
+def _numbers(name: str, values: Any) -> Reals:
+    """An array of numbers, none of them NaN."""
+    try:
+        found = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LawError(f"{name} = {values!r}: expected a number or an array of them") from None
+    if np.isnan(found).any():
+        raise LawError(f"{name} = {values!r}: expected numbers, not NaN")
+    return found
+
+
+def _plain(found: Any) -> Any:
+    """An array, or the number where it is one of no dimension."""
+    return found.item() if found.ndim == 0 else found

@@ -34,7 +34,7 @@ what is shown to people, drawn or held by a page
     dse/plots/*
     dse/tables.py
     dse/validation/run.py FEW
-    stochastic/work/chances.py _LONG
+    stochastic/work/pmf.py _LONG
     stochastic/work/given.py _SHORT
     symbolic/resolve.py _SHOWN
     symbolic/visible.py

@@ -1,0 +1,555 @@
+"""The named laws of work: one table, which everything that lists families reads.
+
+To add a family, append a row to `FAMILIES` and give :class:`stochastic.work.pmf.Pmf` a typed
+constructor of its name. Text, the command line, studies, fits and models follow from the row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stochastic import sizes
+from stochastic.checks import whole
+from stochastic.errors import LawError
+from stochastic.work import estimation, given, saddle_point
+from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
+from stochastic.work.estimation import Histogram
+from stochastic.work.finite import SMALL, Ratios, tabulated
+
+__all__ = ["FAMILIES", "Family", "Named", "Parameter", "joined"]
+
+#: Farthest from the mode that a term is reached step by step, at 12 ns a step.
+_WALKABLE = sizes.WALK_STEPS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of a family, and the quantity of the models that gives it.
+
+    Attributes
+    ----------
+    name : str
+        As the constructor takes it.
+    check : callable
+        ``check(name, value)`` returns the value as it is computed with, or raises a `LawError`.
+    quantity, domain, meaning, typical
+        The quantity of the models; families may share it.
+    """
+
+    name: str
+    check: Callable[[str, Any], Any]
+    quantity: str
+    domain: str
+    meaning: str
+    typical: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A row of the table. Functions take the parameters last; values ``k`` are arrays of floats.
+
+    Attributes
+    ----------
+    name, summary, example : str
+        The constructor, its documentation line, and a law of the family as text.
+    note : str
+        What the summary on the command line adds to the parameters.
+    aliases : tuple of str
+        Other names of it in text.
+    parameters : tuple of Parameter
+        In the order in which they are written.
+    check : callable, optional
+        Returns what is wrong with parameters that are right one by one, or nothing.
+    constant : callable, optional
+        Returns the only value of a law that has no other, else None.
+    weights : callable, optional
+        Returns the probabilities of 0, 1, ... of a family that is a table.
+    pmf, sf, cdf, mean, var, draw : callables, optional
+        P(W = k), P(W > k) relative to itself, P(W <= k), the moments, and ``draw(rng, size)``.
+        Without the last four they follow from the first two.
+    ends : callable
+        Returns the smallest and the largest value whose probability a double can represent.
+    mode, steps : callables, optional
+        A most probable value, and (ratio, rest, shape, slope) with
+        f(k+1)/f(k) = (ratio + rest)·(shape + slope·k)/(k + 1): near terms are walked to.
+    ratios : callable, optional
+        Returns integers in the ratios of the probabilities, or None where there are none.
+    adds : str
+        The parameter that adds up in a sum of independent items whose other parameters are equal.
+    sums_as : callable, optional
+        Returns the law as (shift, family, parameters) of a family that adds up.
+    memoryless : bool
+        True if W on condition that W >= k is W + k less its smallest value.
+    estimate, errors, log_likelihood : callables, optional
+        Of a `Histogram`: the likeliest parameters, or why there are none; then, given them, their
+        standard errors and the log-likelihood. Families without them are not fitted.
+    limit : str
+        The family that is the likeliest where ``estimate`` gives none.
+    scipy : tuple
+        Name and parameters of the same law in ``scipy.stats``, if there is one.
+    """
+
+    name: str
+    summary: str
+    example: str
+    parameters: tuple[Parameter, ...]
+    note: str = ""
+    aliases: tuple[str, ...] = ()
+    check: Callable[..., str] | None = None
+    constant: Callable[..., int | None] | None = None
+    weights: Callable[..., list[Any]] | None = None
+    pmf: Callable[..., Reals] | None = None
+    sf: Callable[..., Any] | None = None
+    cdf: Callable[..., Any] | None = None
+    mean: Callable[..., float] | None = None
+    var: Callable[..., float] | None = None
+    draw: Callable[..., Any] | None = None
+    ends: Callable[..., tuple[int, float]] = lambda *_: (0, math.inf)
+    mode: Callable[..., int] | None = None
+    steps: Callable[..., tuple[float, float, float, float]] | None = None
+    ratios: Callable[..., Ratios | None] | None = None
+    adds: str = ""
+    sums_as: Callable[..., tuple[int, str, tuple[Any, ...]]] | None = None
+    memoryless: bool = False
+    estimate: Callable[[Histogram], tuple[float, ...] | str] | None = None
+    errors: Callable[..., tuple[float, ...]] | None = None
+    log_likelihood: Callable[..., float] | None = None
+    limit: str = ""
+    scipy: tuple[str, tuple[str, ...]] = ("", ())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    def law(self, *values: Any) -> tuple[Distribution, bool]:
+        """Return the law of given parameters, and whether it was given in Fractions."""
+        pairs = zip(self.parameters, values, strict=True)
+        values = tuple(parameter.check(parameter.name, value) for parameter, value in pairs)
+        if self.check is not None and (wrong := self.check(*values)):
+            raise LawError(wrong)
+        made = f"Pmf.{self.name}({', '.join(map(_short, values))})"
+        value = None if self.constant is None else self.constant(*values)
+        if value is not None:
+            return tabulated(value, None, (1,), made), False
+        if self.weights is not None:
+            return given.weighed(self.weights(*values), 0, False, made)
+        return Named(self.name, values), any(isinstance(value, Fraction) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Distribution):
+    """A law of a family, by its checked parameters."""
+
+    name: str
+    parameters: tuple[Any, ...]
+    low: int = field(init=False, repr=False, compare=False)
+    high: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, value in zip(("low", "high"), self.family.ends(*self.parameters), strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def family(self) -> Family:
+        """The row of the table."""
+        return FAMILIES[self.name]
+
+    @property
+    def text(self) -> str:
+        """As it is constructed."""
+        return f"Pmf.{self.name}({', '.join(map(_short, self.parameters))})"
+
+    @property
+    def _mode(self) -> int:
+        assert self.family.mode is not None
+        return self.family.mode(*self.parameters)
+
+    def _direct(self, k: Reals) -> Reals:
+        assert self.family.pmf is not None
+        return self.family.pmf(k, *self.parameters)
+
+    def pmf(self, k: Reals) -> Reals:
+        """P(W = k), walked to where that is near, to the last digits."""
+        if self.family.steps is None:
+            return self._direct(k)
+        if k.size == 0:
+            return np.zeros(k.shape)
+        first, last = int(k.min()), int(k.max())
+        if max(last, self._mode) - min(first, self._mode) > _WALKABLE:
+            return self._direct(k)
+        return self.table(first, last)[(k - first).astype(np.int64)]
+
+    def table(self, first: int, last: int) -> Reals:
+        """P(W = k) for k = first..last."""
+        if self.family.steps is None:
+            return self._direct(np.arange(first, last + 1, dtype=np.float64))
+        mode = self._mode
+        scale = float(self._direct(np.array([float(mode)]))[0])
+        low, high = first, last
+        if max(last, mode) - min(first, mode) <= _WALKABLE:
+            low, high = min(first, mode), max(last, mode)
+        elif not first <= mode <= last:
+            scale = float(self._direct(np.array([float(min(max(mode, first), last))]))[0])
+        return scale * self.relative(low, high)[first - low : last - low + 1]
+
+    def relative(self, first: int, last: int) -> Reals:
+        """The table over its largest term."""
+        if self.family.steps is None:
+            return self.table(first, last)
+        from stochastic.kernels.recurrence import walk
+
+        terms = np.zeros(last - first + 1)
+        start = min(max(self._mode, first), last)
+        walk(first, last, start, *map(float, self.family.steps(*self.parameters)), terms)
+        return terms
+
+    def sf(self, k: Any) -> Any:
+        """P(W > k)."""
+        assert self.family.sf is not None
+        return self.family.sf(k, *self.parameters)
+
+    def cdf(self, k: Any) -> Any:
+        """P(W <= k)."""
+        return 1.0 - self.sf(k) if self.family.cdf is None else self.family.cdf(k, *self.parameters)
+
+    def mean(self) -> float:
+        """E[W]."""
+        mean = self.family.mean
+        return Distribution.mean(self) if mean is None else mean(*self.parameters)
+
+    def var(self) -> float:
+        """E[(W - E[W])²]."""
+        var = self.family.var
+        return Distribution.var(self) if var is None else var(*self.parameters)
+
+    def sample(self, rng: np.random.Generator, size: Any) -> Any:
+        """Independent draws."""
+        if self.family.draw is None:
+            return Distribution.sample(self, rng, size)
+        return self.family.draw(rng, size, *self.parameters)
+
+    def numerators(self) -> Ratios | None:
+        """Integers in the ratios of the probabilities of low..high, where these are rational."""
+        return None if self.family.ratios is None else self.family.ratios(*self.parameters)
+
+    def to_summand(self, copies: int) -> tuple[int, Named] | None:
+        """Return the sum of copies as a shift and a law of a family that adds up, if it has one."""
+        shift, law = 0, self
+        if self.family.sums_as is not None:
+            shift, name, parameters = self.family.sums_as(*self.parameters)
+            law = Named(name, parameters)
+        if not law.family.adds:
+            return None
+        place = law.family.names.index(law.family.adds)
+        return copies * shift, law.with_parameter(place, copies * law.parameters[place])
+
+    def with_parameter(self, place: int, value: Any) -> Named:
+        """Return the law with another value of one parameter."""
+        return Named(self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :]))
+
+
+def joined(laws: Sequence[Named]) -> Named | None:
+    """Return the law of the sum of one item of each law; None if they are not of one family."""
+    first = laws[0]
+    place = first.family.names.index(first.family.adds)
+    kinds = {(law.name, *law.parameters[:place], *law.parameters[place + 1 :]) for law in laws}
+    if len(kinds) > 1:
+        return None
+    terms = [law.parameters[place] for law in laws]
+    are_whole = all(isinstance(term, int) for term in terms)
+    return first.with_parameter(place, sum(terms) if are_whole else math.fsum(terms))
+
+
+def _short(x: Any) -> str:
+    """Return a number as people write it: a whole float without its .0."""
+    return repr(int(x)) if isinstance(x, float) and x.is_integer() and x < 2**53 else repr(x)
+
+
+# --- parameters
+_FROM_0 = partial(given.positive, zero=True)
+_CHANCE_OR_0 = partial(given.probability, zero=True)
+
+
+def _chance(name: str, value: Any) -> float:
+    return float(given.probability(name, value))
+
+
+def _probability(check: Callable[[str, Any], Any]) -> Parameter:
+    return Parameter(
+        name="p",
+        check=check,
+        quantity="success_probability",
+        domain="(0, 1]",
+        meaning="probability of success of a trial",
+        typical=(0.02, 0.9),
+    )
+
+
+def _count(
+    name: str, quantity: str, least: str, meaning: str, typical: Any, like: int
+) -> Parameter:
+    return Parameter(
+        name=name,
+        check=partial(whole, least=0, example=like),
+        quantity=quantity,
+        domain=f"whole [{least}, inf)",
+        meaning=meaning,
+        typical=typical,
+    )
+
+
+# --- where doubles end
+def _apart(x: float, mean: float) -> float:
+    """Return x·log(x/m) + m - x, to a few digits: minus the logarithm of a term of Loader's."""
+    return x * math.log1p((x - mean) / mean) - (x - mean)
+
+
+def _end(log_pmf: Callable[[int], float], beyond: int, mode: int) -> int:
+    """Return the value next to ``beyond`` whose probability a double can represent."""
+    while abs(mode - beyond) > 1:
+        middle = (mode + beyond) // 2
+        if log_pmf(middle) < SMALLEST_LOG:
+            beyond = middle
+        else:
+            mode = middle
+    return mode
+
+
+def _poisson_ends(rate: float) -> tuple[int, float]:
+    if -rate >= SMALLEST_LOG:
+        return 0, math.inf
+    log_pmf = lambda k: -_apart(k, rate) - math.log(math.tau * k) / 2  # noqa: E731
+    return _end(log_pmf, 0, int(rate)), math.inf
+
+
+def _binomial_mode(n: int, p: float | Fraction) -> int:
+    return min(int((n + 1) * float(p)), n)
+
+
+def _binomial_ends(n: int, p: float | Fraction) -> tuple[int, int]:
+    p, mode = float(p), _binomial_mode(n, p)
+
+    def log_pmf(k: int) -> float:
+        away = _apart(k, n * p) + _apart(n - k, n * (1 - p))
+        return -away - math.log(math.tau * k * (n - k) / n) / 2
+
+    low = 0 if n * math.log1p(-p) >= SMALLEST_LOG else _end(log_pmf, 0, mode)
+    high = n if n * math.log(p) >= SMALLEST_LOG else _end(log_pmf, n, mode)
+    return low, high
+
+
+def _negative_binomial_mode(r: float, p: float) -> int:
+    return max(int((r - 1) * (1 - p) / p), 0)
+
+
+def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
+    if r * math.log(p) >= SMALLEST_LOG:
+        return 0, math.inf
+
+    def log_pmf(k: int) -> float:
+        n = r + k
+        away = _apart(r, n * p) + _apart(k, n * (1 - p))
+        return -away - math.log(math.tau * k * n / r) / 2
+
+    return _end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
+
+
+# --- ratios of neighbours
+def _complement(p: float) -> tuple[float, float]:
+    """Return 1 - p as a double and what it lacks."""
+    q = 1 - p
+    return q, (1 - q) - p
+
+
+def _binomial_steps(n: int, p: float | Fraction) -> tuple[float, float, float, float]:
+    odds = Fraction(p) / (1 - Fraction(p))
+    return float(odds), float(odds - Fraction(float(odds))), float(n), -1.0
+
+
+def _binomial_ratios(n: int, p: float | Fraction) -> Ratios | None:
+    """Return C(n, k)·a**k·(b-a)**(n-k) for p = a/b."""
+    if not isinstance(p, Fraction) or n >= SMALL or _binomial_ends(n, p) != (0, n):
+        return None
+    a, rest = p.numerator, p.denominator - p.numerator
+    return tuple(math.comb(n, k) * a**k * rest ** (n - k) for k in range(n + 1))
+
+
+# --- tails
+def _special(name: str, *arguments: Any) -> Any:
+    """Return a function of ``scipy.special`` at its arguments; SciPy loads when first used."""
+    import scipy.special
+
+    return getattr(scipy.special, name)(*arguments)
+
+
+#: In this order, which seeds the replicates of fits: append new rows.
+FAMILIES: Mapping[str, Family] = {
+    row.name: row
+    for row in (
+        Family(
+            name="bernoulli",
+            summary="1 with probability p, else 0.",
+            example="bernoulli:1/4",
+            parameters=(_probability(_CHANCE_OR_0),),
+            constant=lambda p: int(p) if p in (0, 1) else None,
+            weights=lambda p: [1 - p, p],
+            estimate=lambda h: (
+                (h.mean,) if h.high <= 1 else "a Bernoulli law has the values 0 and 1 only"
+            ),
+            errors=lambda h, p: (math.sqrt(p * (1 - p) / h.size),),
+            log_likelihood=lambda h, p: h.total * math.log(p) + (h.size - h.total) * math.log1p(-p),
+            scipy=("bernoulli", ("p",)),
+        ),
+        Family(
+            name="binomial",
+            summary="Successes among trials, each with probability p.",
+            example="binomial:40,0.5",
+            parameters=(
+                _count("trials", "trial_count", "1", "trials of a binomial law", (1, 100), 40),
+                _probability(_CHANCE_OR_0),
+            ),
+            constant=lambda n, p: n * int(p) if n == 0 or p in (0, 1) else None,
+            pmf=lambda k, n, p: saddle_point.binomial(k, n, float(p)),
+            sf=lambda k, n, p: _special("betainc", k + 1.0, n - k, float(p)),
+            cdf=lambda k, n, p: _special("betaincc", k + 1.0, n - k, float(p)),
+            mean=lambda n, p: float(n * p),
+            var=lambda n, p: float(n * p * (1 - p)),
+            draw=lambda rng, size, n, p: rng.binomial(n, float(p), size),
+            ends=_binomial_ends,
+            mode=_binomial_mode,
+            steps=_binomial_steps,
+            ratios=_binomial_ratios,
+            adds="trials",
+            estimate=estimation.binomial,
+            errors=estimation.binomial_errors,
+            log_likelihood=lambda h, trials, p: estimation.dispersed_likelihood(h, -1 / trials),
+            limit="poisson",
+            scipy=("binom", ("n", "p")),
+        ),
+        Family(
+            name="geometric",
+            summary="Trials up to the first success of probability p, from 1 on.",
+            example="geometric:0.05",
+            note="trials, from 1",
+            parameters=(_probability(_chance),),
+            constant=lambda p: 1 if p == 1 else None,
+            pmf=lambda k, p: np.asarray(p * np.exp((k - 1) * math.log1p(-p))),
+            sf=lambda k, p: np.exp(k * math.log1p(-p)),
+            cdf=lambda k, p: -np.expm1(k * math.log1p(-p)),
+            mean=lambda p: 1 / p,
+            var=lambda p: (1 - p) * (1 / p) ** 2,
+            draw=lambda rng, size, p: rng.geometric(p, size),
+            ends=lambda _: (1, math.inf),
+            mode=lambda _: 1,
+            steps=lambda p: (*_complement(p), 1.0, 1.0),
+            sums_as=lambda p: (1, "negative_binomial", (1.0, p)),
+            memoryless=True,
+            estimate=lambda h: (
+                (h.size / h.total,)
+                if h.low >= 1
+                else "a geometric law counts trials, so its values start at 1, and there are zeros"
+            ),
+            errors=lambda h, p: (p * math.sqrt((1 - p) / h.size),),
+            log_likelihood=lambda h, p: (
+                h.size * math.log(p) + ((h.total - h.size) * math.log1p(-p) if p < 1 else 0.0)
+            ),
+            scipy=("geom", ("p",)),
+        ),
+        Family(
+            name="negative_binomial",
+            summary="Failures before the r-th success of probability p; r > 0 need not be whole.",
+            example="negative_binomial:5,0.3",
+            note="failures",
+            aliases=("nb", "negbin"),
+            parameters=(
+                Parameter(
+                    name="r",
+                    check=given.positive,
+                    quantity="success_count",
+                    domain="(0, inf)",
+                    meaning="successes waited for while failures count",
+                    typical=(1, 20),
+                ),
+                _probability(_chance),
+            ),
+            constant=lambda r, p: 0 if p == 1 else None,
+            pmf=saddle_point.negative_binomial,
+            sf=lambda k, r, p: _special("betaincc", r, k + 1.0, p),
+            cdf=lambda k, r, p: _special("betainc", r, k + 1.0, p),
+            mean=lambda r, p: r * (1 - p) / p,
+            var=lambda r, p: r * (1 - p) / p / p,
+            draw=lambda rng, size, r, p: rng.negative_binomial(r, p, size),
+            ends=_negative_binomial_ends,
+            mode=_negative_binomial_mode,
+            steps=lambda r, p: (*_complement(p), r, 1.0),
+            adds="r",
+            estimate=estimation.negative_binomial,
+            errors=estimation.negative_binomial_errors,
+            log_likelihood=lambda h, r, p: estimation.dispersed_likelihood(h, 1 / r),
+            limit="poisson",
+            scipy=("nbinom", ("n", "p")),
+        ),
+        Family(
+            name="poisson",
+            summary="Events that occur at a rate, independently.",
+            example="poisson:30",
+            parameters=(
+                Parameter(
+                    name="rate",
+                    check=_FROM_0,
+                    quantity="event_rate",
+                    domain="(0, inf)",
+                    meaning="mean of a Poisson law",
+                    typical=(1, 100),
+                ),
+            ),
+            constant=lambda rate: 0 if rate == 0 else None,
+            pmf=saddle_point.poisson,
+            sf=lambda k, rate: _special("gammainc", k + 1.0, rate),
+            cdf=lambda k, rate: _special("gammaincc", k + 1.0, rate),
+            mean=lambda rate: rate,
+            var=lambda rate: rate,
+            draw=lambda rng, size, rate: rng.poisson(rate, size),
+            ends=_poisson_ends,
+            mode=lambda rate: int(rate),
+            steps=lambda rate: (rate, 0.0, 1.0, 0.0),
+            adds="rate",
+            estimate=lambda h: (h.mean,),
+            errors=lambda h, rate: (math.sqrt(rate / h.size),),
+            log_likelihood=lambda h, _: estimation.dispersed_likelihood(h, 0.0),
+            scipy=("poisson", ("mu",)),
+        ),
+        Family(
+            name="uniform",
+            summary="Each of low, ..., high alike, both included.",
+            example="uniform:20,40",
+            note="inclusive",
+            parameters=(
+                _count("low", "lowest_work", "0", "shortest item of a uniform law", (0, 20), 20),
+                _count("high", "highest_work", "0", "longest item of a uniform law", (20, 100), 40),
+            ),
+            check=lambda low, high: (
+                f"low = {low} is above high = {high}: expected low <= high" if high < low else ""
+            ),
+            pmf=lambda k, low, high: np.full(k.shape, 1 / (high - low + 1)),
+            sf=lambda k, low, high: (high - k) / (high - low + 1),
+            cdf=lambda k, low, high: (k - low + 1) / (high - low + 1),
+            mean=lambda low, high: (low + high) / 2,
+            var=lambda low, high: ((high - low + 1) ** 2 - 1) / 12,
+            draw=lambda rng, size, low, high: rng.integers(low, high, size, endpoint=True),
+            ends=lambda low, high: (low, high),
+            ratios=lambda low, high: (1,) * (high - low + 1) if high - low < SMALL else None,
+            estimate=lambda h: (h.low, h.high),
+            errors=estimation.uniform_errors,
+            log_likelihood=lambda h, low, high: -h.size * math.log(high - low + 1),
+        ),
+    )
+}

@@ -1,0 +1,176 @@
+"""Laws as text: a family, a colon and its numbers, ``uniform:20,40``; and laws in CSV files."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from stochastic import delimited
+from stochastic.errors import LawError
+from stochastic.work.families import FAMILIES
+
+__all__ = ["FORMS", "Form", "family_and_words", "parse_law"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a family is written: names of its numbers, of which the last may be left out.
+
+    Without names it takes any number of values.
+    """
+
+    numbers: tuple[str, ...]
+    example: str
+    optional: int = 0
+    aliases: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As people write it: ``binomial:TRIALS,P``."""
+        family = self.example.partition(":")[0]
+        return f"{family}:{','.join(map(str.upper, self.numbers)) or 'P0,P1,...'}"
+
+
+#: The laws of work that can be written.
+FORMS = {
+    **{row.name: Form(row.names, row.example, 0, row.aliases) for row in FAMILIES.values()},
+    "weights": Form((), "weights:0.2,0.8"),
+}
+_FILE = "the path of a .csv or .csv.gz file"
+_PROBABILITIES = {"p", "prob", "probability", "probabilities", "weight", "weights", "pmf", "mass"}
+_COUNTS = {"count", "counts", "items", "frequency", "n"}
+
+
+def family_and_words(text: Any, forms: Mapping[str, Form], others: str) -> tuple[str, list[str]]:
+    """Return the family of a law as text, and its numbers as words.
+
+    Names are read in any case, and may be shortened as long as one family alone begins so.
+
+    Parameters
+    ----------
+    text : str
+        The law.
+    forms : mapping of str to Form
+        The families that it may be of.
+    others : str
+        What else may be given instead, for messages.
+
+    Raises
+    ------
+    LawError
+        For a text that is no law, an unknown family, or another number of numbers.
+
+    >>> family_and_words("NB: 5, 0.3", FORMS, "")
+    ('negative_binomial', ['5', '0.3'])
+    """
+    if not isinstance(text, str) or not text.strip():
+        examples = ", ".join(form.example for form in forms.values())
+        raise LawError(f"{text!r} is no law: expected one such as {examples}, or {others}")
+    text = text.strip()
+    name, _, rest = text.partition(":")
+    family = _family(name.strip(), text, forms, others)
+    form = forms[family]
+    words = [word.strip() for word in rest.split(",")] if rest.strip() else []
+    least = len(form.numbers) - form.optional
+    fits = len(words) in (least, len(form.numbers)) if form.numbers else bool(words)
+    if not fits:
+        raise LawError(
+            f"{_shown(text)} gives {family} {len(words)} of its "
+            f"{len(form.numbers) or 'one or more'} numbers: expected {form}, such as {form.example}"
+        )
+    return family, words
+
+
+def _family(name: str, text: str, forms: Mapping[str, Form], others: str) -> str:
+    short = name.lower().replace("-", "_").replace(" ", "_")
+    if short in forms:
+        return short
+    named = [family for family, form in forms.items() if short in form.aliases]
+    named = named or [family for family in forms if short and family.startswith(short)]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise LawError(f"{_shown(text)} may be {' or '.join(named)}: write more of the name")
+    near = difflib.get_close_matches(short[:100], forms, n=1)
+    raise LawError(
+        f"{_shown(text)} is no law: {_shown(name)} names no family"
+        + (f" (did you mean {near[0]!r}?)" if near else "")
+        + f": expected {', '.join(forms)} with their numbers, such as "
+        f"{next(iter(forms.values())).example}, or {others}"
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")
+
+
+def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return the family of a law of work, or a constructor of `Pmf`, and its arguments."""
+    if isinstance(text, str) and re.search(r"\.csv(\.gz)?$", text.strip(), flags=re.IGNORECASE):
+        return _read(Path(text.strip()))
+    family, words = family_and_words(text, FORMS, _FILE)
+    numbers = tuple(_number(word, text) for word in words)
+    return ("from_weights", (list(numbers),)) if family == "weights" else (family, numbers)
+
+
+def _number(word: str, text: str) -> Any:
+    """A whole number, a fraction a/b, or a float."""
+    try:
+        if re.fullmatch(r"[+-]?\d+", word):
+            return int(word)
+        return Fraction(word) if "/" in word else float(word)
+    except (ValueError, ZeroDivisionError):
+        raise LawError(
+            f"{_shown(word)} in {_shown(text)} is no number: expected one such as 0.05"
+        ) from None
+
+
+def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
+    """Samples from one column; values with probabilities or counts from two."""
+    table = delimited.read(path, header=False)
+    columns = table.numbers().columns
+    if len(columns) > 2:
+        raise LawError(
+            f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one of samples, or "
+            "two, of values and of their probabilities or counts"
+        )
+    if not table.lines:
+        raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
+    values = [
+        _whole(path, *cell) for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
+    ]
+    if len(columns) == 1:
+        return "from_samples", (values,)
+    found: dict[int, float] = {}
+    weights = zip(table.lines, table.columns[1], columns[1], strict=True)
+    for key, (line, text, number) in zip(values, weights, strict=True):
+        if key in found:
+            raise LawError(f"{path}, line {line}: the value {key} occurs a second time")
+        found[key] = _real(path, line, text, number)
+    named = table.names[1].lower() if table.names else ""
+    whole = all(number.is_integer() for number in found.values())
+    if named in _COUNTS or (named not in _PROBABILITIES and whole and sum(found.values()) != 1):
+        if not whole:
+            raise LawError(f"{path}: the column {named!r} holds fractions: expected counts")
+        return "from_counts", ({key: int(number) for key, number in found.items()},)
+    return "from_weights", (found,)
+
+
+def _real(path: Path, line: int, text: str, value: Any) -> float:
+    if text.strip().lower() == "nan":
+        return math.nan
+    if value is None or isinstance(value, str):
+        raise LawError(f"{path}, line {line}: {text!r} is no number")
+    return float(value)
+
+
+def _whole(path: Path, line: int, text: str, value: Any) -> int:
+    number = _real(path, line, text, value)
+    if not (number >= 0 and number.is_integer()):
+        raise LawError(f"{path}, line {line}: {text!r} is no whole number from 0 on")
+    return int(value)
