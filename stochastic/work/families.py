@@ -129,6 +129,16 @@ class Family:
         """The names of the parameters."""
         return tuple(parameter.name for parameter in self.parameters)
 
+    def as_text(self, *values: float) -> str:
+        """Return the law of given parameters as text; whole numbers are written as such.
+
+        >>> FAMILIES["binomial"].as_text(40.0, 0.5)
+        'binomial:40,0.5'
+        """
+        pairs = zip(self.parameters, values, strict=True)
+        words = (f"{v:.0f}" if p.domain.startswith("whole") else repr(v) for p, v in pairs)
+        return f"{self.name}:{','.join(words)}"
+
     def law(self, *values: Any) -> tuple[Distribution, bool]:
         """Return the law of given parameters, and whether it was given in Fractions."""
         pairs = zip(self.parameters, values, strict=True)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
+from stochastic.work.families import FAMILIES
+from symbolic.equation import Equation, equation
 from symbolic.errors import DseError
 from symbolic.model import Guide, Validity
 from symbolic.models import _remedies
@@ -57,58 +58,25 @@ def law_behind(distribution):
 # --- the law of work, from a family
 
 
-@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "bernoulli"})
-def bernoulli(success_probability):
-    """Work or none: 1 with the given probability."""
-    return f"bernoulli:{success_probability!r}"
+def _law_of(family):
+    """Return the equation that writes a law of a family with given parameters as text."""
+
+    def text(*values):
+        return family.as_text(*values)
+
+    text.__doc__ = family.summary
+    return Equation(
+        name="distribution",
+        function=text,
+        inputs=tuple(parameter.quantity for parameter in family.parameters),
+        source=FAMILIES_OF,
+        when={"work_law": family.name},
+        flags={},
+        table=True,
+    )
 
 
-@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "binomial"})
-def binomial(trial_count, success_probability):
-    """Successes among independent trials.
-
-    >>> binomial(40, 0.5)
-    'binomial:40,0.5'
-    """
-    return f"binomial:{trial_count:.0f},{success_probability!r}"
-
-
-@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "geometric"})
-def geometric(success_probability):
-    """Trials up to the first success, from 1.
-
-    >>> geometric(0.05)
-    'geometric:0.05'
-    """
-    return f"geometric:{success_probability!r}"
-
-
-@equation(
-    name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "negative_binomial"}
-)
-def negative_binomial(success_count, success_probability):
-    """Failures before the given number of successes.
-
-    >>> negative_binomial(5, 0.3)
-    'negative_binomial:5,0.3'
-    """
-    return f"negative_binomial:{success_count!r},{success_probability!r}"
-
-
-@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "poisson"})
-def poisson(event_rate):
-    """Events of a given mean number."""
-    return f"poisson:{event_rate!r}"
-
-
-@equation(name="distribution", source=FAMILIES_OF, table=True, when={"work_law": "uniform"})
-def uniform(lowest_work, highest_work):
-    """Every number from the lowest to the highest, both included.
-
-    >>> uniform(20.0, 40.0)
-    'uniform:20,40'
-    """
-    return f"uniform:{lowest_work:.0f},{highest_work:.0f}"
+LAWS = tuple(map(_law_of, FAMILIES.values()))
 
 
 # --- one item

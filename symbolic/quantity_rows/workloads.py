@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
     COUNT1,
@@ -16,6 +17,8 @@ from symbolic.quantity import (
     spec,
     switch,
 )
+
+_PARAMETERS = {p.quantity: p for family in FAMILIES.values() for p in family.parameters}
 
 # --- Quantities of workloads
 
@@ -91,15 +94,10 @@ LOCKSTEP = (
     ),
     switch(
         "work_law",
-        "distribution bernoulli binomial geometric negative_binomial poisson uniform",
+        " ".join(("distribution", *FAMILIES)),
         "the family of the law of work, or distribution where the law itself is given",
     ),
-    row("success_probability", "", "(0, 1]", "probability of success of a trial", (0.02, 0.9)),
-    row("trial_count", "", COUNT1, "trials of a binomial law", (1, 100)),
-    row("success_count", "", POS, "successes waited for while failures count", (1, 20)),
-    row("event_rate", "", POS, "mean of a Poisson law", (1, 100)),
-    row("lowest_work", "", COUNT0, "shortest item of a uniform law", (0, 20)),
-    row("highest_work", "", COUNT0, "longest item of a uniform law", (20, 100)),
+    *(row(p.quantity, "", p.domain, p.meaning, p.typical) for p in _PARAMETERS.values()),
     row("work_mean", "", NONNEG, "mean work of an item", (1, 100)),
     row("work_std", "", NONNEG, "standard deviation of the work of an item", (0, 50)),
     row("work_min", "", NONNEG, "work of the shortest item", (0, 10)),
