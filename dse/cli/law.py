@@ -37,10 +37,22 @@ sorted_in(Pmf.uniform(1, 3), 2, 32)
 """
 
 
+class _Imbalance(click.Command):
+    """A command whose help names the families of laws."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, with the families in place of their word."""
+        from stochastic.work.parse import FORMS
+
+        self.help = str(self.help).replace("FAMILIES", ", ".join(map(str, FORMS.values())))
+        super().format_help_text(ctx, formatter)
+
+
 @command(
     "dse imbalance geometric:0.05 --lanes 32",
     "dse imbalance uniform:20,40 --lanes 8 --plot law.png",
     "dse imbalance steps.csv --lanes 32 --overhead 0.05 --json",
+    kind=_Imbalance,
 )
 @click.argument("law", metavar="LAW")
 @click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
@@ -62,9 +74,8 @@ sorted_in(Pmf.uniform(1, 3), 2, 32)
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
     """What lockstep costs when the work of the lanes is random.
 
-    LAW is that of the work of one item: geometric:P (trials, from 1), poisson:RATE,
-    binomial:TRIALS,P, negative_binomial:R,P (failures), uniform:LOW,HIGH (inclusive), bernoulli:P,
-    weights:P0,P1,..., or a CSV file of samples, counts or probabilities.
+    LAW is that of the work of one item: FAMILIES, or a CSV file of samples, counts or
+    probabilities.
     """
     from stochastic import Pmf
     from stochastic import imbalance as law_of

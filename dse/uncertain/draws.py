@@ -7,6 +7,8 @@ the spread of what the replicates give tells the error of what all of them give.
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import itertools
 import math
 from collections.abc import Collection, Mapping
@@ -18,19 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.uncertain.correlated import Normals, correlated
-from dse.uncertain.joint import Rows, joint_of
-from dse.uncertain.law import Law
+from dse.uncertain.families import Law
+from dse.uncertain.joint import Normals, Rows, correlated, joint_of
 from dse.uncertain.laws import read
-from dse.uncertain.points import replicates, settled_first, shifted, sobol
 from stochastic import sizes
+from stochastic.kept import load, save
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.quantities import Quantity
 from symbolic.reach import Base
 from symbolic.statistic import DRAW
 
-__all__ = ["DRAWS", "REPLICATES", "SEED", "Uncertain", "read_random"]
+__all__ = ["DRAWS", "REPLICATES", "SEED", "Uncertain", "read_random", "sobol"]
 
 Floats = NDArray[np.float64]
 Span = tuple[float, float]
@@ -44,6 +45,11 @@ _MOST, _EDGE = sizes.DRAWS_MOST, 2.0**-40
 _ENDS = np.array([_EDGE, 1 - _EDGE])
 #: How far the seed of fresh draws is off.
 _FRESH = 1 << 32
+#: Binary digits of a coordinate.
+_DIGITS = 52
+#: Bytes up to which points are kept for the next process: SciPy's module of Sobol sequences
+#: takes longer to import than most studies take to run.
+_KEPT = sizes.POINTS_KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,3 +274,47 @@ def _count(draws: Any) -> int:
             f"{near} is next"
         )
     return int(draws)
+
+
+# --- points that fill a cube evenly
+def sobol(width: int, count: int, rng: np.random.Generator) -> Floats:
+    """Points of a Sobol sequence, scrambled anew (Owen 1997): shape (count, width)."""
+    from scipy.stats import qmc
+
+    sequence = qmc.Sobol(width, scramble=True, rng=rng)
+    return np.asarray(sequence.random_base2(count.bit_length() - 1))
+
+
+def replicates(width: int, count: int, seed: int, number: int) -> Floats:
+    """Return independently scrambled Sobol points, of shape (number, count, width)."""
+    shape = (number, count, width)
+    small = 8 * math.prod(shape) <= _KEPT
+    version = importlib.metadata.version("scipy")
+    text = f"Sobol points of SciPy {version}: {shape}, seed {seed}"
+    key = hashlib.sha256(text.encode()).hexdigest()
+    data = load(key) if small else None
+    if data is not None and len(data) == 8 * math.prod(shape):
+        return np.frombuffer(data).reshape(shape)
+    rngs = (np.random.default_rng((seed, k)) for k in range(number))
+    points = np.stack([sobol(width, count, rng) for rng in rngs])
+    if small:
+        save(key, points.tobytes())
+    return points
+
+
+def shifted(points: Floats, by: Floats) -> Floats:
+    """Points, each shifted by each of some others, digit by digit: shape (by, points, width)."""
+    one, other = ((2.0**_DIGITS * array).astype(np.int64) for array in (points, by))
+    return (np.bitwise_xor(other[:, None, :], one[None]) + 0.5) / 2.0**_DIGITS
+
+
+def settled_first(root: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Another root of the same correlations, by which the known depend on their own numbers alone.
+
+    Their rows are zero in the columns of the others, so that given the known the others are drawn
+    from their conditional law.
+    """
+    order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
+    found = np.zeros_like(root)
+    found[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T
+    return found

@@ -1,4 +1,4 @@
-"""Laws as they are said: as calls, ``dse.normal`` and the like, and as text."""
+"""Laws of inputs as calls: ``dse.normal`` and the like."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.uncertain.families import FAMILIES
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError
 
 __all__ = [
-    "FORM",
     "Spoken",
     "beta",
     "discrete",
     "lognormal",
     "normal",
-    "parsed",
     "triangular",
     "uniform",
 ]
-
-FORM = (
-    "expected text such as 'normal: 450 cycles, 5 %' (or lognormal, uniform, triangular, beta, "
-    "discrete), { file = 'runs.csv', column = 'name' }, a Pmf, or a frozen law of scipy.stats"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +90,3 @@ def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> Spo
     if isinstance(values, str) or not hasattr(values, "__len__"):
         raise DseError(f"values = {values!r}: expected a list")
     return Spoken("discrete", tuple(values), None if weights is None else tuple(weights))
-
-
-def parsed(text: str, where: str) -> Spoken:
-    """A law as text: its name, a colon, and its numbers with commas between."""
-    name, colon, rest = text.partition(":")
-    name = name.strip()
-    known = [*FAMILIES, "discrete"]
-    if name not in known or not colon:
-        raise UnknownNameError(f"{where} = {text!r} is no law{nearest(name, known)}; {FORM}")
-    parts = [part.strip() for part in rest.split(",")]
-    if name == "discrete":
-        pairs = [part.rpartition(":") for part in parts]
-        given = [bool(colon) for _, colon, _ in pairs]
-        if any(given) and not all(given):
-            raise DseError(f"{where} = {text!r}: give every value a weight, or none")
-        if all(given):
-            return Spoken(name, tuple(p[0].strip() for p in pairs), tuple(p[2] for p in pairs))
-    return Spoken(name, tuple(parts))

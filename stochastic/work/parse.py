@@ -13,7 +13,7 @@ from typing import Any
 
 from stochastic import delimited
 from stochastic.errors import LawError
-from stochastic.work.families import FAMILIES
+from stochastic.work.families import FAMILIES, Family
 
 __all__ = ["FORMS", "Form", "family_and_words", "parse_law"]
 
@@ -22,23 +22,34 @@ __all__ = ["FORMS", "Form", "family_and_words", "parse_law"]
 class Form:
     """How a family is written: names of its numbers, of which the last may be left out.
 
-    Without names it takes any number of values.
+    Without names it takes any number of values, for which ``several`` stands.
     """
 
     numbers: tuple[str, ...]
     example: str
     optional: int = 0
     aliases: tuple[str, ...] = ()
+    note: str = ""
+    several: str = "P0,P1,..."
 
     def __str__(self) -> str:
+        """As people write it, with what is to be noted: ``geometric:P (trials, from 1)``."""
+        return self.shape + (f" ({self.note})" if self.note else "")
+
+    @property
+    def shape(self) -> str:
         """As people write it: ``binomial:TRIALS,P``."""
         family = self.example.partition(":")[0]
-        return f"{family}:{','.join(map(str.upper, self.numbers)) or 'P0,P1,...'}"
+        return f"{family}:{','.join(map(str.upper, self.numbers)) or self.several}"
+
+
+def _form_of(row: Family) -> Form:
+    return Form(row.names, row.example, aliases=row.aliases, note=row.note)
 
 
 #: The laws of work that can be written.
 FORMS = {
-    **{row.name: Form(row.names, row.example, 0, row.aliases) for row in FAMILIES.values()},
+    **{name: _form_of(row) for name, row in FAMILIES.items()},
     "weights": Form((), "weights:0.2,0.8"),
 }
 _FILE = "the path of a .csv or .csv.gz file"
@@ -81,7 +92,8 @@ def family_and_words(text: Any, forms: Mapping[str, Form], others: str) -> tuple
     if not fits:
         raise LawError(
             f"{_shown(text)} gives {family} {len(words)} of its "
-            f"{len(form.numbers) or 'one or more'} numbers: expected {form}, such as {form.example}"
+            f"{len(form.numbers) or 'one or more'} numbers: expected {form.shape}, such as "
+            f"{form.example}"
         )
     return family, words
 

@@ -55,7 +55,7 @@ formats, flags and codes
     symbolic/units.py _BINARY _SCALES
 numbers that doubles and integers have
     dse/measured/*.py _EXACT _LARGEST
-    dse/uncertain/points.py _DIGITS
+    dse/uncertain/draws.py _DIGITS
     stochastic/kernels/recurrence.py _SPLIT
     stochastic/loss/*.py _WHOLE _TOLD_APART
     stochastic/work/distribution.py _FARTHEST

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from dse.uncertain.draws import REPLICATES
-from dse.uncertain.points import sobol
+from dse.uncertain.draws import REPLICATES, sobol
 from stochastic import Pmf, imbalance, launch
 from stochastic.scheduling.sharing import Sharing
 from stochastic.trials.simulation import simulate
