@@ -9,8 +9,15 @@ from stochastic.delimited.numerals import (
     number,
     numbers_of,
 )
-from stochastic.delimited.table import USUAL, Delimited, parse, read
-from stochastic.delimited.text import bytes_of, lines_of_fields, text_of
+from stochastic.delimited.table import (
+    USUAL,
+    Delimited,
+    bytes_of,
+    lines_of_fields,
+    parse,
+    read,
+    text_of,
+)
 
 __all__ = [
     "USUAL",

@@ -8,31 +8,38 @@ does not tell the numbers of lines.
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import itertools
 import re
-from collections.abc import Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from stochastic.delimited.layout import (
-    SEPARATORS,
-    comment_lines,
-    commented_header,
-    find_separator,
-    split_header,
-    table_start,
-    trimmed_width,
+from stochastic import sizes
+from stochastic.delimited.numerals import (
+    SIMPLE,
+    Numbers,
+    TableError,
+    is_missing,
+    is_numeric,
+    numbers,
 )
-from stochastic.delimited.numerals import Numbers, TableError, numbers
-from stochastic.delimited.refusals import (
-    refuse_first_table,
-    refuse_other_header,
-    refuse_second_table,
-)
-from stochastic.delimited.text import Record, lines_of_fields, text_of
 
-__all__ = ["USUAL", "Delimited", "parse", "read"]
+__all__ = ["USUAL", "Delimited", "bytes_of", "lines_of_fields", "parse", "read", "text_of"]
 
-
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+#: Characters and records from the beginning by which the separator is found.
+_SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
+#: Records in which the header is looked for.
+_HEAD = sizes.DELIMITED_HEAD
+#: Rows in which numbers are looked for.
+_NEAR = sizes.DELIMITED_NEAR
+_BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: What is assumed of most files.
 USUAL = "read as text: columns separated by commas, decimal point"
 
@@ -57,7 +64,7 @@ class Delimited:
 
     def assumptions(self, read: Numbers) -> list[str]:
         """Return how the file was read, a sentence each."""
-        how = f"columns separated by {SEPARATORS.get(self.separator, repr(self.separator))}"
+        how = f"columns separated by {_SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
         told = [f"read as text: {how}, decimal {'comma' if read.decimal == ',' else 'point'}"]
         if read.doubtful:
@@ -94,7 +101,7 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
     """
     skipped: list[tuple[int, str]] = []
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
-    comments = comment_lines(text)
+    comments = _comment_lines(text)
 
     def skip(line: str, place: int) -> bool:
         if place == 1 and given:
@@ -107,21 +114,21 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
     def quietly(line: str, place: int) -> bool:
         return place in comments or (place == 1 and given is not None)
 
-    separator = given[1] if given else find_separator(text, quietly, name)
+    separator = given[1] if given else _find_separator(text, quietly, name)
     records = list(lines_of_fields(text, separator, name, skip))
     if not records and not header:
         return Delimited(name=name, names=(), columns=((),), lines=[], separator=separator)
     if not records:
         raise TableError(f"{name!r} is no table: it is empty; expected a header and rows")
-    width = trimmed_width(records)
-    start = table_start(records, width, name, separator)
-    head, rows = split_header(records[start:], header)
+    width = _trimmed_width(records)
+    start = _table_start(records, width, name, separator)
+    head, rows = _split_header(records[start:], header)
     before = records[: len(records) - len(rows) - (head is not None)]
     if head is not None:
-        refuse_first_table(before, head, name)
+        _refuse_first_table(before, head, name)
     skipped += [(record.line, "before the header") for record in before]
     if head is None and header:
-        head = commented_header(comments, separator, width)
+        head = _commented_header(comments, separator, width)
         if head is None:
             raise TableError(
                 f"{name!r} is no table with a header: line {rows[0].line} holds numbers, "
@@ -129,7 +136,7 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
             )
         skipped = [one for one in skipped if one[0] != head.line]
     if start and head is not None:
-        refuse_other_header(records[start - 1], head, rows, name)
+        _refuse_other_header(records[start - 1], head, rows, name)
     kept = []
     for record in rows:
         if head is not None and record.fields == head.fields:
@@ -140,10 +147,10 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
         zip(*(record.fields for record in kept), strict=True)
     )
     columns = columns or ((),) * width
-    refuse_second_table(columns, kept, name)
+    _refuse_second_table(columns, kept, name)
     names: tuple[str, ...] = ()
     if head is not None:
-        named = named_columns(head, columns, name)
+        named = _named_columns(head, columns, name)
         names, columns = tuple(named), tuple(named.values())
     return Delimited(
         name=name,
@@ -155,7 +162,7 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
     )
 
 
-def named_columns(
+def _named_columns(
     head: Record, columns: tuple[Sequence[str], ...], name: str
 ) -> dict[str, Sequence[str]]:
     """Return the columns by their names."""
@@ -178,3 +185,271 @@ def named_columns(
             )
         found[text] = column
     return found
+
+
+# --- how the lines make a table: its separator, its header, its first line
+def _comment_lines(text: str) -> dict[int, str]:
+    """Return the lines that begin with # and are no rows, by their numbers."""
+    if "#" not in text:
+        return {}
+    found: dict[int, str] = {}
+    others: list[int] = []
+    for place, line in enumerate(io.StringIO(text, newline=""), 1):
+        bare = line.strip()
+        word = re.split(r"[,;\t| ]", bare, maxsplit=1)[0].strip('"')
+        if word.startswith("#") and re.match(r"#(?!\s*[,;\t|])", bare) and not is_missing(word):
+            found[place] = bare
+        elif bare:
+            others.append(place)
+    labels = len(others) == 1 and all(place > others[0] for place in found)
+    return {} if labels else found  # below a header, where every row begins with #
+
+
+def _trimmed_width(records: list[Record]) -> int:
+    """Return the width of the table; separators that end its lines are taken off."""
+    counts = Counter(len(record.fields) for record in records)
+    width = max(counts, key=lambda size: (counts[size], size))
+    while width > 1 and not any(r.fields[-1].strip() for r in records if len(r.fields) == width):
+        for record in records:
+            if len(record.fields) == width:
+                record.fields.pop()
+        width -= 1
+    for record in records:
+        if not any(map(str.strip, record.fields[width:])):
+            del record.fields[width:]
+    return width
+
+
+def _table_start(records: list[Record], width: int, name: str, separator: str) -> int:
+    """Return the place of the first record of the table; all after it belong to it."""
+    start = next(k for k, record in enumerate(records) if len(record.fields) == width)
+    others = [k for k, record in enumerate(records) if k > start and len(record.fields) != width]
+    if not others:
+        return start
+    after = others[-1] + 1
+    words = not any(is_numeric(cell) for record in records[:after] for cell in record.fields)
+    if words and after < len(records) and records[after].after_blank:
+        return after  # a report stands before the table
+    record = records[others[0]]
+    what = "a second table or a remark: keep one table in the file"
+    raise TableError(
+        f"{name}, line {record.line}: {len(record.fields)} fields where line "
+        f"{records[start].line} has {width} (separated by "
+        f"{_SEPARATORS.get(separator, repr(separator))}): "
+        + (what if record.after_blank else "the file is cut off, or a cell needs quotes")
+    )
+
+
+def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
+    """Return the record that names the columns, and the rows; None where there is none."""
+    some = records[:_HEAD]
+    begins = []  # for each column of numbers, the first record from which on it holds them
+    for cells in zip(*(record.fields for record in some), strict=True):
+        place = len(cells)
+        while place and (is_numeric(cells[place - 1]) or is_missing(cells[place - 1])):
+            place -= 1
+        if any(is_numeric(cell) for cell in cells[place:]):
+            begins.append(place)
+    first = records[0].fields
+    if begins and not any(begins) and (required or is_numeric(first[0])):
+        return None, records
+    place = min(begins, default=1) - 1
+    if place > 0 and (
+        some[place].after_blank
+        or not all(map(str.strip, some[0].fields))
+        or any(mark in text for text in some[0].fields for mark in ":=")
+    ):
+        return records[place], records[place + 1 :]
+    return records[0], records[1:]
+
+
+def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
+    """Return the last comment as a header, where it names as many columns as there are."""
+    for place, text in sorted(comments.items(), reverse=True)[:1]:
+        found = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
+        fields = [field.strip() for field in found]
+        if len(fields) == width and all(fields) and not any(map(is_numeric, fields)):
+            return Record(place, fields)
+    return None
+
+
+def _find_separator(text: str, skip: Callable[[str, int], bool], name: str) -> str:
+    """Return what separates the cells: what cuts the lines alike, and gives most numbers."""
+    sample = text[:_SAMPLE]
+    whole, uneven = len(sample) == len(text), False
+    found: list[tuple[tuple[bool, int, bool, float], int, str]] = []
+    for separator in _SEPARATORS:
+        records = _sample(sample, separator, skip, whole)
+        if not any(len(record.fields) > 1 for record in records):
+            continue
+        width = _trimmed_width(records)
+        longer = sum(len(record.fields) > 1 for record in records)
+        if width == 1 and longer:
+            uneven = uneven or (longer > 1 and separator != " ")
+            continue
+        alike = [k for k, record in enumerate(records) if len(record.fields) == width]
+        start = alike[0]
+        body = records[start + 1 :]
+        fits = all(len(record.fields) == width for record in body)
+        cells = [cell for record in body for cell in record.fields]
+        share = sum(is_numeric(cell) or is_missing(cell) for cell in cells) / max(len(cells), 1)
+        if separator != " " or (fits and share >= 0.5 and width > 1):
+            begin = -start if fits else len(body)
+            found.append(((fits, begin, separator != " ", share), len(alike), separator))
+    if not found and uneven:
+        raise TableError(
+            f"{name}: neither commas, semicolons, tabs nor bars cut its lines into as many fields"
+        )
+    if not found:
+        return ","
+    best, lines, _ = max(found, key=lambda one: one[0])
+    ways = [
+        separator
+        for fits, count, separator in found
+        if fits == best or (best[0] and best[1] < 0 and not fits[0] and count >= lines)
+    ]
+    if len(ways) > 1 and best[0]:
+        told = " or ".join(_SEPARATORS[way] for way in ways)
+        raise TableError(
+            f"{name}: {told} may separate the columns: put cells that hold either in quotes"
+        )
+    return ways[0]
+
+
+def _sample(
+    text: str, separator: str, skip: Callable[[str, int], bool], whole: bool
+) -> list[Record]:
+    """Return the first records under a separator; none where it cannot be that of the file."""
+    if separator not in text:
+        return []
+    lines = lines_of_fields(text, separator, "", skip, strict=whole)
+    try:
+        records = list(itertools.islice(lines, _RECORDS))
+    except TableError:
+        return []
+    return records if whole or len(records) == _RECORDS else records[:-1]
+
+
+# --- what may be read in two ways: two tables, or two lines that may be the header
+def _refuse_other_header(before: Record, head: Record, rows: list[Record], name: str) -> None:
+    """Refuse a header that may be a row, since the line before it may be the header."""
+    beside = len(before.fields) == len(head.fields) - 1 and len(before.fields) > 1
+    numbers_below = any(is_numeric(cell) for record in rows[:_NEAR] for cell in record.fields)
+    unlike = not numbers_below or any(map(is_numeric, head.fields))
+    if unlike or (beside and not head.after_blank):
+        raise TableError(
+            f"{name}: line {before.line} has {len(before.fields)} fields and line {head.line} has "
+            f"{len(head.fields)}: expected a name for each column, and one separator throughout"
+        )
+
+
+def _refuse_first_table(before: list[Record], head: Record, name: str) -> None:
+    """Refuse lines before the header that are a table of their own."""
+    for _, group in itertools.groupby(before, key=lambda record: len(record.fields)):
+        first, *rows = (record.fields for record in group)
+        columns = list(zip(*rows, strict=True))
+        alike = any(
+            not is_numeric(text) and any(map(is_numeric, cells))
+            for text, cells in zip(first, columns, strict=False)
+        )
+        numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
+        if (len(first) > 1 and alike) or any(k > 1 or k == len(first) for k in numbers):
+            raise TableError(
+                f"{name}, line {head.line}: a second table seems to begin with "
+                f"{', '.join(head.fields)[:80]!r}: keep one table in the file"
+            )
+
+
+def _refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record], name: str) -> None:
+    """Refuse a row of nothing but texts below numbers: the header of another table."""
+    if any(set("".join(column)) <= SIMPLE for column in columns):
+        return
+    texts, numeric = set(range(len(kept))), 0
+    for column in columns:
+        numbers = {cell for cell in set(column) if is_numeric(cell)}
+        texts = {k for k in texts if column[k] not in numbers and not is_missing(column[k])}
+        numeric += bool(numbers)
+    for place in sorted(texts):
+        alone = kept[place].after_blank or numeric == len(columns) > 1
+        above = (cell for record in kept[max(0, place - _NEAR) : place] for cell in record.fields)
+        if alone and (not numeric or any(map(is_numeric, above))):
+            raise TableError(
+                f"{name}, line {kept[place].line}: a second table seems to begin with "
+                f"{', '.join(kept[place].fields)[:80]!r}: keep one table in the file"
+            )
+
+
+# --- the text of a file, and its lines cut into fields
+class Record(NamedTuple):
+    """The fields of a line, its number, and whether a blank line stands before it."""
+
+    line: int
+    fields: list[str]
+    after_blank: bool = False
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked if it is compressed."""
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise TableError(f"{path} cannot be read: {why}") from error
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
+    raw = bytes_of(path)
+    encoding = next((e for bom, e in _BOMS.items() if raw.startswith(bom)), "utf-8")
+    if encoding == "utf-8" and b"\0" in raw[:4]:
+        encoding = "utf-16-le" if raw[1:2] == b"\0" else "utf-16-be"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{path} cannot be read: it is no text in UTF-8, nor in UTF-16 that says so in its "
+            f"first bytes ({error})"
+        ) from error
+    if "\0" in text:
+        raise TableError(f"{path} cannot be read: it holds zero bytes and is no text")
+    return text
+
+
+def lines_of_fields(
+    text: str, separator: str, name: str, skip: Callable[[str, int], bool], *, strict: bool = True
+) -> Iterator[Record]:
+    """Yield the records of a text with their first lines; quotes may hold separators and lines.
+
+    ``skip`` is asked of each line that begins a record: True leaves the line out.
+    """
+    place = first = 0
+    fresh, blank, after = True, False, False
+
+    def feed() -> Iterator[str]:
+        nonlocal place, first, fresh, blank, after
+        for place, line in enumerate(io.StringIO(text, newline=""), 1):
+            if fresh:
+                if not line.strip() and (separator == " " or separator not in line):
+                    blank = True
+                    continue
+                if skip(line, place):
+                    continue
+                first, fresh, after, blank = place, False, blank, False
+            yield line
+
+    spaced = separator == " " or re.search(f'(?m)(?:^|{re.escape(separator)}) +"', text) is not None
+    reader = csv.reader(feed(), delimiter=separator, strict=strict, skipinitialspace=spaced)
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            where = f" to {place}" if place > first else ""
+            raise TableError(
+                f"{name}, line {first}{where}: {error}: a quote is not closed, or the file is "
+                "cut off"
+            ) from None
+        if fields is None:
+            return
+        fresh = True
+        yield Record(first, fields, after)
