@@ -129,6 +129,10 @@ class Family:
         """The names of the parameters."""
         return tuple(parameter.name for parameter in self.parameters)
 
+    def constructed(self, *values: Any) -> str:
+        """Return the law of checked parameters as it is constructed in Python."""
+        return f"Pmf.{self.name}({', '.join(map(_short, values))})"
+
     def as_text(self, *values: float) -> str:
         """Return the law of given parameters as text; whole numbers are written as such.
 
@@ -145,12 +149,11 @@ class Family:
         values = tuple(parameter.check(parameter.name, value) for parameter, value in pairs)
         if self.check is not None and (wrong := self.check(*values)):
             raise LawError(wrong)
-        made = f"Pmf.{self.name}({', '.join(map(_short, values))})"
         value = None if self.constant is None else self.constant(*values)
         if value is not None:
-            return tabulated(value, None, (1,), made), False
+            return tabulated(value, None, (1,), self.constructed(*values)), False
         if self.weights is not None:
-            return given.weighed(self.weights(*values), 0, False, made)
+            return given.weighed(self.weights(*values), 0, False, self.constructed(*values))
         return Named(self.name, values), any(isinstance(value, Fraction) for value in values)
 
 
@@ -162,20 +165,21 @@ class Named(Distribution):
     parameters: tuple[Any, ...]
     low: int = field(init=False, repr=False, compare=False)
     high: float = field(init=False, repr=False, compare=False)
+    family: Family = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, value in zip(("low", "high"), self.family.ends(*self.parameters), strict=True):
+        family = FAMILIES[self.name]
+        low, high = family.ends(*self.parameters)
+        for name, value in (("low", low), ("high", high), ("family", family)):
             object.__setattr__(self, name, value)
 
-    @property
-    def family(self) -> Family:
-        """The row of the table."""
-        return FAMILIES[self.name]
+    def __reduce__(self) -> Any:  # functions of the family cannot be pickled
+        return Named, (self.name, self.parameters)
 
     @property
     def text(self) -> str:
         """As it is constructed."""
-        return f"Pmf.{self.name}({', '.join(map(_short, self.parameters))})"
+        return self.family.constructed(*self.parameters)
 
     @property
     def _mode(self) -> int:

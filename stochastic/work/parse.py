@@ -52,6 +52,8 @@ FORMS = {
     **{name: _form_of(row) for name, row in FAMILIES.items()},
     "weights": Form((), "weights:0.2,0.8"),
 }
+#: Characters of a number, so that no message grows longer than people read.
+_LONGEST = 500
 _FILE = "the path of a .csv or .csv.gz file"
 _PROBABILITIES = {"p", "prob", "probability", "probabilities", "weight", "weights", "pmf", "mass"}
 _COUNTS = {"count", "counts", "items", "frequency", "n"}
@@ -87,6 +89,9 @@ def family_and_words(text: Any, forms: Mapping[str, Form], others: str) -> tuple
     family = _family(name.strip(), text, forms, others)
     form = forms[family]
     words = [word.strip() for word in rest.split(",")] if rest.strip() else []
+    for word in words:
+        if len(word) > _LONGEST:
+            raise LawError(f"{_shown(word)} in {_shown(text)} is no number: it is too long")
     least = len(form.numbers) - form.optional
     fits = len(words) in (least, len(form.numbers)) if form.numbers else bool(words)
     if not fits:

@@ -89,9 +89,12 @@ class Affine(Derived):
 
     def pmf(self, k: Reals) -> Reals:
         """P(W = k)."""
+        k = k - self.by
+        if self.times == 1:
+            return self.of.pmf(k)
         found = np.zeros(k.shape)
-        whole = (k - self.by) % self.times == 0
-        found[whole] = self.of.pmf((k[whole] - self.by) // self.times)
+        whole = k % self.times == 0
+        found[whole] = self.of.pmf(k[whole] // self.times)
         return found
 
     def sf(self, k: Any) -> Any:
@@ -105,6 +108,8 @@ class Affine(Derived):
     def table(self, first: int, last: int) -> Reals:
         """P(W = k) for k = first..last."""
         first, last = first - self.by, last - self.by
+        if self.times == 1:
+            return self.of.table(first, last)
         start, stop = -(-first // self.times), last // self.times
         found = np.zeros(last - first + 1)
         if start <= stop:

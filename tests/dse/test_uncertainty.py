@@ -272,7 +272,7 @@ def test_what_is_random_is_asked_by_a_statistic():
         ({"mem_latency": "normal: 100, 100"}, r"outside its domain.*lognormal"),
         ({"mem_latency": LAW, "active_sms": "normal: 100, 1"}, "whole numbers.*discrete"),
         ({"mem_latency": "normaal: 1, 2"}, "is no law.*did you mean.*normal"),
-        ({"mem_latency": "normal: 1"}, "gives normal 1 of its 2 numbers: expected normal:MEAN,SPREAD"),
+        ({"mem_latency": "normal: 1"}, "1 of its 2 numbers: expected normal:MEAN,SPREAD"),
         ({"mem_latency": "uniform: 2, 1"}, "the first is below the second"),
         ({"mem_latency": "normal: 600, 5 %", "draws": 0}, "draws = 0"),
         ({"mem_latency": "normal: 600, 5 %", "draws": 1000}, "power of two.*1024"),
