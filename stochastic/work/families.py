@@ -340,7 +340,10 @@ def _end(log_pmf: Callable[[int], float], beyond: int, mode: int) -> int:
 def _poisson_ends(rate: float) -> tuple[int, float]:
     if -rate >= SMALLEST_LOG:
         return 0, math.inf
-    log_pmf = lambda k: -_apart(k, rate) - math.log(math.tau * k) / 2  # noqa: E731
+
+    def log_pmf(k: int) -> float:
+        return -_apart(k, rate) - math.log(math.tau * k) / 2
+
     return _end(log_pmf, 0, int(rate)), math.inf
 
 
