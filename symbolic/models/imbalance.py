@@ -71,6 +71,7 @@ def _law_of(family):
         inputs=tuple(parameter.quantity for parameter in family.parameters),
         source=FAMILIES_OF,
         when={"work_law": family.name},
+        formula=family.name,
         flags={},
         table=True,
     )
