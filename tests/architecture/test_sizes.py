@@ -106,6 +106,7 @@ retries, threads, seconds, bytes that are always there, speeds
     sweeps/sources/best.py SCANNED_A_SECOND
     sweeps/store/*.py RETRIES _READERS _IN_A_ROW TRIES _TRIES
 limits of what a text may hold
+    stochastic/work/parse.py _LONGEST
     dse/kernels/formula.py
     dse/measured/tables.py _COLUMNS
     dse/toml_text.py _DEPTH
