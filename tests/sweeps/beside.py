@@ -81,7 +81,7 @@ def told(found: Any) -> dict[str, Any]:
     variables = {}
     for name, variable in found.variables.items():
         values = np.ascontiguousarray(variable.values)
-        data = repr(values.tolist()).encode() if values.dtype.kind in "OU" else values.tobytes()
+        data = repr(values.tolist()).encode() if values.dtype.kind in "OUT" else values.tobytes()
         digest = hashlib.sha256(data).hexdigest()[:16]
         numbers = values.dtype == np.float64 and values.size <= 100_000
         row = [list(map(str, variable.dims)), str(values.dtype), digest]
@@ -145,6 +145,9 @@ def _same(old: Any, new: Any, relative: float, source: str) -> bool:
         for one in (old, new):
             one["attrs"].pop("method", None)
             one["variables"].pop("feasible", None)
+            for variable in one["variables"].values():  # zarr has texts of any length
+                if variable[1].startswith(("StringDType", "<U")):
+                    variable[1] = "text"
     before, after = old["variables"], new["variables"]
     attrs = {key: new["attrs"].get(key) for key in old["attrs"]}
     equal = before.keys() == after.keys() and old["attrs"] == attrs
