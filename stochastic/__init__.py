@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from stochastic.remedies.splitting import split
     from stochastic.remedies.traces import measured
     from stochastic.scheduling.continuous import Between, launch_between
-    from stochastic.scheduling.launch import launch
-    from stochastic.scheduling.launched import Launch
-    from stochastic.scheduling.sharing import Sharing
+    from stochastic.scheduling.launch import Launch, launch
+    from stochastic.scheduling.shared_rate import Sharing
     from stochastic.trials.simulation import simulate
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
@@ -53,11 +52,11 @@ __all__ = [
 
 _HOMES = {
     "Between": "scheduling.continuous",
-    "Launch": "scheduling.launched",
+    "Launch": "scheduling.launch",
     "Law": "loss.law",
     "LawError": "errors",
     "Pmf": "work.pmf",
-    "Sharing": "scheduling.sharing",
+    "Sharing": "scheduling.shared_rate",
     "ToleranceWarning": "errors",
     "bounds": "loss.inequalities",
     "fit": "work.fitting",

@@ -218,7 +218,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     # Laws
     "TIMES_EACH": (8, 2, "times that are worth a thread"),
     "CENTRED_TILE": (64, 8, "starts computed together; a power of two"),
-    "CIRCLE_TILE": (64, 8, "starts computed together; a power of two"),
     "CONVOLVE_BLOCK": (64, 5, "places computed together"),
     "CONVOLVE_PART": (256, 7, "terms added together"),
     "INVERT_BLOCK": (64, 7, "values transformed together"),
@@ -226,7 +225,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "INVERT_LEAP": (16, 3, "steps in frequency that make one long step"),
     "INVERT_FRESH": (1024, 5, "steps after which a root is computed again"),
     "SPECTRA_TILE": (256, 7, "frequencies computed together"),
-    "STARTS_TILE": (64, 8, "places computed together; a power of two"),
     "SWEEP_TILE": (128, 8, "deficits computed together"),
     "VARIANCE_CHUNK": (256, 7, "values computed together"),
     "COEFFICIENT_ROWS": (64, 3, "rows computed together"),
@@ -267,9 +265,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "CONTINUOUS_MOST": (1_000_000, None, "steps that may be asked for"),
     "JOINT_MOST": (500_000_000, None, "coefficients of a joint law, times nodes"),
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
-    "EXACT_PRICE": (300_000, None, "integer steps up to which a law stays in fractions"),
-    "EXACT_ASKED": (300_000_000, None, "integer steps up to which fractions may be asked for"),
-    "EXACT_DIGITS": (2000, None, "bits of all blocks together, up to which fractions are as quick"),
     "RENEWALS_WHOLE": (4, 2, "lengths of the law computed from the beginning"),
     "SCHEDULE_ROUNDS": (
         1_000_000,

@@ -151,7 +151,7 @@ def slots(
     **point: Any,
 ) -> Axes:
     """Draw one simulated launch: the blocks of each slot in time, and the wait for the end."""
-    from stochastic.scheduling.blocks import longest_of
+    from stochastic.scheduling.settings import longest_of
     from sweeps.grid.laws import read_law
 
     if "distribution" not in point:

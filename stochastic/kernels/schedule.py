@@ -1,4 +1,4 @@
-"""Blocks run on slots, one launch after the other: what the exact law is compared with."""
+"""Simulated launches, one after the other: on independent slots, and where warps share a rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["schedules"]
+__all__ = ["schedules", "shared"]
+
+_NEVER = 1e300
 
 
 @compiled
@@ -52,3 +54,76 @@ def schedules(
                 at = child
             heap[at] = key
         found[0, i], found[1, i], found[2, i] = end, start, total
+
+
+@compiled
+def shared(
+    lengths: npt.NDArray[np.float64],
+    full: float,
+    held: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.float64],
+    clocks: npt.NDArray[np.float64],
+    found: npt.NDArray[np.float64],
+) -> None:
+    """The time of each launch: ``lengths`` is of (launches, blocks, warps), all above 0, ascending
+    along warps.
+
+    Of n running warps each goes at the rate min(1, full / n), so that all that a multiprocessor
+    keeps is how far a warp has come that has run from the start. ``held`` (2, multiprocessors,
+    slots) is the block that a slot holds and how many of its warps have ended, ``ends`` (2,
+    multiprocessors, slots) how far it began and where its next warp ends; ``clocks`` (4,
+    multiprocessors) how far each is, at what time, how many warps run there, and when the next of
+    them ends.
+    """
+    blocks, warps = lengths.shape[1], lengths.shape[2]
+    places, resident = ends.shape[1], ends.shape[2]
+    for i in range(lengths.shape[0]):
+        begun = 0
+        for p in range(places):
+            clocks[0, p] = clocks[1, p] = clocks[2, p] = 0.0
+            clocks[3, p] = _NEVER
+        for r in range(resident):  # dealt round the multiprocessors
+            for p in range(places):
+                ends[0, p, r], ends[1, p, r] = 0.0, _NEVER
+                if begun < blocks:
+                    held[0, p, r], held[1, p, r] = begun, 0
+                    ends[1, p, r] = lengths[i, begun, 0]
+                    clocks[2, p] += warps
+                    begun += 1
+        for p in range(places):
+            for r in range(resident):
+                clocks[3, p] = min(clocks[3, p], ends[1, p, r] * max(1.0, clocks[2, p] / full))
+        time = 0.0
+        while True:
+            at = 0
+            for p in range(1, places):
+                if clocks[3, p] < clocks[3, at]:
+                    at = p
+            if clocks[3, at] >= _NEVER:
+                break
+            time = clocks[3, at]
+            slot = 0
+            for r in range(1, resident):
+                if ends[1, at, r] < ends[1, at, slot]:
+                    slot = r
+            far = ends[1, at, slot]
+            clocks[0, at], clocks[1, at] = far, time
+            clocks[2, at] -= 1
+            held[1, at, slot] += 1
+            if held[1, at, slot] < warps:
+                begin, block = ends[0, at, slot], held[0, at, slot]
+                ends[1, at, slot] = begin + lengths[i, block, held[1, at, slot]]
+            elif begun < blocks:
+                held[0, at, slot], held[1, at, slot] = begun, 0
+                ends[0, at, slot], ends[1, at, slot] = far, far + lengths[i, begun, 0]
+                clocks[2, at] += warps
+                begun += 1
+            else:
+                ends[1, at, slot] = _NEVER
+            near = _NEVER
+            for r in range(resident):
+                near = min(near, ends[1, at, r])
+            clocks[3, at] = _NEVER
+            if near < _NEVER:
+                clocks[3, at] = time + (near - far) * max(1.0, clocks[2, at] / full)
+        found[i] = time

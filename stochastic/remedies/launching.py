@@ -15,9 +15,9 @@ from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
-from stochastic.scheduling.blocks import longest_of
+from stochastic.scheduling.dispatch import launched
 from stochastic.scheduling.launch import launch
-from stochastic.scheduling.persistent import launched
+from stochastic.scheduling.settings import longest_of
 from stochastic.scheduling.times import Times
 from stochastic.work.pmf import Pmf
 

@@ -12,12 +12,12 @@ import numpy as np
 from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.scheduling.blocks import longest_of
 from stochastic.scheduling.launch import launch
+from stochastic.scheduling.settings import longest_of
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
-    from stochastic.scheduling.launched import Launch
+    from stochastic.scheduling.launch import Launch
 
 __all__ = ["Between", "coarse_unit", "launch_between", "rounded"]
 

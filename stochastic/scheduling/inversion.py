@@ -6,13 +6,9 @@ after s and by t, has A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)), A_{-1} = 1, 
 
     P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
 
-The term of s is the probability that the B-th block begins at s and all end by t: it is looked at
+The term of s is the probability that the B-th block begins at s and all end by t: it is computed
 for those s and told apart from those B that Chernoff's bounds leave over. Kinds of slots multiply:
 those named first are served first, so that they have A_s where the later ones have A_{s-1}.
-
-Nodes are exp(2πi(j + 1/2)/period), so that 1 is none. With phi(s) = E[z**N(s)] no |A_s| is
-above (1 + |phi(s)|)/2, so that nodes are left out where that to the power of M is nothing; between
-nodes |phi| moves by no more than E|N - c| times the angle, so that most are not even looked at.
 
 Jointly with the total work T, each duration k carries exp(i·phase·k): H(u) has exp(i·phase·u), F is
 a sum of phases, and the formula stays.
@@ -21,6 +17,7 @@ a sum of phases, and the formula stays.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,213 +26,326 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.errors import LawError
-from stochastic.scheduling.reach import NOTHING, Reach, reach
-from stochastic.scheduling.renewals import renewals
+from stochastic.kernels.launch_counts import TILE, chances
+from stochastic.scheduling.block_counts import BlockCounts, affordable
+from stochastic.scheduling.renewal import Renewals, Window, renewals
+from stochastic.scheduling.times import Times
 from stochastic.threads import shared_out
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from stochastic.scheduling.setting import Setting
+    from stochastic.scheduling.settings import Setting
 
-__all__ = ["Inversion"]
-
-_EPS = 2.0**-52
-_MARGIN = -8.0  # beyond NOTHING, for there are many nodes and starts
-_MEMORY = sizes.SEQUENCES_BYTES  # bytes of sequences
+_CLEAR = 1e-14  # probabilities below it are left to the error bound
+_WIDE = 0.03  # of an angle, over the longest total's standard deviation
+_TILT = 1e-3  # of a tilt, over the total's standard deviation
+_STEEP = 2e-3  # of a tilt, over the longest block
+_JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
+_BLOCK = sizes.CENTRED_BLOCK  # numbers that are computed together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inversion:
-    """The law of the time of a launch, asked at any times."""
+    """The law of a launch, in doubles; times are in steps."""
 
     setting: Setting
-    phase: float = 0.0
-    turning: int | None = None  # the kind of slots whose work has the phase; all where none is
+    sequences: BlockCounts | Renewals
+    method = "inversion"
+
+    @classmethod
+    def of(cls, setting: Setting) -> Inversion:
+        """Return the law: from counts of blocks, or by transforms if counting takes too long."""
+        source = BlockCounts if affordable(setting) else Renewals
+        return cls(setting=setting, sequences=source(setting=setting))
 
     @cached_property
-    def reach(self) -> Reach:
-        """When the last block begins."""
-        setting = self.setting
-        rate = sum(kind.slots / kind.mean for kind in setting.kinds)
-        self._fits(24.0 * setting.spread / rate + setting.longest, 16)
-        return reach(self.setting)
+    def error(self) -> float:
+        """Bound on the numerical error of a probability: what is left out, and rounding.
 
-    @cached_property
-    def _laws(self) -> npt.NDArray[np.float64]:
-        return np.array([kind.law for kind in self.setting.kinds])
-
-    @cached_property
-    def _slots(self) -> npt.NDArray[np.int64]:
-        return np.array([kind.slots for kind in self.setting.kinds])
-
-    @cached_property
-    def _chances(self) -> npt.NDArray[Any]:
-        """F of each kind, or the sum of phases up to each duration."""
-        if self.phase == 0.0:
-            return np.array([kind.chances for kind in self.setting.kinds])
-        turns = np.exp(1j * np.outer(self._phases, np.arange(self.setting.longest + 1)))
-        return np.asarray(np.cumsum(self._laws * turns, axis=1))
+        Rounding is bounded where blocks are counted, else estimated.
+        """
+        return self.sequences.error + _CLEAR
 
     @property
-    def _phases(self) -> npt.NDArray[np.float64]:
-        """Return the phase of each kind."""
-        kinds = np.arange(len(self.setting.kinds))
-        return np.where((kinds == self.turning) | (self.turning is None), self.phase, 0.0)
+    def window(self) -> Window:
+        """When the last block begins."""
+        return self.sequences.window
 
-    def _looked(self, nodes: npt.NDArray[np.int64]) -> tuple[Any, Any]:
-        """H from first - K on and A_s without an end from first - 1 on, of each kind and node."""
-        first, last, longest = self.reach.first, self.reach.last, self.setting.longest
-        z, end = self._roots(nodes), self._chances[:, -1]
-        starts = np.array([renewals(z, law[None], first - longest, last) for law in self._laws])
-        if self.phase:
-            places = np.arange(first - longest, last + 1)
-            starts *= np.exp(1j * np.outer(self._phases, places))[:, None]
-        begun = np.empty((len(self._laws), len(nodes), last - first + 2), dtype=np.complex128)
-        for g, chances in enumerate(self._chances):
-            tail = (end[g] - chances[:-1])[::-1]
-            begun[g, :, 0] = z * (starts[g, :, :longest] @ tail) if first > 0 else 1.0
-        np.cumsum(starts[:, :, longest:], axis=2, out=begun[:, :, 1:])
-        begun[:, :, 1:] *= -(1.0 - z * end[:, None])[:, :, None]
-        begun[:, :, 1:] += begun[:, :, :1]
-        return starts, begun
-
-    def _roots(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.complex128]:
-        return np.asarray(np.exp(2j * math.pi / self.reach.period * (nodes + self._offset)))
+    @property
+    def _nothing(self) -> float:
+        """P(no block has any work)."""
+        return float(self.setting.idle**self.setting.blocks)
 
     @cached_property
-    def _offset(self) -> float:
-        """How far the nodes are turned; with a phase, so far that no x is near 1 at any."""
-        if self.phase == 0.0:
-            return 0.5
-        period = self.reach.period
-        poles = -np.angle(self._chances[:, -1]) * period / (2.0 * math.pi)
-        tried = np.arange(1, 17) / 17
-        apart = np.abs((poles[:, None] - tried + 0.5) % 1.0 - 0.5).min(axis=0)
-        return float(tried[np.argmax(apart)])
-
-    @cached_property
-    def _nodes(self) -> tuple[npt.NDArray[np.int64], Any, Any]:
-        """Nodes that count, with their H and E[z**N]."""
-        half, period = self.reach.period // 2, self.reach.period
-        if self.phase:
-            self._refuse(period)
-            return np.arange(period), *self._looked(np.arange(period))
-        least = NOTHING + _MARGIN
-        step = 2.0 * math.pi / period * self.reach.scatter
-        near = min(half, math.ceil(1.2 * 9.0 * period / (2.0 * math.pi * self.setting.spread)))
-        seen = np.zeros((len(self._laws), half))
-        visited = np.zeros(half, dtype=bool)
-        kept: list[tuple[Any, Any, Any]] = []
-        coarse = max(int(0.8 / step.max()), 1)
-        ask = np.unique(
-            np.concatenate([np.arange(near), np.arange(near, half, coarse), [half - 1]])
-        )
-        while len(ask):
-            self._refuse(len(ask) + sum(len(one[0]) for one in kept))
-            starts, begun = self._looked(ask)
-            seen[:, ask] = np.abs(begun).max(axis=2)
-            visited[ask] = True
-            counts = self._log_most(seen[:, ask]) > least
-            kept.append((ask[counts], starts[:, counts], begun[:, counts]))
-            known = np.flatnonzero(visited)
-            gaps = np.flatnonzero(np.diff(known) > 1)
-            left, right = known[gaps], known[gaps + 1]
-            most = (seen[:, left] + seen[:, right] + step[:, None] * (right - left)) / 2
-            open_ = self._log_most(np.minimum(most, 1.0)) > least
-            ask = (left[open_] + right[open_]) // 2
-        nodes = np.concatenate([one[0] for one in kept])
-        order = np.argsort(nodes)
-        starts = np.concatenate([one[1] for one in kept], axis=1)[:, order]
-        begun = np.concatenate([one[2] for one in kept], axis=1)[:, order]
-        return nodes[order], starts, begun
-
-    def _log_most(self, modulus: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The logarithm of the most that Π |A_s|**M can be."""
-        return np.asarray(self._slots @ np.log((1.0 + modulus) / 2.0))
-
-    def _refuse(self, nodes: int) -> None:
-        self._fits(self.reach.last - self.reach.first + self.setting.longest + 1, nodes)
-
-    def _fits(self, width: float, nodes: int) -> None:
-        if 64.0 * nodes * width * len(self._laws) > _MEMORY:
-            raise LawError(
-                f"the last block begins within {width:,.0f} steps, told apart at {nodes:,} nodes, "
-                "too large to be exact. Count the work in units "
-                f"{max(2, width // 5000):,.0f} times as large, "
-                "rounded up and rounded down: the law lies between the two. Or draw it "
-                "with sample, from a law of any size"
-            )
+    def _weights(self) -> npt.NDArray[np.float64]:
+        """2/period · z**(Σ M·c) E[z**-(blocks with work)], (2, nodes)."""
+        setting, window, nodes = self.setting, self.window, self.sequences.nodes
+        kinds = zip(setting.kinds, self.sequences.centres, strict=True)
+        power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
+        real, imag = window.powers(nodes, [power])[..., 0]
+        found = real + 1j * imag
+        if setting.idle:
+            real, imag = window.lacks(nodes, [1])[..., 0]
+            share = np.log1p(-setting.idle * (real + 1j * imag).astype(np.clongdouble))
+            found = found * np.exp(setting.blocks * share).astype(np.complex128)
+        return 2.0 / window.period * np.array([found.real, found.imag])
 
     @cached_property
     def _tables(self) -> tuple[Any, ...]:
         """What the kernel takes, from the first start on."""
-        from stochastic.kernels.circle import TILE
-
-        nodes, starts, begun = self._nodes
-        z = self._roots(nodes)
-        x = z[:, None] * self._chances[:, None, :]
-        powers = np.array([_power(*one) for one in zip(begun, self._slots.tolist(), strict=True)])
-        longer = np.log(z.astype(np.clongdouble))  # of a power as high as there are blocks
-        sides = 1.0 if self.phase else 2.0  # nodes below the real axis are conjugates, or are there
-        weights = (sides / self.reach.period * np.exp(self.setting.log_weight(longer))).astype(
-            z.dtype
-        )
-        room = 6 + 6 * len(self._laws)
-        apart = int(self.phase != 0.0 and len(self._laws) > 1)
-        arrays = (starts, 1.0 - x, x / (x - 1.0), begun, powers, weights)
-        pairs = (np.array([one.real, one.imag]) for one in arrays)
-        return (self.reach.first, self.reach.last, self._slots, *pairs, apart, (room, TILE))
+        kinds, seen = self.setting.kinds, self.sequences
+        tails = np.array([kind.tails[::-1] for kind in kinds])
+        ratio = self.window.ratios(kinds, seen.nodes)
+        arrays = seen.turns, seen.starts, seen.endless, ratio, self._weights
+        slots = np.array([kind.slots for kind in kinds])
+        return slots, seen.before, tails, *map(np.ascontiguousarray, arrays)
 
     def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """P(C <= t), in steps."""
-        found = self._summed(times, self._tables)
-        found[times >= self.reach.last + self.setting.longest] = 1.0
-        return np.clip(found + self._nothing(times), 0.0, 1.0)
-
-    def transform(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.complex128]:
-        """E[exp(i·phase·T); C <= t], T the total work."""
-        *tables, weights, apart, room = self._tables
-        turned = np.array([weights[1], -weights[0]])
-        real = self._summed(times, (*tables, weights, apart, room))
-        imag = self._summed(times, (*tables, turned, apart, room))
-        return np.asarray(real + 1j * imag + self._nothing(times), dtype=np.complex128)
-
-    def _nothing(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """No block has any work."""
-        return np.where(times >= 0, self.setting.idle**self.setting.blocks, 0.0)
-
-    def started(self) -> tuple[int, npt.NDArray[np.float64]]:
-        """The first start that the last block can have, and P(it has begun by s) from there on."""
-        powers, weights = self._tables[7], self._tables[8]
-        each = np.prod(powers[0] + 1j * powers[1], axis=0)
-        z = self._roots(self._nodes[0])
-        factor = (weights[0] + 1j * weights[1]) * z / (z - 1.0)
-        found = (factor @ (each[:, 1:] - each[:, :1])).real
-        first, last = self.reach.first, self.reach.last
-        found += self._nothing(np.arange(first, last + 1))
-        found = np.maximum.accumulate(np.clip(found, 0.0, 1.0))
-        found[-1] = 1.0
-        return first, found
-
-    def _summed(
-        self, times: npt.NDArray[np.int64], tables: tuple[Any, ...]
-    ) -> npt.NDArray[np.float64]:
-        """The sum over nodes and starts, times shared out to threads."""
-        from stochastic.kernels.circle import chances
+        """P(C <= t)."""
+        window, tables = self.window, self._tables
+        kinds, rows = tables[1].shape[:2]
 
         def part(some: npt.NDArray[np.int64], into: npt.NDArray[np.float64]) -> None:
-            chances(some, *tables[:-1], np.zeros(tables[-1]), into)
+            room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((kinds, rows))
+            chances(some, window.first, window.last, *tables, room, ends, into)
 
-        return shared_out(times, part)
+        found = shared_out(times, part)
+        found[times >= window.last + self.setting.longest] = 1.0
+        return np.clip(found + np.where(times >= 0, self._nothing, 0.0), 0.0, 1.0)
+
+    @cached_property
+    def below(self) -> tuple[int, npt.NDArray[np.float64]]:
+        """The first time with a probability, and P(C <= t) from there on."""
+        low, high = self.window.first - 1, self.window.last + self.setting.longest
+        nothing = self._nothing
+        first = self._least(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
+        last = self._least(1.0 - _CLEAR, max(first, low), high)
+        found = self.cdf(np.arange(first, last + 1))
+        found[-1] = 1.0
+        return first, np.maximum.accumulate(found)
+
+    def _least(self, q: float, below: int, above: int) -> int:
+        """The first time by which the launch has ended with probability q, if after ``below``."""
+        while above - below > 1:
+            ask = np.unique(np.linspace(below, above, 10).astype(np.int64)[1:-1])
+            ask = ask[(ask > below) & (ask < above)]
+            seen = self.cdf(ask) >= q
+            at = int(np.argmax(seen)) if seen.any() else len(ask)
+            below, above = (
+                int(ask[at - 1]) if at > 0 else below,
+                int(ask[at]) if at < len(ask) else above,
+            )
+        return above
+
+    def started(self) -> Times:
+        """The start of the last block."""
+        window, nodes, endless = self.window, self.sequences.nodes, self.sequences.endless
+        gone = np.zeros(endless.shape[2:], dtype=np.complex128)
+        for kind, one in zip(self.setting.kinds, endless[0] + 1j * endless[1], strict=True):
+            lost = _lacking(one, kind.slots)
+            if window.first == 0:
+                lost[:, 0] = one[:, 0]
+            gone = gone + lost - gone * lost
+        z, lack = window.powers(nodes, [1])[..., 0], window.lacks(nodes, [1])[..., 0]
+        factor, z, lack = (a + 1j * b for a, b in (self._weights, z, lack))
+        found = (factor * z / lack @ (gone[:, 1:] - gone[:, :1])).real + self._nothing
+        found = np.maximum.accumulate(np.clip(found, 0.0, 1.0))
+        found[-1] = 1.0
+        return Times(first=window.first, below=found, span=self.setting.span)
+
+    # --- jointly with the total work
+    def transform(
+        self, times: npt.NDArray[np.int64], phases: Sequence[float]
+    ) -> npt.NDArray[np.complex128]:
+        """E[exp(i Σ_g phases[g]·T_g); C <= t], T_g the work on slots of each kind.
+
+        Plainly, at all nodes. They are turned so far that no x is near 1 at any.
+        """
+        setting, window = self.setting, self.window
+        first, last, longest, period = window.first, window.last, setting.longest, window.period
+        durations, places = np.arange(longest + 1), np.arange(first - longest, last + 1)
+        sums = [
+            np.cumsum(kind.law * np.exp(1j * phase * durations))
+            for kind, phase in zip(setting.kinds, phases, strict=True)
+        ]
+        poles = np.array([-np.angle(one[-1]) * period / (2.0 * math.pi) for one in sums])
+        offsets = np.arange(1, 17) / 17
+        apart = np.abs((poles[:, None] - offsets + 0.5) % 1.0 - 0.5).min(axis=0)
+        z = np.exp(2j * math.pi / period * (np.arange(period) + offsets[np.argmax(apart)]))
+        weights = setting.log_weight(np.log(z.astype(np.clongdouble)))
+        weights = np.exp(weights).astype(np.complex128) / period
+        starts = [
+            z[:, None]
+            * renewals(z, kind.law[None], first - longest, last)
+            * np.exp(1j * phase * places)
+            for kind, phase in zip(setting.kinds, phases, strict=True)
+        ]
+        found = np.empty(len(times), dtype=np.complex128)
+        step = max(1, _BLOCK // (period * (last - first + 2)))
+        for begin in range(0, len(times), step):
+            part = slice(begin, begin + step)
+            found[part] = weights @ self._plainly(times[part], z, sums, starts)
+        return found + np.where(times >= 0, self._nothing, 0.0)
+
+    def _plainly(
+        self,
+        times: npt.NDArray[np.int64],
+        z: npt.NDArray[np.complex128],
+        sums: Sequence[npt.NDArray[np.complex128]],
+        starts: Sequence[npt.NDArray[np.complex128]],
+    ) -> npt.NDArray[np.complex128]:
+        """Return the sum over starts, of nodes and times; ``starts`` are z·H."""
+        first, last, longest = self.window.first, self.window.last, self.setting.longest
+        left = times[:, None] - np.arange(first - longest, last + 1)  # of each start
+        powers, ratios = [], []
+        for kind, total, begun in zip(self.setting.kinds, sums, starts, strict=True):
+            before, late = begun[:, :longest], begun[:, longest:]
+            tails = np.where(left < 0, total[-1], total[-1] - total[np.clip(left, 0, longest)])
+            alive = np.empty((len(z), len(times), last - first + 2), dtype=np.complex128)
+            alive[..., 0] = 1.0
+            if first > 0:
+                endless = before @ (total[-1] - total[:-1])[::-1]
+                alive[..., 0] = endless[:, None] - before @ tails[:, :longest].T
+            alive[..., 1:] = (
+                (1.0 - total[-1] * z)[:, None, None] / z[:, None, None] * -late[:, None]
+            )
+            alive[..., 1:] -= late[:, None] * tails[:, longest:]
+            powers.append(np.cumsum(alive, axis=2) ** kind.slots)
+            x = z[:, None, None] * (total[-1] - tails[:, longest:])
+            ratios.append(x / (x - 1.0))
+        found = np.zeros((len(z), len(times)), dtype=np.complex128)
+        for g, ratio in enumerate(ratios):
+            change = ratio * np.diff(powers[g], axis=2)
+            for h, other in enumerate(powers):
+                if h != g:  # those served before have got their blocks
+                    change *= other[..., 1:] if h < g else other[..., :-1]
+            found += change.sum(axis=2)
+        return found
+
+    def joint(self) -> tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """The first time, P(C = t, T = w) and the steps of work w."""
+        setting = self.setting
+        first, below = self.below
+        least = setting.blocks * min(k.shortest for k in setting.kinds) if setting.idle == 0 else 0
+        count = setting.blocks * setting.longest - least + 1
+        if float(count) ** 2 * len(below) * self.window.period > _JOINT:
+            raise LawError(
+                f"the joint law of {len(below):,} times and {count:,} totals is too large: "
+                "energy(...) tells mean and standard deviation without it, sample draws both"
+            )
+        times = np.arange(first, first + len(below))
+        angles = 2.0 * math.pi / count * np.arange(count // 2 + 1)
+        turned = np.array([self.transform(times, [a] * len(setting.kinds)) for a in angles])
+        totals = np.arange(least, least + count)
+        found = np.fft.irfft(np.conj(turned), count, axis=0)[totals % count]
+        return first, np.diff(found.T, axis=0, prepend=0.0), totals
+
+    @cached_property
+    def _turned(self) -> tuple[float, npt.NDArray[np.complex128]]:
+        """A small phase, and E[exp(i·phase·T); C <= t] of all times."""
+        first, below = self.below
+        angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
+        times = np.arange(first, first + len(below))
+        return angle, self.transform(times, [angle] * len(self.setting.kinds))
+
+    def _turned_totals(self, phases: Sequence[float]) -> complex:
+        """E[exp(i Σ_g phases[g]·T_g)]."""
+        first, below = self.below
+        return complex(self.transform(np.array([first + len(below) - 1]), phases)[0])
+
+    @property
+    def mean_totals(self) -> list[float]:
+        """Return E[T] of the blocks on each kind of slots."""
+        if len(self.setting.kinds) == 1:
+            return [self.setting.busy * self.setting.kinds[0].mean]
+        angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
+        turned = [self._turned_totals(one) for one in angle * np.eye(len(self.setting.kinds))]
+        return [max(float(np.angle(one)) / angle, 0.0) for one in turned]
+
+    @property
+    def total_var(self) -> float:
+        """Var(T): blocks are independent where slots are alike, else by how |E[e**iaT]| bends."""
+        setting = self.setting
+        if len(setting.kinds) > 1:
+            wide = self._curve(_WIDE)
+            return wide + (self._curve(_WIDE / 2.0) - wide) * 4.0 / 3.0
+        kind, p = setting.kinds[0], setting.idle
+        return setting.blocks * (1 - p) * (kind.var + p * kind.mean**2)
+
+    def _curve(self, turn: float) -> float:
+        """Var(T), but for a part that falls as the square of the turn."""
+        angle = turn / (self.setting.longest * math.sqrt(self.setting.blocks))
+        turned = self._turned_totals([angle] * len(self.setting.kinds))
+        return -2.0 * math.log(abs(turned)) / angle**2
+
+    @cached_property
+    def covariance(self) -> float:
+        """Cov(C, T) of time and total work, in steps.
+
+        Where slots are alike it is how the mean of C rises as blocks of k steps become exp(tilt·k)
+        times as likely; else E[T; C > t] over all t.
+        """
+        if len(self.setting.kinds) > 1:
+            angle, turned = self._turned
+            mean = sum(self.mean_totals)
+            return -float(np.imag(turned * np.exp(-1j * angle * mean)).sum()) / angle
+        if not self.total_var:
+            return 0.0
+        tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
+        more, less = (Inversion.of(self.setting.tilted(one)).mean_time for one in (tilt, -tilt))
+        return (more - less) / (2.0 * tilt)
+
+    @property
+    def mean_time(self) -> float:
+        """E[C], in steps."""
+        first, below = self.below
+        return first + math.fsum(1.0 - below)
 
 
-def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
-    """By squaring, as the kernel does."""
-    found = np.ones_like(base)
+def _lacking(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
+    """1 - (1 - base)**exponent, as the kernel does it."""
+    found = np.zeros_like(base)
     while exponent:
         if exponent & 1:
-            found *= base
+            found = found + base * (1.0 - found)
         exponent >>= 1
-        base = base * base
+        base = base * (2.0 - base)
     return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certain:
+    """All blocks take one time on slots of a kind, so that the launch takes one time as well."""
+
+    setting: Setting
+    method = "exact"
+    error = 0.0
+    total_var = covariance = 0.0
+
+    @cached_property
+    def _found(self) -> tuple[int, int, tuple[int, ...]]:
+        """Return the end, the start of the last block, and the work on each kind of slots."""
+        return self.setting.scheduled([kind.longest for kind in self.setting.kinds])
+
+    @property
+    def below(self) -> tuple[int, npt.NDArray[np.float64]]:
+        """Return the time, and its chance."""
+        return self._found[0], np.ones(1)
+
+    def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return P(C <= t)."""
+        return np.where(times < self._found[0], 0.0, 1.0)
+
+    def started(self) -> Times:
+        """Return the start of the last block."""
+        return Times(first=self._found[1], below=np.ones(1), span=self.setting.span)
+
+    def joint(self) -> tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Return the time, its chance, and the steps of work."""
+        return self._found[0], np.ones((1, 1)), np.array([sum(self._found[2])])
+
+    @property
+    def mean_totals(self) -> list[float]:
+        """Return the work on each kind of slots."""
+        return [float(one) for one in self._found[2]]

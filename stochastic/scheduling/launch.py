@@ -2,27 +2,221 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any, overload
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
 
-from stochastic import sizes
+import numpy as np
+
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
-from stochastic.scheduling.blocks import from_zero, longest_of, setting_of, whole_weights
-from stochastic.scheduling.engines import Numerically
-from stochastic.scheduling.exactly import Certain, Exactly
-from stochastic.scheduling.launched import Launch
-from stochastic.scheduling.rational import RationalLaunch
-from stochastic.scheduling.sharing import SharedLaunch, Sharing, simulated
+from stochastic.labels import totals_array
+from stochastic.scheduling.inversion import Certain, Inversion
+from stochastic.scheduling.settings import longest_of, setting_of
+from stochastic.scheduling.shared_rate import SharedLaunch, Sharing, simulated
+from stochastic.scheduling.times import Energy, Idle, Times, asked_times
 from stochastic.work.pmf import Pmf, law_of_work
 
-__all__ = ["launch"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import xarray as xr
 
-# steps of integer arithmetic up to which laws given in fractions stay so
-_PRICE = sizes.EXACT_PRICE
-_ASKED = sizes.EXACT_ASKED
-_DIGITS = sizes.EXACT_DIGITS  # bits of all blocks together, up to which fractions stay quick
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Launch:
+    """The law of the time C of a launch; made by :func:`stochastic.launch`.
+
+    Times are in the units of the work.
+
+    Attributes
+    ----------
+    works : tuple of Pmf
+        The law of the work of one item, one for each kind of slots.
+    lanes, warps, blocks : int
+        Items in lockstep, warps of a block, blocks of the launch.
+    slots : tuple of int
+        How many blocks run at a time, of each kind; those named first are served first.
+    missing : float
+        Bound on how far the cut of an infinite law moves any probability.
+    """
+
+    works: tuple[Pmf, ...]
+    lanes: int
+    warps: int
+    blocks: int
+    slots: tuple[int, ...]
+    missing: float
+    means: tuple[tuple[float, float], ...]
+    _engine: Inversion | Certain | None
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        works = ", ".join(map(repr, self.works))
+        return f"Launch({works}, blocks={self.blocks}, slots={list(self.slots)})"
+
+    @property
+    def method(self) -> str:
+        """``inversion``, or ``exact`` if all is certain, of slots that do not slow each other."""
+        return f"{self._engine.method if self._engine else 'exact'}, independent slots"
+
+    @property
+    def error(self) -> float:
+        """Bound on the error of a probability: of the cut, of what is left out, of rounding."""
+        return self.missing + (self._engine.error if self._engine else 0.0)
+
+    @property
+    def span(self) -> Any:
+        """All times are multiples of it."""
+        return self._engine.setting.span if self._engine else 1
+
+    # --- the time
+    def times(self) -> Times:
+        """All of the law of the time, computed once."""
+        if "times" not in self._kept:
+            first, below = self._engine.below if self._engine else (0, np.ones(1))
+            ends = self._engine.setting.ends() if self._engine else None
+            least, most = ends or (None, None)
+            self._kept["times"] = Times(
+                first=first,
+                below=below,
+                span=self.span,
+                least=least,
+                most=most if ends is None or self.works[0].is_finite else math.inf,
+            )
+        found: Times = self._kept["times"]
+        return found
+
+    def cdf(self, t: Any) -> Any:
+        """P(C <= t), for a number or an array of them; few of them do not need the whole law.
+
+        >>> from stochastic import Pmf, launch
+        >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
+        >>> round(law.cdf(3042), 4)
+        0.9016
+        """
+        if self._engine is None or "times" in self._kept:
+            return self.times().cdf(t)
+        steps, shape = asked_times(t, self.span)
+        found = self._engine.cdf(steps)
+        return found.reshape(shape) if shape else found.item()
+
+    def chance(self, deadline: Any) -> Any:
+        """Probability that all blocks have ended by the deadline, P(C <= deadline)."""
+        return self.cdf(deadline)
+
+    def quantile(self, q: Any) -> Any:
+        """The smallest t with P(C <= t) >= q, for a number or an array of probabilities."""
+        return self.times().quantile(q)
+
+    def cvar(self, q: Any) -> Any:
+        """Mean of the slowest share 1 - q of launches."""
+        return self.times().cvar(q)
+
+    def mean(self) -> float:
+        """E[C].
+
+        >>> from stochastic import Pmf, launch
+        >>> round(launch(Pmf.uniform(1, 6), blocks=3, slots=2).mean() - 343 / 54, 12)
+        0.0
+        """
+        return self.times().mean()
+
+    def var(self) -> float:
+        """Variance of C."""
+        return self.times().var()
+
+    def std(self) -> float:
+        """Standard deviation of C."""
+        return self.times().std()
+
+    def pmf(self) -> xr.DataArray:
+        """P(C = t) along ``time``."""
+        return self.times().pmf()
+
+    def start_of_last(self) -> Times:
+        """The law of when the last block that has work begins; 0 where none has."""
+        return self._engine.started() if self._engine else self.times()
+
+    def joint(self) -> xr.DataArray:
+        """P(C = t, T = w), T the work of all blocks, along ``time`` and ``total``.
+
+        Raises
+        ------
+        LawError
+            Where the table would be too large.
+        """
+        if self._engine is None:
+            return totals_array([0], [0], np.ones((1, 1)))
+        first, chances, totals = self._engine.joint()
+        times = np.arange(first, first + len(chances)) * self.span
+        return totals_array(times, totals * self.span, chances)
+
+    def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
+        """Times of ``size`` independent launches, simulated."""
+        return np.asarray(self.simulated(size, seed)[0])
+
+    def simulated(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
+        """Time, start of the last block and total work of simulated launches, (3, size)."""
+        size, seed = whole("size", size, least=0), whole("seed", seed, least=0)
+        if self._engine is None:
+            return np.zeros((3, size), dtype=np.int64)
+        return np.asarray(self._engine.setting.simulated(size, seed) * self.span)
+
+    # --- what becomes of it
+    def total(self) -> float:
+        """E[T], the mean work of all blocks; of slots that are alike, blocks · mean of a block."""
+        return float(self.span * sum(self._engine.mean_totals)) if self._engine else 0.0
+
+    def idle(self) -> Idle:
+        """Where the time of slots and lanes goes, on average.
+
+        >>> from stochastic import Pmf, launch
+        >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
+        >>> round(law.idle().slot_share, 3)
+        0.211
+        """
+        return Idle.of(
+            slots=sum(self.slots),
+            time=self.mean(),
+            total=self.total(),
+            parts=self._parts(),
+        )
+
+    def _parts(self) -> list[tuple[float, float, float]]:
+        """Return the number of blocks on each kind, the mean work of an item and of a warp."""
+        if len(self.slots) == 1 or self._engine is None:
+            return [(self.blocks, *self.means[0])]
+        setting = self._engine.setting
+        busy = [
+            total / kind.mean / (1.0 - setting.idle)
+            for total, kind in zip(self._engine.mean_totals, setting.kinds, strict=True)
+        ]
+        return [(count, *means) for count, means in zip(busy, self.means, strict=True)]
+
+    def energy(self, working: float, on: float, idling: float) -> Energy:
+        """The energy of a launch: working·T + on·C + idling·(M·C - T), T the total work.
+
+        Parameters
+        ----------
+        working, idling : float
+            Power of a slot that runs a block, and of one that waits for the end.
+        on : float
+            Power of all the rest while the launch runs.
+        """
+        for name, value in (("working", working), ("on", on), ("idling", idling)):
+            if isinstance(value, bool | str) or not 0 <= value < math.inf:
+                raise LawError(f"{name} = {value!r}: expected a power of 0 or more")
+        slots = sum(self.slots)
+        time, total = self.mean(), self.total()
+        parts = working * total, on * time, idling * (slots * time - total)
+        if self._engine is None:
+            return Energy(working=0.0, on=0.0, idling=0.0, std=0.0)
+        square = float(self.span) ** 2
+        a, b = working - idling, on + slots * idling
+        var = a * a * square * self._engine.total_var + b * b * self.var()
+        var += 2 * a * b * square * self._engine.covariance
+        return Energy(working=parts[0], on=parts[1], idling=parts[2], std=math.sqrt(max(var, 0.0)))
 
 
 @overload
@@ -91,14 +285,13 @@ def launch(
         then is a ``SharedLaunch``.
     tol : float
         Most by which the cut of an infinite law may move a probability.
-    method : {"auto", "exact", "inversion"}
-        ``exact`` answers in fractions, which needs a small law; ``auto`` does where laws are given
-        in Fractions and that is quick.
+    method : {"auto", "inversion"}
+        There is one way to the law; both name it.
 
     Raises
     ------
     LawError
-        For what does not fit, and for a law too large to be exact, with what works instead.
+        For what does not fit, and for a law that is too large, with what works instead.
 
     >>> law = launch(Pmf.geometric(0.05), lanes=32, warps=4, blocks=1000, slots=160)
     >>> round(law.mean(), 3), law.quantile(0.99), law.error < 1e-11
@@ -109,7 +302,12 @@ def launch(
     warps = whole("warps", warps, least=1, example=8)
     blocks = whole("blocks", blocks, least=1, example=4096)
     tol = fraction("tol", tol, "1e-13")
-    choice("method", method, ("auto", "exact", "inversion"))
+    if method == "exact":
+        raise LawError(
+            "method = 'exact': launches are no longer answered in fractions; leave method out, the "
+            "answers are doubles and .error bounds how far a probability is off"
+        )
+    choice("method", method, ("auto", "inversion"))
     if sharing is not None:
         if len(works) > 1:
             raise LawError("sharing: expected multiprocessors that are alike, one law of work")
@@ -118,17 +316,10 @@ def launch(
     longest = [longest_of(one, lanes * warps, beyond, alike) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
     served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
-    setting = setting_of([from_zero(block) for block, _ in longest], served, blocks)
-    engine: Numerically | Exactly | Certain | None = None
+    setting = setting_of([block for block, _ in longest], served, blocks)
+    engine: Inversion | Certain | None = None
     if setting is not None:
-        engine = Numerically(setting=setting)
-        exactly = _in_fractions(
-            [block for block, _ in longest], served, blocks, setting.span, method
-        )
-        if exactly is not None:
-            engine = Exactly(launch=exactly, setting=setting)
-        elif setting.is_certain:
-            engine = Certain(setting=setting)
+        engine = Certain(setting=setting) if setting.is_certain else Inversion.of(setting)
     warps_of = [longest_of(one, lanes, beyond, alike)[0] for one in works]
     return Launch(
         works=tuple(works),
@@ -154,33 +345,3 @@ def _kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
         raise LawError("work is empty: expected a law of work, such as Pmf.geometric(0.05)")
     each = [whole("slots", one, least=1, example=864) for one in (slots if several else [slots])]
     return works, each
-
-
-def _in_fractions(
-    laws: list[Pmf], slots: list[int], blocks: int, span: int, method: str
-) -> RationalLaunch | None:
-    if method == "inversion" or (method == "auto" and not all(one.given_exactly for one in laws)):
-        return None
-    high = max(int(one.high) for one in laws) // span
-    exact = [weight for one in laws for weight in one.exact or ()]
-    digits = max((weight.denominator.bit_length() for weight in exact), default=53)
-    price = float(blocks * high) ** 2 * sum(slots) ** 2 * blocks * high
-    price *= (1.0 + blocks * digits / _DIGITS) ** 1.5
-    if price > (_PRICE if method == "auto" else _ASKED):
-        if method == "auto":
-            return None
-        raise LawError(
-            f"fractions of {blocks:,} blocks of up to {high:,} steps would take too long: leave "
-            "out method='exact'; the answers then carry a bound of their error"
-        )
-    fractions = [_from_zero(one) for one in laws]
-    idle = fractions[0][0]
-    steps = [one[:1] + one[span::span] for one in fractions]
-    weights = whole_weights(steps)
-    return RationalLaunch(weights=weights, slots=tuple(slots), blocks=blocks, idle=idle)
-
-
-def _from_zero(law: Pmf) -> tuple[Fraction, ...]:
-    known = law.exact or tuple(Fraction(float(one)) for one in law.weights)
-    total = sum(known, Fraction(0))
-    return (*[Fraction(0)] * law.low, *(one / total for one in known))

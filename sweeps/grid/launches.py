@@ -11,9 +11,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from stochastic import Pmf
-    from stochastic.scheduling.sharing import SharedLaunch, Sharing
-    from stochastic.scheduling.spent import Idle
-    from stochastic.scheduling.times import Times
+    from stochastic.scheduling.shared_rate import SharedLaunch, Sharing
+    from stochastic.scheduling.times import Idle, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class LaunchLaw(str):
 def _found(launch: LaunchLaw) -> tuple[Times | SharedLaunch, Idle]:
     """Kept from one question of a study to the next, which builds its grid anew."""
     from stochastic import LawError
-    from stochastic.scheduling.persistent import launched, launched_sharing
+    from stochastic.scheduling.dispatch import launched, launched_sharing
 
     try:
         shape = launch.shape

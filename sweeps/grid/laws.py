@@ -137,7 +137,7 @@ def _shared(pmf: Pmf, lanes: int, overhead: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _longest(pmf: Pmf, items: int, alike: float) -> float:
-    from stochastic.scheduling.blocks import longest_of
+    from stochastic.scheduling.settings import longest_of
 
     return float(longest_of(pmf, items, _BEYOND, alike)[0].mean())
 

@@ -26,7 +26,7 @@ from scipy.stats import binom
 
 from dse.uncertain.draws import REPLICATES, sobol
 from stochastic import Pmf, imbalance, launch
-from stochastic.scheduling.sharing import Sharing
+from stochastic.scheduling.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
 from sweeps.nest.errors import Sample
 from sweeps.nest.summarize import error_of, summary

@@ -12,7 +12,7 @@ from dse import plots
 from dse.cli import main
 from stochastic import Pmf, launch, partition, split, stickiness
 from stochastic.remedies.launching import in_orders, remedies
-from stochastic.scheduling.persistent import launched
+from stochastic.scheduling.dispatch import launched
 
 SHAPE = ("--blocks", "30", "--slots", "8", "--lanes", "4", "--warps", "2")
 LAW = launch(Pmf.geometric(0.2), blocks=30, slots=8, lanes=4, warps=2)

@@ -9,7 +9,7 @@ import pytest
 
 import dse
 from stochastic import Pmf, Sharing, launch, split
-from stochastic.scheduling.persistent import launched
+from stochastic.scheduling.dispatch import launched
 from symbolic.errors import DseError
 
 GIVEN = {"warps_per_block": 2, "lanes": 4, "slots": 8, "core_clock": "1 GHz", "step_cycles": 1e9}

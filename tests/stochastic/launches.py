@@ -1,10 +1,11 @@
-"""Launches near their extremes: two ways to the law of the time must agree, shares be shares.
+"""Launches near their extremes: three ways to the law of the time must agree, shares be shares.
 
     python -m tests.stochastic.launches 1000 1
 
 Laws of few values, from 1 to 3000 steps long, with probabilities down to 1e-300, on one to three
-kinds of slots, more slots than blocks included. The law by inversion is compared with that by
-counts of blocks, a certain launch with its schedule, shares and quantiles with what they can be.
+kinds of slots, more slots than blocks included. The law from counts of blocks is compared with that
+by transforms and with plain arithmetic at other nodes, a certain launch with its schedule, shares
+and quantiles with what they can be.
 The exit status is 1 where something is wrong.
 """
 
@@ -19,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from stochastic import Pmf, launch
-from stochastic.scheduling.centred import Centred
-from stochastic.scheduling.engines import Numerically
+from stochastic.scheduling.block_counts import BlockCounts
 from stochastic.scheduling.inversion import Inversion
+from stochastic.scheduling.renewal import Renewals
 
 SCALES = (3, 10, 100, 1000, 3000)
 
@@ -47,11 +48,19 @@ def faults(laws: list[dict[int, float]], given: dict[str, Any]) -> Iterator[str]
     works = [Pmf.from_weights(law, normalise=True) for law in laws]
     law = launch(works, **given)
     setting, engine = law._engine.setting, law._engine
-    if isinstance(engine, Numerically):
+    if isinstance(engine, Inversion):
         times = np.unique(np.linspace(0, (setting.blocks + 1) * setting.longest, 300).astype(int))
-        one, other = (kind(setting=setting).cdf(times) for kind in (Centred, Inversion))
-        if not np.abs(one - other).max() < 1e-10:
-            yield f"two ways are {np.abs(one - other).max():.2g} apart"
+        one, other = (
+            Inversion(setting=setting, sequences=kind(setting=setting))
+            for kind in (BlockCounts, Renewals)
+        )
+        few = times[:: len(times) // 10]
+        ways = one.cdf(times), other.cdf(times)
+        if not np.abs(ways[0] - ways[1]).max() < 1e-10:
+            yield f"counts and transforms are {np.abs(ways[0] - ways[1]).max():.2g} apart"
+        plain = one.transform(few, [0.0] * len(setting.kinds)).real
+        if not np.abs(plain - one.cdf(few)).max() < 1e-10:
+            yield f"other nodes are {np.abs(plain - one.cdf(few)).max():.2g} apart"
     time, _, total = law.simulated(1, 1)[:, 0]
     if setting.is_certain and (law.mean() != time or law.std() != 0 or law.total() != total):
         yield f"a certain launch takes {time}, not {law.mean()} ± {law.std()}"

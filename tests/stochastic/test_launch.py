@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from stochastic import LawError, Pmf, Sharing, launch
-from stochastic.kernels.shared import shared
-from stochastic.scheduling.centred import Centred
+from stochastic import Launch, LawError, Pmf, Sharing, launch
+from stochastic.kernels.schedule import shared
+from stochastic.scheduling.block_counts import BlockCounts
 from stochastic.scheduling.inversion import Inversion
-from stochastic.scheduling.renewals import renewals
-from stochastic.scheduling.setting import Kind, Setting
+from stochastic.scheduling.renewal import Renewals, renewals
 from tests.oracles.launch_digits import BITS, below
+from tests.oracles.launch_fractions import in_fractions
 from tests.oracles.launches import enumerated, sharing
 
 DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
@@ -32,18 +34,23 @@ DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
     ],
 )
 def test_means_of_dice(slots: int, blocks: int, mean: Fraction) -> None:
-    assert launch(DICE, slots=slots, blocks=blocks, method="exact").mean() == mean
-    assert launch(DICE, slots=slots, blocks=blocks, method="inversion").mean() == pytest.approx(
-        float(mean), abs=1e-11
-    )
+    oracle = in_fractions([(Fraction(0), *DICE.exact)], [slots], blocks)
+    assert sum(1 - chance for chance in oracle.below()) == mean
+    found = launch(DICE, slots=slots, blocks=blocks).mean()
+    assert found == pytest.approx(float(mean), abs=1e-11)
 
 
-def test_two_values_in_fractions() -> None:
+def test_two_values_on_two_slots() -> None:
     law = launch(Pmf.from_weights([Fraction(1, 2), Fraction(1, 2)], low=1), slots=2, blocks=4)
-    assert law.method.startswith("exact")
-    assert law.cdf([1, 2, 3, 4]).tolist() == [0, Fraction(1, 16), Fraction(9, 16), 1]
-    assert law.quantile(Fraction(9, 16)) == 3
-    assert law.cvar(Fraction(9, 16)) == 4
+    assert law.cdf([1, 2, 3, 4]) == pytest.approx([0, 1 / 16, 9 / 16, 1], abs=1e-14)
+    assert law.pmf().values == pytest.approx([1 / 16, 1 / 2, 7 / 16], abs=1e-14)
+    assert law.quantile(Fraction(8, 16)) == 3
+    assert law.cvar(0.75) == pytest.approx(4)
+
+
+def test_fractions_are_refused_with_a_way_out() -> None:
+    with pytest.raises(LawError, match=r"method = 'exact'.*leave method out"):
+        launch(DICE, blocks=3, slots=2, method="exact")
 
 
 def _drawn(rng: random.Random) -> tuple[list[Pmf], list[int], int]:
@@ -59,20 +66,38 @@ def _drawn(rng: random.Random) -> tuple[list[Pmf], list[int], int]:
     return laws, slots, rng.randint(1, 8 if most <= 2 else 5)
 
 
+def _other_ways(law: Launch) -> list[Callable[[Any], Any]]:
+    """Return P(C <= t) from counts of blocks, from transforms, and plainly at other nodes."""
+    if not isinstance(law._engine, Inversion):
+        return []
+    setting = law._engine.setting
+    counted, transformed = (
+        Inversion(setting=setting, sequences=kind(setting=setting))
+        for kind in (BlockCounts, Renewals)
+    )
+    phases = [0.0] * len(setting.kinds)
+    return [counted.cdf, transformed.cdf, lambda times: counted.transform(times, phases).real]
+
+
 def check_enumeration(seed: int, cases: int) -> float:
-    """The worst error of a probability; fractions are equal, doubles within their bound."""
+    """The worst error of a probability; the oracle is equal, doubles are within their bound."""
     rng, worst = random.Random(seed), 0.0
     for _ in range(cases):
         laws, slots, blocks = _drawn(rng)
         work, where = (laws, slots) if len(laws) > 1 else (laws[0], slots[0])
-        exact = launch(work, slots=where, blocks=blocks, method="exact")
-        doubles = launch(work, slots=where, blocks=blocks, method="inversion")
-        table = enumerated([(Fraction(0),) * law.low + law.exact for law in laws], slots, blocks)
+        doubles = launch(work, slots=where, blocks=blocks)
+        weights = [(Fraction(0),) * law.low + law.exact for law in laws]
+        exact = in_fractions(weights, slots, blocks)
+        table = enumerated(weights, slots, blocks)
+        started = exact.started()
+        others = _other_ways(doubles)
         for t in range(-1, max(key[0] for key in table) + 2):
             chance = sum((p for key, p in table.items() if key[0] <= t), Fraction(0))
             begun = sum((p for key, p in table.items() if key[1] <= t), Fraction(0))
             assert exact.cdf(t) == chance
-            assert exact.start_of_last().cdf(t) == begun
+            assert (started[min(t, len(started) - 1)] if t >= 0 else 0) == begun
+            steps = np.array([t // doubles.span])
+            assert all(abs(float(one(steps)[0]) - chance) < 1e-12 for one in others)
             assert doubles.start_of_last().cdf(t) == pytest.approx(float(begun), abs=1e-12)
             error = float(abs(Fraction(doubles.cdf(t)) - chance))
             assert error <= doubles.error < 1e-12
@@ -80,15 +105,10 @@ def check_enumeration(seed: int, cases: int) -> float:
         joint: dict[tuple[int, int], Fraction] = {}
         for (time, _, total), p in table.items():
             joint[time, total] = joint.get((time, total), Fraction(0)) + p
-        for law, tol in ((exact, 0), (doubles, 1e-12)):
-            found = law.joint()
-            for i, time in enumerate(found.time.values.tolist()):
-                for j, total in enumerate(found.total.values.tolist()):
-                    assert abs(found.values[i, j] - joint.pop((time, total), 0)) <= tol
-            assert not joint or law is doubles
-            joint = {}
-            for (time, _, total), p in table.items():
-                joint[time, total] = joint.get((time, total), Fraction(0)) + p
+        found = doubles.joint()
+        for i, time in enumerate(found.time.values.tolist()):
+            for j, total in enumerate(found.total.values.tolist()):
+                assert abs(found.values[i, j] - joint.get((time, total), 0)) <= 1e-12
         spent = doubles.energy(2.0, 3.0, 0.5)
         each = {(c, w): 2 * w + 3 * c + (sum(slots) * c - w) / 2 for c, w in joint}
         mean = sum(float(p) * each[key] for key, p in joint.items())
@@ -121,9 +141,9 @@ def check_digits(seed: int, cases: int, most: int = 100) -> float:
         weights = [0] + [rng.randint(0, 9) * rng.choice([1, 1, 50]) for _ in range(longest - 1)]
         weights.append(rng.randint(1, 9))
         work = Pmf.from_weights([Fraction(one, sum(weights)) for one in weights])
-        law = launch(work, blocks=rng.randint(1, 8 * slots), slots=slots, method="inversion")
+        law = launch(work, blocks=rng.randint(1, 8 * slots), slots=slots)
         setting = law._engine.setting  # type: ignore[union-attr]
-        reach = Centred(setting=setting).reach
+        reach = BlockCounts(setting=setting).window
         wide = (reach.last - reach.first) // 3 + 2
         whole = (max(reach.first - wide, 0), reach.last + wide)
         t = rng.randint(reach.first, reach.last + setting.longest)
@@ -182,15 +202,11 @@ def test_hundreds_of_blocks_on_each_slot() -> None:
 @pytest.mark.parametrize(("slots", "blocks"), [(864, 4096), (400, 9000)])
 def test_other_nodes_give_the_same_within_the_bound(slots: int, blocks: int) -> None:
     law = launch(Pmf.uniform(1, 200), blocks=blocks, slots=slots)
-    setting = Setting(
-        kinds=(Kind(slots=slots, law=np.append(0.0, np.full(200, 1 / 200))),),
-        blocks=blocks,
-        idle=0.0,
-    )
-    other = Inversion(setting=setting, phase=1e-200)  # turned, and all of the circle
-    object.__setattr__(other, "_chances", Inversion(setting=setting)._chances + 0j)
-    times = np.linspace(other.reach.first + 1, other.reach.last + 199, 60).astype(np.int64)
-    assert np.abs(law.cdf(times) - other.transform(times).real).max() < law.error
+    engine = law._engine
+    assert isinstance(engine, Inversion)
+    window = engine.window
+    times = np.linspace(window.first + 1, window.last + 199, 60).astype(np.int64)
+    assert np.abs(law.cdf(times) - engine.transform(times, [0.0]).real).max() < law.error
 
 
 def test_blocks_that_all_start_at_once_take_as_long_as_the_longest() -> None:
@@ -280,7 +296,7 @@ def test_nothing_to_do_takes_no_time() -> None:
             "have none",
         ),
         ({"blocks": 3, "slots": 2, "work": [0.5, 0.5]}, "0.5 is no law of work"),
-        ({"blocks": 9000, "slots": 200, "method": "exact"}, "leave out method='exact'"),
+        ({"blocks": 3, "slots": 2, "method": "sweep"}, "method = 'sweep'"),
     ],
 )
 def test_what_does_not_fit(given: dict[str, object], told: str) -> None:

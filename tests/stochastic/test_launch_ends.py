@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from stochastic import LawError, Pmf, imbalance, launch
-from stochastic.scheduling.centred import Centred
+from stochastic.scheduling.block_counts import BlockCounts
 from stochastic.scheduling.continuous import coarse_unit, rounded
+from stochastic.scheduling.dispatch import launched
 from stochastic.scheduling.inversion import Inversion
-from stochastic.scheduling.persistent import launched
-from stochastic.scheduling.sharing import Sharing
+from stochastic.scheduling.renewal import Renewals
+from stochastic.scheduling.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
 from tests.stochastic import launches
 
@@ -91,7 +92,10 @@ def test_a_law_of_few_long_durations_is_not_cut_short():
         slots=1,
     )._engine.setting
     times = np.arange(4001, 4101)
-    one, other = (kind(setting=setting).cdf(times) for kind in (Centred, Inversion))
+    one, other = (
+        Inversion(setting=setting, sequences=kind(setting=setting)).cdf(times)
+        for kind in (BlockCounts, Renewals)
+    )
     np.testing.assert_allclose(one, other, atol=1e-13)
     assert one[4006 - 4001] == pytest.approx(1 / 9)
 

@@ -1,23 +1,26 @@
-"""What a launch is, in plain numbers: blocks, the slots that run them, how long a block takes."""
+"""What a launch is in plain numbers: blocks, the slots that run them, how long a block takes."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.errors import LawError
+from stochastic.work.alike import Shock, alike_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Kind", "Setting"]
+    from stochastic.work.pmf import Pmf
 
+_MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
 _ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch
 
@@ -143,6 +146,18 @@ class Setting:
         work = tuple(count * length for count, length in zip(counts, lengths, strict=True))
         return end, start, work
 
+    def tilted(self, tilt: float) -> Setting:
+        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, to scale."""
+        [kind] = self.kinds
+        law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
+        size = math.fsum(law)
+        work = (1.0 - self.idle) * size * math.exp(tilt * kind.mean)
+        return replace(
+            self,
+            kinds=(Kind(slots=kind.slots, law=law / size),),
+            idle=self.idle / (self.idle + work),
+        )
+
     @property
     def busy(self) -> float:
         """Blocks with work, on average."""
@@ -183,3 +198,50 @@ class Setting:
             schedules(durations, kind, np.empty(len(kind), dtype=np.int64), into)
             found[:, first : first + count] = into
         return found
+
+
+def longest_of(work: Pmf, items: int, beyond: float, alike: Any) -> tuple[Pmf, float]:
+    """Return the law of the longest of so many items, and the probability that its cut omits."""
+    how = alike_of(alike, work)
+    if how is None or isinstance(how, Shock):
+        block = (work.max_of(items) if how is None else how.longest(work, items)).cut(beyond)
+        return block, block.missing
+    cut = work.cut(beyond / items)
+    return how.longest(cut, items), items * cut.missing
+
+
+def setting_of(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Setting | None:
+    """Return the launch in the largest steps that fit; None if no block has any work.
+
+    Raises
+    ------
+    LawError
+        For blocks of too many steps, and where the probability of no work depends on the slot.
+    """
+    for law in laws:
+        if law.high > _MOST:
+            raise LawError(
+                f"a block takes up to {int(law.high):,} steps, too large to be exact: expected up "
+                f"to {_MOST:,}. Count the work in units {math.ceil(law.high / 5e5):,} times as "
+                "large, rounded up and rounded down: the law lies between the two"
+            )
+    weights = [np.concatenate([np.zeros(law.low), law.weights]) for law in laws]
+    idle = {float(one[0]) for one in weights}
+    if max(idle) - min(idle) > 1e-15:
+        raise LawError(
+            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, by the slot "
+            "it runs on: expected laws of work that have none with the same probability"
+        )
+    values = np.unique(np.concatenate([np.flatnonzero(one) for one in weights]))
+    values = values[values > 0]
+    if not len(values):
+        return None
+    span = int(np.gcd.reduce(values))
+    longest = int(values[-1]) // span
+    kinds = []
+    for one, count in zip(weights, slots, strict=True):
+        steps = one[span::span]
+        law = np.zeros(longest + 1)
+        law[1 : len(steps) + 1] = steps / math.fsum(steps)
+        kinds.append(Kind(slots=count, law=law))
+    return Setting(kinds=tuple(kinds), blocks=blocks, idle=idle.pop(), span=span)

@@ -1,9 +1,11 @@
-"""How many blocks have begun, at some nodes, in powers of what is near 1: see circle for the rest.
+"""How many blocks have begun: sums of independent durations, and coefficients at some nodes.
 
-A slot's A_s·z**-c is 1 - D, c about the mean of its count, and D small where it matters: D as it
-would be without an end, which is given, and what the end takes away, which is followed from start
-to start. (1 - D)**M is 1 - E; each squaring makes D(2 - D) of D, so that what is lost is relative
-to D and not to 1. No sum has more than TILE terms one after the other.
+See stochastic.scheduling.inversion for the mathematics. Complex numbers are pairs of rows. Sums of
+durations are products alone: nothing is lost by cancelling. At the nodes, a slot's A_s·z**-c is
+1 - D, c about the mean of its count, and D small where it matters: D as it would be without an end,
+which is given, and what the end takes away, which is followed from start to start. (1 - D)**M is
+1 - E; each squaring makes D(2 - D) of D, so that what is lost is relative to D and not to 1. No sum
+has more than TILE terms one after the other.
 """
 
 from __future__ import annotations
@@ -17,10 +19,52 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["TILE", "chances"]
+__all__ = ["AT_ONCE", "TILE", "chances", "convolved"]
 
-#: Starts that are looked at together.
+#: Places and starts that are computed together, and weights.
 TILE = sizes.CENTRED_TILE
+AT_ONCE = 8
+
+
+@compiled(fastmath={"contract"}, _nrt=False)
+def convolved(
+    weights: npt.NDArray[np.float64],
+    row: npt.NDArray[np.float64],
+    begin: int,
+    first: int,
+    last: int,
+    room: npt.NDArray[np.float64],
+    into: npt.NDArray[np.float64],
+) -> None:
+    """``into[u - first]`` = Σ_k weights[k]·row[u - k] for u = first..last.
+
+    ``row[u]`` is that of place u - (weights' length), 0 before place ``begin``, and a tile longer
+    than last; ``into`` a tile longer. ``weights`` are a multiple of ``AT_ONCE``, ``room`` is of
+    (2, TILE). Where nothing is negative, no sum is off by more than seven roundings: five of eight
+    products in two rows of four, and two of Kahan's sum of such.
+    """
+    pad = len(weights)
+    main, lost = room[0], room[1]
+    for start in range(first, last + 1, TILE):
+        for k in range(TILE):
+            main[k] = lost[k] = 0.0
+        for c in range(0, pad, AT_ONCE):
+            if start + TILE - 1 - c < begin:
+                break
+            a, b, d, e = weights[c], weights[c + 1], weights[c + 2], weights[c + 3]
+            f, g, h, i = weights[c + 4], weights[c + 5], weights[c + 6], weights[c + 7]
+            if a + b + d + e + f + g + h + i == 0.0:
+                continue
+            near = row[pad + start - c - 7 : pad + start - c + TILE]
+            for k in range(TILE):
+                x = a * near[k + 7] + b * near[k + 6] + d * near[k + 5] + e * near[k + 4]
+                y = f * near[k + 3] + g * near[k + 2] + h * near[k + 1] + i * near[k]
+                more = (x + y) - lost[k]
+                both = main[k] + more
+                lost[k] = (both - main[k]) - more
+                main[k] = both
+        for k in range(TILE):
+            into[start - first + k] = main[k]
 
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
@@ -77,12 +121,13 @@ def chances(
 ) -> None:
     """P(all blocks end by t, the last begins in first..last) of each of ``times``.
 
-    A leading axis of 2 holds real and imaginary parts; K is the longest duration. ``counted`` is
-    P(S_{n-1} = u) (kinds, counts, K), u = first - K..first - 1; ``tails`` P(D > k), k = K..0
-    (kinds, K + 1); ``turns`` z**(n - c) (2, kinds, nodes, counts); ``starts`` the sum of both over
-    counts, u = first..last; ``endless`` D without an end, s = first - 1..last, of s = -1 E itself;
-    ``ratio`` x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1); ``weights`` (2, nodes).
-    ``room`` is of (6 + 4·kinds, TILE), ``ends`` (kinds, counts).
+    A leading axis of 2 holds real and imaginary parts; K is the longest duration. ``counted`` are
+    rows for places u = first - K..first - 1 (kinds, rows, K), which ``turns`` (2, kinds, nodes,
+    rows) adds up to z**-c times z·H: P(S_{n-1} = u) and z**(n - c) of each count n, or parts of z·H
+    itself. ``tails`` are P(D > k), k = K..0 (kinds, K + 1); ``starts`` is the same sum, u =
+    first..last; ``endless`` D without an end, s = first - 1..last, of s = -1 E itself; ``ratio``
+    x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1); ``weights`` (2, nodes).
+    ``room`` is of (6 + 4·kinds, TILE), ``ends`` (kinds, rows).
     """
     kinds, nodes, most = turns.shape[1], turns.shape[2], tails.shape[1] - 1
     for i in range(len(times)):

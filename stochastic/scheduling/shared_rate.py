@@ -11,8 +11,8 @@ import numpy as np
 from stochastic import sizes
 from stochastic.checks import probability, whole
 from stochastic.errors import LawError
-from stochastic.scheduling.blocks import longest_of
-from stochastic.scheduling.spent import Idle
+from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.times import Idle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -137,7 +137,7 @@ def simulated(
     work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, alike: Any
 ) -> SharedLaunch:
     """Launches whose blocks go to the first free slot, multiprocessor after multiprocessor."""
-    from stochastic.kernels.shared import shared
+    from stochastic.kernels.schedule import shared
 
     if not isinstance(sharing, Sharing):
         raise LawError(

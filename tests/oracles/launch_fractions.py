@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-__all__ = ["Polynomials", "RationalLaunch"]
+__all__ = ["Polynomials", "RationalLaunch", "in_fractions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +165,16 @@ class RationalLaunch:
             at_least = [1 - sum(few[:n], Fraction(0)) for n in range(self.blocks + 1)]
             found.append(sum(map(Fraction.__mul__, self.shares, at_least), Fraction(0)))
         return found
+
+
+def in_fractions(
+    laws: Sequence[Sequence[Fraction]], slots: Sequence[int], blocks: int
+) -> RationalLaunch:
+    """Return the launch of blocks whose laws are P(D = 0), P(D = 1), ... on each kind of slots."""
+    size = max(map(len, laws))
+    idle = laws[0][0]
+    rows = [[*law[1:], *[Fraction(0)] * (size - len(law))] for law in laws]
+    shares = [[one / sum(row) for one in row] for row in rows]
+    common = math.lcm(*(one.denominator for row in shares for one in row))
+    weights = tuple((0, *(int(one * common) for one in row)) for row in shares)
+    return RationalLaunch(weights=weights, slots=tuple(slots), blocks=blocks, idle=idle)

@@ -9,11 +9,10 @@ import numpy as np
 
 from stochastic.checks import choice
 from stochastic.errors import LawError
-from stochastic.scheduling.blocks import longest_of
 from stochastic.scheduling.launch import launch
-from stochastic.scheduling.sharing import SharedLaunch, Sharing
-from stochastic.scheduling.spent import Idle
-from stochastic.scheduling.times import Times
+from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.shared_rate import SharedLaunch, Sharing
+from stochastic.scheduling.times import Idle, Times
 from stochastic.work.pmf import Pmf
 
 __all__ = ["DISPATCH", "launched", "launched_sharing"]

@@ -1,0 +1,405 @@
+"""How many blocks a slot has begun, from the probability of every count: sums of positive terms.
+
+q_n(u) = P(S_n = u), S_n a sum of n durations, and with N(s) the starts by s of a slot that never
+runs out of blocks, P(N(s) = n + 1) = Σ_{u<=s} q_n(u) P(D > s - u). Then, with c about the mean
+count, z**-c A_s of a slot (see stochastic.scheduling.inversion) is 1 - D,
+
+    D = Σ_n P(N(s) = n) (1 - z**(n - c)) + Σ_n z**(n - c) P(N(s) = n, its block ends after t),
+
+of positive probabilities and of phases known to the last digit, so that D is as precise as they
+are, relative to itself; for the nodes that count it is some 8/√M at most. What rounding can do to
+the law then grows as √M. ``rounding_bound`` bounds it, step by step:
+
+Let u be half the distance of 1 to the next double. Sums of positive terms are off by a number of
+roundings, relative to themselves: 10 for each duration of q_n (7 of the sum, 3 of the law), so that
+D is off by u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), and by as much of what the end takes. With
+Λ = P(a slot's block ends after t), |A| <= 1 - Λ and |A| <= (1 + |phi|)/2, and (1 - D)**M is off by
+at most M|A|**(M-1) times that; of its powers, each squaring adds what later squarings double.
+The sum over starts is one by parts, Σ_s (r_s - r_{s+1}) P_s, r = x/(x - 1): an error of P counts as
+often as r varies, that of r and of sums as Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stochastic import sizes
+from stochastic.kernels.launch_counts import TILE
+from stochastic.scheduling.renewal import MARGIN, NOTHING, Window, window_within
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from stochastic.scheduling.settings import Kind, Setting
+
+_TAILS = 8  # products with tails that take as long as one with the law
+_SHARE = 0.3  # of what may be left out, that is left out at places where it is less
+_DEAR = sizes.CENTRED_DEAR  # products
+_LOST = 1e-16  # of all slots, that any has begun more blocks than are counted
+_RARE = 1e-12
+_LOOKED = sizes.CENTRED_LOOKED  # places and nodes that are looked at
+_BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
+_UNIT = 2.0**-53
+_LONG = float(np.finfo(np.longdouble).eps)
+_LAW = 3  # roundings of a probability of the law, and of a sum of them that is rounded once more
+_SUM = 7  # of stochastic.kernels.launch_counts.convolved
+_CIRCLE = 10  # of a point of the circle, and of 1 less it
+_PLAIN = math.sqrt(2.0)  # of a complex number, as both its parts may be off
+_SQUARE = 3.0 * _PLAIN  # of D(2 - D), relative to |D|(2 + |D|)
+_JOIN = 1.0 + 3.0 * _SQUARE  # of E + D(1 - E), relative to the larger of the two
+
+
+def affordable(setting: Setting) -> bool:
+    """Whether counting is quicker than going through transforms."""
+    low, high = _guess(setting, 11.0)
+    return sum(price(kind, low, high) for kind in setting.kinds) < _DEAR and (
+        setting.spread * 9.0 * _slack(setting, 11.0) * 2.0 < _LOOKED
+    )
+
+
+def _slack(setting: Setting, wide: float) -> float:
+    rate = sum(kind.slots / kind.mean for kind in setting.kinds)
+    return wide * setting.spread / rate + 2.0
+
+
+def _guess(setting: Setting, wide: float) -> tuple[int, int]:
+    """About between which starts the last block begins."""
+    rate = sum(kind.slots / kind.mean for kind in setting.kinds)
+    ahead = sum(kind.slots * (1 + kind.var / kind.mean**2) / 2 for kind in setting.kinds)
+    middle, slack = (setting.busy - ahead) / rate, _slack(setting, wide)
+    return max(math.floor(middle - slack), 0), max(math.ceil(middle + slack), 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counts:
+    """Of one kind of slots, a row for each count n = least, least + 1, ...; K the longest duration.
+
+    Attributes
+    ----------
+    least : int
+        The first count.
+    low, high : int
+        The places s that are told apart, low - 1 besides.
+    starts : array, shape (counts, high - low + K + 1)
+        P(S_{n-1} = u) for u = low - K..high; none for n = 0.
+    held : array, shape (counts, high - low + 2)
+        P(N(s) = n) for s = low - 1..high.
+    beyond : float
+        Bound on the probability that is left out: of any count above these, by high.
+    """
+
+    least: int
+    low: int
+    high: int
+    starts: npt.NDArray[np.float64]
+    held: npt.NDArray[np.float64]
+    beyond: float
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The counts themselves."""
+        return np.arange(self.least, self.least + len(self.held))
+
+    @cached_property
+    def centre(self) -> int:
+        """About the mean count."""
+        middle = self.held[:, self.held.shape[1] // 2]
+        return round(float(self.counts @ middle / middle.sum()))
+
+    def cut(self, low: int, high: int, rows: int) -> Counts:
+        """The same of fewer places, and as many rows, the last of nothing."""
+        longest = self.starts.shape[1] - (self.high - self.low + 1)
+        begin, stop = low - self.low, high - self.low + 1
+        starts = np.zeros((rows, stop - begin + longest))
+        held = np.zeros((rows, stop - begin + 1))
+        starts[: len(self.starts)] = self.starts[:, begin : stop + longest]
+        held[: len(self.held)] = self.held[:, begin : stop + 1]
+        return Counts(
+            least=self.least, low=low, high=high, starts=starts, held=held, beyond=self.beyond
+        )
+
+    def moments(self, tilts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""
+        found = np.exp(np.outer(tilts, self.counts - self.centre)) @ self.held
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(found) + (tilts * self.centre)[:, None])
+
+
+def price(kind: Kind, low: int, high: int) -> float:
+    """Return about how many products it takes to count between two places.
+
+    Each count is a product with the law, where that has any chance, and one with its tails.
+    """
+    most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
+    tails = float(high - low + 1) * kind.longest / _TAILS
+    return float(most * (high * np.count_nonzero(kind.law) + tails))
+
+
+def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
+    """All counts by high but those that together have a probability below ``beyond``."""
+    from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolved
+
+    longest = len(kind.law) - 1
+    pad = (longest // AT_ONCE + 1) * AT_ONCE
+    law, tails = np.zeros(pad), np.zeros(pad)
+    law[: longest + 1] = kind.law
+    tails[:longest] = kind.tails[:longest]
+    room = np.empty((2, TILE))
+    row = np.zeros(pad + high + 1 + TILE)
+    row[pad] = 1.0
+    into = np.empty(high - max(low - 1, 0) + 1 + TILE)
+    first = n = 0
+    little, left = _SHARE * beyond / (high + 1), 0.0
+    shortest = int(np.flatnonzero(kind.law)[0])
+    least = 0
+    starts: list[npt.NDArray[np.float64]] = []
+    held: list[npt.NDArray[np.float64]] = []
+    if low == 0:  # nothing has begun before
+        starts.append(np.zeros(high + longest + 1))
+        held.append(np.append(1.0, np.zeros(high + 1)))
+    while True:
+        begin = max(low - longest, 0)
+        seen = row[pad + begin : pad + high + 1]
+        if starts or seen.max() > little:
+            least = least if starts else n + 1
+            starts.append(np.concatenate([np.zeros(begin - low + longest), seen]))
+            convolved(tails, row, first, max(low - 1, 0), high, room, into)
+            held.append(np.concatenate([np.zeros(int(low == 0)), into[:-TILE]]))
+        after = np.zeros_like(row)
+        first += shortest
+        if first > high:
+            break
+        if n:
+            convolved(law, row, first - shortest, first, high, room, after[pad + first :])
+        else:
+            after[pad : pad + min(longest, high) + 1] = law[: min(longest, high) + 1]
+        after[pad + high + 1 :] = 0.0
+        row, n = after, n + 1
+        few = row[pad + first : pad + high + 1]
+        less = int(np.argmax(few > little))
+        left += float(few[:less].sum())
+        few[:less] = 0.0
+        first += less
+        mass = float(few.sum())  # P(S_n <= high), that of any count above n
+        if mass < beyond:
+            left += mass
+            break
+    return Counts(
+        least=least,
+        low=low,
+        high=high,
+        starts=np.array(starts),
+        held=np.array(held),
+        beyond=left,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockCounts:
+    """What nodes need of a launch, from counts of blocks; rounding is bounded."""
+
+    setting: Setting
+
+    @cached_property
+    def _found(self) -> tuple[Window, list[Counts]]:
+        """When the last block begins, and the counts of each kind around that."""
+        wide = 11.0
+        while True:
+            low, high = _guess(self.setting, wide)
+            lost = _LOST / self.setting.slots
+            seen = [counted(kind, low, high, lost) for kind in self.setting.kinds]
+            window = window_within(self.setting, low, high, [one.moments for one in seen])
+            if window is not None:
+                rows = max(len(one.held) for one in seen)
+                return window, [one.cut(window.first, window.last, rows) for one in seen]
+            wide *= 2.0
+
+    @property
+    def window(self) -> Window:
+        """When the last block begins."""
+        return self._found[0]
+
+    @property
+    def counts(self) -> list[Counts]:
+        """How many blocks a slot of each kind has begun."""
+        return self._found[1]
+
+    @property
+    def slots(self) -> npt.NDArray[np.int64]:
+        """How many there are of each kind."""
+        return np.array([kind.slots for kind in self.setting.kinds])
+
+    @cached_property
+    def error(self) -> float:
+        """Bound on the error of a probability."""
+        return rounding_bound(self)
+
+    @property
+    def centres(self) -> list[int]:
+        """Counts around which those of each kind are centred."""
+        return [one.centre for one in self.counts]
+
+    @cached_property
+    def powers(self) -> npt.NDArray[np.int64]:
+        """n - c of each kind, (kinds, counts)."""
+        return np.array([one.counts - one.centre for one in self.counts])
+
+    def modulus(self, places: slice) -> npt.NDArray[np.float64]:
+        """The most that |E[z**N(s)]| is at some of s = first - 1..last, (kinds, all nodes)."""
+        half = self.window.period // 2
+        found = np.empty((len(self.counts), half))
+        step = max(1, _BLOCK // self.powers.size)
+        held = np.array([one.held[:, places] for one in self.counts])
+        for begin in range(0, half, step):
+            some = np.arange(begin, min(begin + step, half))
+            real, imag = self.window.powers(some, self.powers) @ held
+            found[:, some] = np.sqrt((real * real + imag * imag).max(axis=2))
+        return np.minimum(found * (1.0 + 1e-12), 1.0)
+
+    @cached_property
+    def nodes(self) -> npt.NDArray[np.int64]:
+        """Those that count, by three of the starts; the bound of error asks all."""
+        width = self.window.last - self.window.first + 1
+        few = self.modulus(slice(0, None, max(1, width // 2)))
+        return np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > NOTHING + MARGIN)
+
+    @cached_property
+    def before(self) -> npt.NDArray[np.float64]:
+        """Rows of places first - K..first - 1: P(S_{n-1} = u) of each count."""
+        return np.array([one.starts[:, : self.setting.longest] for one in self.counts])
+
+    @cached_property
+    def turns(self) -> npt.NDArray[np.float64]:
+        """z**(n - c), (2, kinds, nodes, counts)."""
+        return self.window.powers(self.nodes, self.powers)
+
+    @cached_property
+    def lacks(self) -> npt.NDArray[np.float64]:
+        """1 - z**(n - c), (2, kinds, nodes, counts)."""
+        return self.window.lacks(self.nodes, self.powers)
+
+    @cached_property
+    def often(self) -> npt.NDArray[np.bool_]:
+        """Rows of counts that are no rarity: the others are added apart, and round little."""
+        most = np.array([one.held.max(axis=1) for one in self.counts]).max(axis=0)
+        return np.asarray(most > _RARE)
+
+    @cached_property
+    def endless(self) -> npt.NDArray[np.float64]:
+        """D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
+        held, often = np.array([one.held for one in self.counts]), self.often
+        found = np.asarray(self.lacks[..., often] @ held[:, often])
+        found += self.lacks[..., ~often] @ held[:, ~often]
+        if self.window.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
+            centres = -self.slots * np.array(self.centres)
+            found[..., 0] = self.window.lacks(self.nodes, centres[:, None])[..., 0]
+        return found
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.float64]:
+        """Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
+        longest = self.setting.longest
+        return np.asarray(self.turns @ np.array([one.starts[:, longest:] for one in self.counts]))
+
+
+def rounding_bound(law: BlockCounts) -> float:
+    """Return a bound on the error of a probability: of rounding, and of what is left out."""
+    share = 2.0 / law.window.period
+    ratio = law.window.ratios(law.setting.kinds, law.nodes)
+    varies = _variation(ratio)
+    off = np.zeros(len(law.nodes))
+    for g in range(len(law.counts)):
+        lack = np.hypot(*law.endless[:, g])
+        most = (1.0 + np.minimum(np.hypot(1.0 - law.endless[0, g], law.endless[1, g]), 1.0)) / 2.0
+        if law.window.first == 0:  # what was before is a point of the circle
+            off += varies * _PLAIN * _CIRCLE
+            lack[:, 0] = 0.0
+        off += varies * _power_off(law, g, lack, most)
+        off += _summed_off(law, g, most)
+    off += varies * 6.0 * (len(law.counts) - 1)
+    found = share * _UNIT * float(off.sum())
+    beyond = sum(int(m) * one.beyond for m, one in zip(law.slots, law.counts, strict=True))
+    found += share * float(varies.sum()) * beyond
+    return found + _left_out(law) + 6.0 * math.exp(NOTHING)
+
+
+def _variation(ratio: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Σ |r_s - r_{s+1}| over all durations, and the first |r|, of each node."""
+    path = ratio[..., ::-1].transpose(0, 2, 3, 1)  # from the longest duration, kinds in order
+    steps = np.diff(path.reshape(*path.shape[:2], -1), axis=2)
+    return np.asarray(np.hypot(*steps).sum(axis=1) + np.hypot(*ratio).max(axis=(0, 2)))
+
+
+def _power_off(
+    law: BlockCounts, g: int, lack: npt.NDArray[np.float64], most: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Roundings of (1 - D)**M of a kind, absolutely, of each node and the worst of starts.
+
+    ``lack`` is |D| without an end, ``most`` what |A| cannot exceed, of nodes and starts.
+    """
+    one, slots = law.counts[g], int(law.slots[g])
+    rows, places = one.held.shape
+    longest = law.setting.longest
+    each = (_SUM + _LAW) * np.maximum(one.counts - 1.0, 0.0)
+    tail = 1.0 + _LAW + longest * _LONG / _UNIT
+    sizes = np.hypot(law.lacks[0, g], law.lacks[1, g])
+    added = np.where(law.often, np.count_nonzero(law.often), rows) + 1.0
+    shares = each + tail + _SUM + added + _CIRCLE + 2.0
+    endless = _PLAIN * (sizes @ (one.held * shares[:, None]))
+    endless[lack == 0.0] = 0.0
+    ahead = one.counts[:, None] - one.counts
+    above = (np.maximum(ahead.T, 0.0) @ one.held).max(axis=1)  # E[(N - n)+] of each n
+    reached = int(np.argmax(above <= 1e-3 / slots))
+    ended = each[reached] + tail + longest / TILE + 8.0 + rows + _CIRCLE
+    ended = _PLAIN * (ended + TILE + places / TILE + 4.0)
+    found = slots * endless * most ** (slots - 1)
+    found += _squared_off(lack, most, slots)
+    return np.asarray(found.max(axis=1) + ended + (_SUM + _LAW) * _PLAIN * 1e-3)
+
+
+def _squared_off(
+    lack: npt.NDArray[np.float64], most: npt.NDArray[np.float64], slots: int
+) -> npt.NDArray[np.float64]:
+    """Roundings of the squarings and products of which (1 - D)**slots is made."""
+    top = slots.bit_length() - 1
+    found = np.zeros(lack.shape)
+    for k in range(top + 1):
+        power = 2.0**k
+        after = slots & ((1 << (k + 1)) - 1)  # of the power that is made by now
+        if slots >> k & 1:
+            size = np.minimum(after * lack, 2.0) if k < top else 2.0
+            found += _JOIN * size * most ** (slots - after) + (_JOIN if k < top else 0.0)
+        if k < top:
+            size = np.minimum(power * lack, 1.0 + most**power)
+            if k + 1 == top:
+                size = 1.0 + most**power
+            else:
+                found += 4.0 * _SQUARE  # of what the end takes: MΛ(1 - Λ)**(M/2) is below 1
+            left = most ** (slots - 2.0 * power)
+            found += slots / (2.0 * power) * _SQUARE * size * (2.0 + size) * left
+    return found
+
+
+def _summed_off(law: BlockCounts, g: int, most: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Roundings of ratios, products and sums over starts, of each node."""
+    slots = int(law.slots[g])
+    near = np.maximum(most[:, 1:], most[:, :-1]) ** (slots - 1)
+    each = slots * (np.hypot(*law.starts[:, g]) * near).sum(axis=1)
+    lack = 2.0 * np.sin((law.nodes + 0.5) * (math.pi / law.window.period))
+    idle = law.setting.blocks * law.setting.idle * lack * (4.0 + 8.0 * _LONG / _UNIT)
+    width = law.window.last - law.window.first
+    return np.asarray(each * (3 * _CIRCLE + 3 * _LAW + 24.0 + width / TILE + idle))
+
+
+def _left_out(law: BlockCounts) -> float:
+    """Bound on what nodes hold that are not looked at."""
+    logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
+    logs[law.nodes] = -math.inf
+    angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)
+    starts = len(law.slots) * (law.window.last - law.window.first + 3)
+    return float((np.exp(logs) / np.sin(angles / 2)).sum()) * 2.0 * starts / law.window.period
