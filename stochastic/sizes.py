@@ -265,7 +265,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "CONTINUOUS_MOST": (1_000_000, None, "steps that may be asked for"),
     "JOINT_MOST": (500_000_000, None, "coefficients of a joint law, times nodes"),
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
-    "RENEWALS_WHOLE": (4, 2, "lengths of the law computed from the beginning"),
     "SCHEDULE_ROUNDS": (
         1_000_000,
         None,

@@ -22,21 +22,28 @@ often as r varies, that of r and of sums as Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE
-from stochastic.scheduling.renewal import MARGIN, NOTHING, Window, window_within
+from stochastic.scheduling.window import NOTHING, Window, window_within
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from stochastic.scheduling.settings import Kind, Setting
 
+_MARGIN = -8.0  # beyond NOTHING, of nodes that are left out: there are many nodes and starts
+_MEMORY = sizes.SEQUENCES_BYTES  # bytes of counts, or of what is known at nodes
+_NOISE = 2.0**-52  # of the largest probability, for each duration: what transforms may be off
+_FAINT = 1e-20  # of a spectrum, that is left out
+_FEW = 10  # products that take as long as one place of a transform
+_ROUNDS = 30
 _TAILS = 8  # products with tails that take as long as one with the law
 _SHARE = 0.3  # of what may be left out, that is left out at places where it is less
 _DEAR = sizes.CENTRED_DEAR  # products
@@ -91,6 +98,8 @@ class Counts:
         P(N(s) = n) for s = low - 1..high.
     beyond : float
         Bound on the probability that is left out: of any count above these, by high.
+    noise : float
+        Probabilities of a count up to this may be rounding alone.
     """
 
     least: int
@@ -99,6 +108,7 @@ class Counts:
     starts: npt.NDArray[np.float64]
     held: npt.NDArray[np.float64]
     beyond: float
+    noise: float = 0.0
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -119,13 +129,12 @@ class Counts:
         held = np.zeros((rows, stop - begin + 1))
         starts[: len(self.starts)] = self.starts[:, begin : stop + longest]
         held[: len(self.held)] = self.held[:, begin : stop + 1]
-        return Counts(
-            least=self.least, low=low, high=high, starts=starts, held=held, beyond=self.beyond
-        )
+        return replace(self, low=low, high=high, starts=starts, held=held)
 
     def moments(self, tilts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""
-        found = np.exp(np.outer(tilts, self.counts - self.centre)) @ self.held
+        held = np.where(self.held > self.noise, self.held, 0.0)
+        found = np.exp(np.outer(tilts, self.counts - self.centre)) @ held
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(found) + (tilts * self.centre)[:, None])
 
@@ -199,25 +208,116 @@ def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
     )
 
 
+def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
+    """Return the same by Fourier transforms: quick for any number, but rounding is not bounded.
+
+    It stays beside ``counted`` for launches of which products take too long: 50,000 blocks on 864
+    slots, of up to 1,000 steps, are counted in less than half the time, a million of up to 100
+    steps in a tenth. Chernoff's bounds on S_n say which counts there are, and which length the
+    transforms need so that nothing wraps around.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    longest, values = len(kind.law) - 1, np.flatnonzero(kind.law)
+    scale = math.sqrt(kind.var * (high / kind.mean + 1.0) + kind.mean**2)
+    tilts = np.geomspace(0.1 / scale, 40.0 / values[0], 80)
+    up, down = (_cumulants(kind, values, one) for one in (tilts, -tilts))
+    left = math.log(beyond)
+    most = math.ceil(((tilts * high - left) / -down).min())
+    least = max(math.floor(((tilts * low + left) / up).max()), 0) + 1
+    above = min(float((((most - 1) * up - left) / tilts).min()), (most - 1.0) * longest)
+    below = max(float((((least - 1) * down - left) / -tilts).max()), -1.0)
+    width = high - low + longest + 1
+    length = max(width, math.ceil(above) + 1 - (low - longest), high - math.floor(below))
+    length = next_fast_len(length, real=True)
+    rows, none = most - least + 1, int(low == 0)  # none: nothing has begun before
+    check_memory(width, rows, 24.0)
+    spectrum = rfft(np.bincount(values % length, kind.law[values], length))
+    starts = np.zeros((none + rows, width))
+    places = np.arange(max(low - longest, 0), high + 1)
+    late = starts[none:, width - len(places) :]
+    some = np.flatnonzero(np.abs(spectrum) ** (least - 1) > _FAINT)
+    if len(some) * len(places) < _FEW * length:
+        sides = np.where((some == 0) | (2 * some == length), 1.0, 2.0) / length
+        waves = np.exp(2j * math.pi / length * (some[:, None] * places % length))
+        powers = spectrum[some] ** np.arange(least - 1, most)[:, None] * sides
+        late[:] = powers.real @ waves.real - powers.imag @ waves.imag
+    else:
+        step = max(1, _BLOCK // length)
+        powers = spectrum ** np.arange(step)[:, None]
+        for row in range(0, rows, step):
+            few = powers[: rows - row] * spectrum ** (least - 1 + row)
+            late[row : row + step] = irfft(few, length)[:, places % length]
+    size = next_fast_len(width, real=True)  # what wraps around stays below the first place
+    both = rfft(starts, size) * rfft(kind.tails[:longest], size)
+    held = irfft(both, size)[:, longest - 1 : width]
+    held[:none] = np.arange(held.shape[1]) == 0
+    return Counts(
+        least=least - none,
+        low=low,
+        high=high,
+        starts=starts,
+        held=held,
+        beyond=beyond,
+        noise=_NOISE * most * float(held.max()),
+    )
+
+
+def _cumulants(
+    kind: Kind, values: npt.NDArray[np.int64], tilts: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """log E[exp(tilt·D)] of each tilt."""
+    logs = np.outer(tilts, values) + np.log(kind.law[values])
+    most = logs.max(axis=1, keepdims=True)
+    return np.asarray(most[:, 0] + np.log(np.exp(logs - most).sum(axis=1)))
+
+
+def check_memory(width: float, rows: int, each: float) -> None:
+    """Refuse a launch whose rows of so many steps, of so many bytes each, are too many."""
+    if each * rows * width > _MEMORY:
+        raise LawError(
+            f"the last block begins within {width:,.0f} steps, told apart at {rows:,} nodes, "
+            "too large to be exact. Count the work in units "
+            f"{max(2, width // 5000):,.0f} times as large, "
+            "rounded up and rounded down: the law lies between the two. Or draw it "
+            "with sample, from a law of any size"
+        )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockCounts:
-    """What nodes need of a launch, from counts of blocks; rounding is bounded."""
+    """What nodes need of a launch, from counts of blocks.
+
+    Attributes
+    ----------
+    setting : Setting
+        The launch.
+    products : bool
+        Count by products, whose rounding is bounded; else by transforms, which are estimated.
+    """
 
     setting: Setting
+    products: bool
 
     @cached_property
     def _found(self) -> tuple[Window, list[Counts]]:
         """When the last block begins, and the counts of each kind around that."""
-        wide = 11.0
-        while True:
-            low, high = _guess(self.setting, wide)
-            lost = _LOST / self.setting.slots
-            seen = [counted(kind, low, high, lost) for kind in self.setting.kinds]
-            window = window_within(self.setting, low, high, [one.moments for one in seen])
+        setting, wide = self.setting, 11.0
+        if not self.products:
+            check_memory(2.0 * _slack(setting, 12.0) + setting.longest, 16, 64.0)
+        count = counted if self.products else transformed
+        for _ in range(_ROUNDS):
+            low, high = _guess(setting, wide)
+            seen = [count(kind, low, high, _LOST / setting.slots) for kind in setting.kinds]
+            window = window_within(setting, low, high, [one.moments for one in seen])
             if window is not None:
                 rows = max(len(one.held) for one in seen)
                 return window, [one.cut(window.first, window.last, rows) for one in seen]
             wide *= 2.0
+        raise LawError(
+            f"the start of the last of {setting.blocks:,} blocks cannot be enclosed in doubles: "
+            "count the work in larger units, or draw it with sample"
+        )
 
     @property
     def window(self) -> Window:
@@ -236,8 +336,15 @@ class BlockCounts:
 
     @cached_property
     def error(self) -> float:
-        """Bound on the error of a probability."""
-        return rounding_bound(self)
+        """Bound on the error of a probability; rounding of transforms is an estimate.
+
+        The law at other nodes differs by up to 1.3 roundings for each block, in hundreds of random
+        laws of up to 60 blocks a slot.
+        """
+        if self.products:
+            return rounding_bound(self)
+        blocks = self.setting.blocks + int(self.slots.max())
+        return 6.0 * math.exp(NOTHING) + 2.0 * _UNIT * (4.0 * blocks + 64.0)
 
     @property
     def centres(self) -> list[int]:
@@ -251,32 +358,48 @@ class BlockCounts:
 
     def modulus(self, places: slice) -> npt.NDArray[np.float64]:
         """The most that |E[z**N(s)]| is at some of s = first - 1..last, (kinds, all nodes)."""
-        half = self.window.period // 2
-        found = np.empty((len(self.counts), half))
-        step = max(1, _BLOCK // self.powers.size)
-        held = np.array([one.held[:, places] for one in self.counts])
-        for begin in range(0, half, step):
-            some = np.arange(begin, min(begin + step, half))
-            real, imag = self.window.powers(some, self.powers) @ held
-            found[:, some] = np.sqrt((real * real + imag * imag).max(axis=2))
-        return np.minimum(found * (1.0 + 1e-12), 1.0)
+        from scipy.fft import ifft
+
+        period, found = self.window.period, []
+        step = max(1, _BLOCK // period)
+        for one, powers in zip(self.counts, self.powers, strict=True):
+            held = one.held[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
+            most = np.zeros(period // 2)
+            for begin in range(0, held.shape[1], step):
+                folded = np.zeros((period, held[:, begin : begin + step].shape[1]), complex)
+                np.add.at(folded, powers % period, held[:, begin : begin + step])
+                seen = np.abs(ifft(folded, axis=0, norm="forward")[: period // 2])
+                most = np.maximum(most, seen.max(axis=1))
+            found.append(np.minimum(most * (1.0 + 1e-12) + 1e-14, 1.0))
+        return np.array(found)
 
     @cached_property
     def nodes(self) -> npt.NDArray[np.int64]:
         """Those that count, by three of the starts; the bound of error asks all."""
         width = self.window.last - self.window.first + 1
         few = self.modulus(slice(0, None, max(1, width // 2)))
-        return np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > NOTHING + MARGIN)
-
-    @cached_property
-    def before(self) -> npt.NDArray[np.float64]:
-        """Rows of places first - K..first - 1: P(S_{n-1} = u) of each count."""
-        return np.array([one.starts[:, : self.setting.longest] for one in self.counts])
+        found = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > NOTHING + _MARGIN)
+        if not self.products:
+            check_memory(width + self.setting.longest, len(found) * len(self.slots), 64.0)
+        return found
 
     @cached_property
     def turns(self) -> npt.NDArray[np.float64]:
         """z**(n - c), (2, kinds, nodes, counts)."""
         return self.window.powers(self.nodes, self.powers)
+
+    @cached_property
+    def rows(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Rows of places first - K..first - 1, and factors that add them up at each node.
+
+        A row for each count and the ``turns``; where nodes are fewer, what they make at each node.
+        """
+        before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
+        kinds, nodes = len(before), len(self.nodes)
+        if self.products or before.shape[1] <= 2 * nodes:
+            return before, self.turns
+        factors = np.eye(2 * nodes).reshape(2, 1, nodes, 2 * nodes)
+        return np.concatenate(self.turns @ before, axis=1), np.repeat(factors, kinds, axis=1)
 
     @cached_property
     def lacks(self) -> npt.NDArray[np.float64]:

@@ -28,7 +28,6 @@ from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE, chances
 from stochastic.scheduling.block_counts import BlockCounts, affordable
-from stochastic.scheduling.renewal import Renewals, Window, renewals
 from stochastic.scheduling.times import Times
 from stochastic.threads import shared_out
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from stochastic.scheduling.settings import Setting
+    from stochastic.scheduling.window import Window
 
 _CLEAR = 1e-14  # probabilities below it are left to the error bound
 _WIDE = 0.03  # of an angle, over the longest total's standard deviation
@@ -50,27 +50,27 @@ class Inversion:
     """The law of a launch, in doubles; times are in steps."""
 
     setting: Setting
-    sequences: BlockCounts | Renewals
+    counts: BlockCounts
     method = "inversion"
 
     @classmethod
     def of(cls, setting: Setting) -> Inversion:
-        """Return the law: from counts of blocks, or by transforms if counting takes too long."""
-        source = BlockCounts if affordable(setting) else Renewals
-        return cls(setting=setting, sequences=source(setting=setting))
+        """Return the law from counts of blocks: by products, or transforms if that takes long."""
+        counts = BlockCounts(setting=setting, products=affordable(setting))
+        return cls(setting=setting, counts=counts)
 
     @cached_property
     def error(self) -> float:
         """Bound on the numerical error of a probability: what is left out, and rounding.
 
-        Rounding is bounded where blocks are counted, else estimated.
+        Rounding is bounded where blocks are counted by products, else estimated.
         """
-        return self.sequences.error + _CLEAR
+        return self.counts.error + _CLEAR
 
     @property
     def window(self) -> Window:
         """When the last block begins."""
-        return self.sequences.window
+        return self.counts.window
 
     @property
     def _nothing(self) -> float:
@@ -80,8 +80,8 @@ class Inversion:
     @cached_property
     def _weights(self) -> npt.NDArray[np.float64]:
         """2/period · z**(Σ M·c) E[z**-(blocks with work)], (2, nodes)."""
-        setting, window, nodes = self.setting, self.window, self.sequences.nodes
-        kinds = zip(setting.kinds, self.sequences.centres, strict=True)
+        setting, window, nodes = self.setting, self.window, self.counts.nodes
+        kinds = zip(setting.kinds, self.counts.centres, strict=True)
         power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
         real, imag = window.powers(nodes, [power])[..., 0]
         found = real + 1j * imag
@@ -94,12 +94,13 @@ class Inversion:
     @cached_property
     def _tables(self) -> tuple[Any, ...]:
         """What the kernel takes, from the first start on."""
-        kinds, seen = self.setting.kinds, self.sequences
+        kinds, seen = self.setting.kinds, self.counts
         tails = np.array([kind.tails[::-1] for kind in kinds])
         ratio = self.window.ratios(kinds, seen.nodes)
-        arrays = seen.turns, seen.starts, seen.endless, ratio, self._weights
+        before, factors = seen.rows
+        arrays = factors, seen.starts, seen.endless, ratio, self._weights
         slots = np.array([kind.slots for kind in kinds])
-        return slots, seen.before, tails, *map(np.ascontiguousarray, arrays)
+        return slots, before, tails, *map(np.ascontiguousarray, arrays)
 
     def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """P(C <= t)."""
@@ -140,7 +141,7 @@ class Inversion:
 
     def started(self) -> Times:
         """The start of the last block."""
-        window, nodes, endless = self.window, self.sequences.nodes, self.sequences.endless
+        window, nodes, endless = self.window, self.counts.nodes, self.counts.endless
         gone = np.zeros(endless.shape[2:], dtype=np.complex128)
         for kind, one in zip(self.setting.kinds, endless[0] + 1j * endless[1], strict=True):
             lost = _lacking(one, kind.slots)
@@ -176,10 +177,8 @@ class Inversion:
         weights = setting.log_weight(np.log(z.astype(np.clongdouble)))
         weights = np.exp(weights).astype(np.complex128) / period
         starts = [
-            z[:, None]
-            * renewals(z, kind.law[None], first - longest, last)
-            * np.exp(1j * phase * places)
-            for kind, phase in zip(setting.kinds, phases, strict=True)
+            (z[:, None] ** one.counts @ one.starts) * np.exp(1j * phase * places)
+            for one, phase in zip(self.counts.counts, phases, strict=True)
         ]
         found = np.empty(len(times), dtype=np.complex128)
         step = max(1, _BLOCK // (period * (last - first + 2)))
@@ -211,7 +210,7 @@ class Inversion:
                 (1.0 - total[-1] * z)[:, None, None] / z[:, None, None] * -late[:, None]
             )
             alive[..., 1:] -= late[:, None] * tails[:, longest:]
-            powers.append(np.cumsum(alive, axis=2) ** kind.slots)
+            powers.append(1.0 - _lacking(1.0 - np.cumsum(alive, axis=2), kind.slots))
             x = z[:, None, None] * (total[-1] - tails[:, longest:])
             ratios.append(x / (x - 1.0))
         found = np.zeros((len(z), len(times)), dtype=np.complex128)

@@ -22,7 +22,6 @@ import numpy as np
 from stochastic import Pmf, launch
 from stochastic.scheduling.block_counts import BlockCounts
 from stochastic.scheduling.inversion import Inversion
-from stochastic.scheduling.renewal import Renewals
 
 SCALES = (3, 10, 100, 1000, 3000)
 
@@ -51,8 +50,8 @@ def faults(laws: list[dict[int, float]], given: dict[str, Any]) -> Iterator[str]
     if isinstance(engine, Inversion):
         times = np.unique(np.linspace(0, (setting.blocks + 1) * setting.longest, 300).astype(int))
         one, other = (
-            Inversion(setting=setting, sequences=kind(setting=setting))
-            for kind in (BlockCounts, Renewals)
+            Inversion(setting=setting, counts=BlockCounts(setting=setting, products=products))
+            for products in (True, False)
         )
         few = times[:: len(times) // 10]
         ways = one.cdf(times), other.cdf(times)

@@ -13,9 +13,9 @@ import pytest
 
 from stochastic import Launch, LawError, Pmf, Sharing, launch
 from stochastic.kernels.schedule import shared
-from stochastic.scheduling.block_counts import BlockCounts
+from stochastic.scheduling.block_counts import BlockCounts, counted, transformed
 from stochastic.scheduling.inversion import Inversion
-from stochastic.scheduling.renewal import Renewals, renewals
+from stochastic.scheduling.settings import Kind
 from tests.oracles.launch_digits import BITS, below
 from tests.oracles.launch_fractions import in_fractions
 from tests.oracles.launches import enumerated, sharing
@@ -72,8 +72,8 @@ def _other_ways(law: Launch) -> list[Callable[[Any], Any]]:
         return []
     setting = law._engine.setting
     counted, transformed = (
-        Inversion(setting=setting, sequences=kind(setting=setting))
-        for kind in (BlockCounts, Renewals)
+        Inversion(setting=setting, counts=BlockCounts(setting=setting, products=products))
+        for products in (True, False)
     )
     phases = [0.0] * len(setting.kinds)
     return [counted.cdf, transformed.cdf, lambda times: counted.transform(times, phases).real]
@@ -143,7 +143,7 @@ def check_digits(seed: int, cases: int, most: int = 100) -> float:
         work = Pmf.from_weights([Fraction(one, sum(weights)) for one in weights])
         law = launch(work, blocks=rng.randint(1, 8 * slots), slots=slots)
         setting = law._engine.setting  # type: ignore[union-attr]
-        reach = BlockCounts(setting=setting).window
+        reach = BlockCounts(setting=setting, products=True).window
         wide = (reach.last - reach.first) // 3 + 2
         whole = (max(reach.first - wide, 0), reach.last + wide)
         t = rng.randint(reach.first, reach.last + setting.longest)
@@ -182,15 +182,24 @@ def test_simulated_launches() -> None:
     assert check_simulation(seed=3, cases=4, size=400) < 1.0
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 399), (21, 21), (50, 60), (390, 399)])
-def test_far_places_are_reached_from_half_of_them(low: int, high: int) -> None:
-    law, z = np.array([0, 0.2, 0.3, 0, 0.1, 0.4]), np.exp([0.3j, 2j])
-    direct = np.zeros((2, 400), dtype=complex)
-    direct[:, 0] = 1
-    for u in range(1, 400):
-        direct[:, u] = z * sum(law[k] * direct[:, u - k] for k in range(1, min(u, 5) + 1))
-    found = renewals(z, law[None], low, high)
-    assert found == pytest.approx(direct[:, low : high + 1], abs=1e-14)
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 300), (290, 300), (1000, 1900)])
+@pytest.mark.parametrize(
+    "weights", [{1: 0.4, 2: 0.6}, {3: 1 - 1e-9, 200: 1e-9}, {7: 1.0, 9: 1e-300}]
+)
+def test_counts_by_transforms_are_those_by_products(
+    weights: dict[int, float], low: int, high: int
+) -> None:
+    law = np.zeros(max(weights) + 1)
+    law[list(weights)] = list(weights.values())
+    kind = Kind(slots=1, law=law)
+    one, other = counted(kind, low, high, 1e-17), transformed(kind, low, high, 1e-17)
+    least, most = max(one.least, other.least), min(one.counts[-1], other.counts[-1])
+    for name in ("starts", "held"):
+        a, b = getattr(one, name), getattr(other, name)
+        few, many = (range(least - c.least, most + 1 - c.least) for c in (one, other))
+        assert a[few] == pytest.approx(b[many], abs=other.noise)
+        assert np.abs(np.delete(b, many, axis=0)).max(initial=0.0) <= other.noise
+    assert np.delete(one.held, few, axis=0).max(initial=0.0) < 1e-15
 
 
 def test_hundreds_of_blocks_on_each_slot() -> None:

@@ -11,7 +11,6 @@ from stochastic.scheduling.block_counts import BlockCounts
 from stochastic.scheduling.continuous import coarse_unit, rounded
 from stochastic.scheduling.dispatch import launched
 from stochastic.scheduling.inversion import Inversion
-from stochastic.scheduling.renewal import Renewals
 from stochastic.scheduling.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
 from tests.stochastic import launches
@@ -93,8 +92,10 @@ def test_a_law_of_few_long_durations_is_not_cut_short():
     )._engine.setting
     times = np.arange(4001, 4101)
     one, other = (
-        Inversion(setting=setting, sequences=kind(setting=setting)).cdf(times)
-        for kind in (BlockCounts, Renewals)
+        Inversion(setting=setting, counts=BlockCounts(setting=setting, products=products)).cdf(
+            times
+        )
+        for products in (True, False)
     )
     np.testing.assert_allclose(one, other, atol=1e-13)
     assert one[4006 - 4001] == pytest.approx(1 / 9)
