@@ -8,7 +8,7 @@ count, z**-c A_s of a slot (see stochastic.scheduling.inversion) is 1 - D,
 
 of positive probabilities and of phases known to the last digit, so that D is as precise as they
 are, relative to itself; for the nodes that count it is some 8/√M at most. What rounding can do to
-the law then grows as √M. ``rounding_bound`` bounds it, step by step:
+the law then grows as √M. ``_rounding_bound`` bounds it, step by step:
 
 Let u be half the distance of 1 to the next double. Sums of positive terms are off by a number of
 roundings, relative to themselves: 10 for each duration of q_n (7 of the sum, 3 of the law), so that
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from stochastic.scheduling.settings import Kind, Setting
 
+__all__ = ["BLOCK", "BlockCounts", "Counts", "affordable", "counted", "transformed"]
+
 _MARGIN = -8.0  # beyond NOTHING, of nodes that are left out: there are many nodes and starts
 _MEMORY = sizes.SEQUENCES_BYTES  # bytes of counts, or of what is known at nodes
 _NOISE = 2.0**-52  # of the largest probability, for each duration: what transforms may be off
@@ -50,7 +52,7 @@ _DEAR = sizes.CENTRED_DEAR  # products
 _LOST = 1e-16  # of all slots, that any has begun more blocks than are counted
 _RARE = 1e-12
 _LOOKED = sizes.CENTRED_LOOKED  # places and nodes that are looked at
-_BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
+BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
 _UNIT = 2.0**-53
 _LONG = float(np.finfo(np.longdouble).eps)
 _LAW = 3  # roundings of a probability of the law, and of a sum of them that is rounded once more
@@ -64,7 +66,7 @@ _JOIN = 1.0 + 3.0 * _SQUARE  # of E + D(1 - E), relative to the larger of the tw
 def affordable(setting: Setting) -> bool:
     """Whether counting is quicker than going through transforms."""
     low, high = _guess(setting, 11.0)
-    return sum(price(kind, low, high) for kind in setting.kinds) < _DEAR and (
+    return sum(_price(kind, low, high) for kind in setting.kinds) < _DEAR and (
         setting.spread * 9.0 * _slack(setting, 11.0) * 2.0 < _LOOKED
     )
 
@@ -139,7 +141,7 @@ class Counts:
             return np.asarray(np.log(found) + (tilts * self.centre)[:, None])
 
 
-def price(kind: Kind, low: int, high: int) -> float:
+def _price(kind: Kind, low: int, high: int) -> float:
     """Return about how many products it takes to count between two places.
 
     Each count is a product with the law, where that has any chance, and one with its tails.
@@ -231,7 +233,7 @@ def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
     length = max(width, math.ceil(above) + 1 - (low - longest), high - math.floor(below))
     length = next_fast_len(length, real=True)
     rows, none = most - least + 1, int(low == 0)  # none: nothing has begun before
-    check_memory(width, rows, 24.0)
+    _check_memory(width, rows, 24.0)
     spectrum = rfft(np.bincount(values % length, kind.law[values], length))
     starts = np.zeros((none + rows, width))
     places = np.arange(max(low - longest, 0), high + 1)
@@ -243,7 +245,7 @@ def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
         powers = spectrum[some] ** np.arange(least - 1, most)[:, None] * sides
         late[:] = powers.real @ waves.real - powers.imag @ waves.imag
     else:
-        step = max(1, _BLOCK // length)
+        step = max(1, BLOCK // length)
         powers = spectrum ** np.arange(step)[:, None]
         for row in range(0, rows, step):
             few = powers[: rows - row] * spectrum ** (least - 1 + row)
@@ -272,7 +274,7 @@ def _cumulants(
     return np.asarray(most[:, 0] + np.log(np.exp(logs - most).sum(axis=1)))
 
 
-def check_memory(width: float, rows: int, each: float) -> None:
+def _check_memory(width: float, rows: int, each: float) -> None:
     """Refuse a launch whose rows of so many steps, of so many bytes each, are too many."""
     if each * rows * width > _MEMORY:
         raise LawError(
@@ -304,7 +306,7 @@ class BlockCounts:
         """When the last block begins, and the counts of each kind around that."""
         setting, wide = self.setting, 11.0
         if not self.products:
-            check_memory(2.0 * _slack(setting, 12.0) + setting.longest, 16, 64.0)
+            _check_memory(2.0 * _slack(setting, 12.0) + setting.longest, 16, 64.0)
         count = counted if self.products else transformed
         for _ in range(_ROUNDS):
             low, high = _guess(setting, wide)
@@ -342,7 +344,7 @@ class BlockCounts:
         laws of up to 60 blocks a slot.
         """
         if self.products:
-            return rounding_bound(self)
+            return _rounding_bound(self)
         blocks = self.setting.blocks + int(self.slots.max())
         return 6.0 * math.exp(NOTHING) + 2.0 * _UNIT * (4.0 * blocks + 64.0)
 
@@ -361,7 +363,7 @@ class BlockCounts:
         from scipy.fft import ifft
 
         period, found = self.window.period, []
-        step = max(1, _BLOCK // period)
+        step = max(1, BLOCK // period)
         for one, powers in zip(self.counts, self.powers, strict=True):
             held = one.held[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
             most = np.zeros(period // 2)
@@ -380,7 +382,7 @@ class BlockCounts:
         few = self.modulus(slice(0, None, max(1, width // 2)))
         found = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > NOTHING + _MARGIN)
         if not self.products:
-            check_memory(width + self.setting.longest, len(found) * len(self.slots), 64.0)
+            _check_memory(width + self.setting.longest, len(found) * len(self.slots), 64.0)
         return found
 
     @cached_property
@@ -430,7 +432,7 @@ class BlockCounts:
         return np.asarray(self.turns @ np.array([one.starts[:, longest:] for one in self.counts]))
 
 
-def rounding_bound(law: BlockCounts) -> float:
+def _rounding_bound(law: BlockCounts) -> float:
     """Return a bound on the error of a probability: of rounding, and of what is left out."""
     share = 2.0 / law.window.period
     ratio = law.window.ratios(law.setting.kinds, law.nodes)

@@ -27,7 +27,7 @@ import numpy as np
 from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE, chances
-from stochastic.scheduling.block_counts import BlockCounts, affordable
+from stochastic.scheduling.block_counts import BLOCK, BlockCounts, affordable
 from stochastic.scheduling.times import Times
 from stochastic.threads import shared_out
 
@@ -37,12 +37,13 @@ if TYPE_CHECKING:
     from stochastic.scheduling.settings import Setting
     from stochastic.scheduling.window import Window
 
+__all__ = ["Certain", "Inversion"]
+
 _CLEAR = 1e-14  # probabilities below it are left to the error bound
 _WIDE = 0.03  # of an angle, over the longest total's standard deviation
 _TILT = 1e-3  # of a tilt, over the total's standard deviation
 _STEEP = 2e-3  # of a tilt, over the longest block
 _JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
-_BLOCK = sizes.CENTRED_BLOCK  # numbers that are computed together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,7 +182,7 @@ class Inversion:
             for one, phase in zip(self.counts.counts, phases, strict=True)
         ]
         found = np.empty(len(times), dtype=np.complex128)
-        step = max(1, _BLOCK // (period * (last - first + 2)))
+        step = max(1, BLOCK // (period * (last - first + 2)))
         for begin in range(0, len(times), step):
             part = slice(begin, begin + step)
             found[part] = weights @ self._plainly(times[part], z, sums, starts)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
+__all__ = ["Kind", "Setting", "longest_of", "setting_of"]
+
 _MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
 _ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch
@@ -241,7 +243,7 @@ def setting_of(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Settin
     kinds = []
     for one, count in zip(weights, slots, strict=True):
         steps = one[span::span]
-        law = np.zeros(longest + 1)
-        law[1 : len(steps) + 1] = steps / math.fsum(steps)
-        kinds.append(Kind(slots=count, law=law))
+        chances = np.zeros(longest + 1)
+        chances[1 : len(steps) + 1] = steps / math.fsum(steps)
+        kinds.append(Kind(slots=count, law=chances))
     return Setting(kinds=tuple(kinds), blocks=blocks, idle=idle.pop(), span=span)

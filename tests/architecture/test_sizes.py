@@ -71,7 +71,7 @@ hardware, the C library and the operating system
     sweeps/nest/memory.py _LINE
     sweeps/store/direct.py PAGE
 loops that are written out, and sums of which two places have the same order
-    stochastic/kernels/starts.py AT_ONCE
+    stochastic/kernels/launch_counts.py AT_ONCE
     symbolic/statistic.py _LONG _PARTS
 draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
@@ -85,7 +85,7 @@ steps of a search or a series, of which more are more precise
     dse/fitting/*.py
     dse/kernels/compile.py _ROUNDS
     stochastic/loss/timed.py
-    stochastic/scheduling/reach.py _ROUNDS
+    stochastic/scheduling/block_counts.py _ROUNDS
     stochastic/work/*.py _TERMS _ROUNDS _FAR
     sweeps/prove/tolerances.py ROUNDS
     sweeps/prove/rivals.py _FINE _PARTS
@@ -95,12 +95,12 @@ how far a quantity is followed, or is asked about
     sweeps/prove/borders.py OCTAVES
     symbolic/advice.py FINE OCTAVES
 bounds of rounding
-    stochastic/scheduling/rounding.py
+    stochastic/scheduling/block_counts.py _LAW _SUM _CIRCLE
 retries, threads, seconds, bytes that are always there, speeds
     stochastic/kept/folder.py
     stochastic/remedies/binning.py _MOST
     sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST _READERS
-    stochastic/scheduling/counts.py _TAILS
+    stochastic/scheduling/block_counts.py _TAILS _FEW
     sweeps/runtime/memory.py _LITTLE
     sweeps/sources/best.py SCANNED_A_SECOND
     sweeps/store/*.py RETRIES _READERS _IN_A_ROW TRIES _TRIES
