@@ -29,6 +29,7 @@ from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE, chances
 from stochastic.scheduling.block_counts import BLOCK, BlockCounts, affordable
 from stochastic.scheduling.times import Times
+from stochastic.scheduling.window import NOTHING
 from stochastic.threads import shared_out
 
 if TYPE_CHECKING:
@@ -181,8 +182,14 @@ class Inversion:
             (z[:, None] ** one.counts @ one.starts) * np.exp(1j * phase * places)
             for one, phase in zip(self.counts.counts, phases, strict=True)
         ]
+        most = np.zeros((period, last - first + 2))  # log of the most that Π |A_s|**M can be
+        for kind, total, begun in zip(setting.kinds, sums, starts, strict=True):
+            alive = _endless(z, total, begun, first, longest)
+            most += kind.slots * np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
+        some = most.max(axis=1) > NOTHING - 8.0  # of many nodes and starts
+        z, weights, starts = z[some], weights[some], [one[some] for one in starts]
         found = np.empty(len(times), dtype=np.complex128)
-        step = max(1, BLOCK // (period * (last - first + 2)))
+        step = max(1, BLOCK // (len(z) * (last - first + 2)))
         for begin in range(0, len(times), step):
             part = slice(begin, begin + step)
             found[part] = weights @ self._plainly(times[part], z, sums, starts)
@@ -202,16 +209,11 @@ class Inversion:
         for kind, total, begun in zip(self.setting.kinds, sums, starts, strict=True):
             before, late = begun[:, :longest], begun[:, longest:]
             tails = np.where(left < 0, total[-1], total[-1] - total[np.clip(left, 0, longest)])
-            alive = np.empty((len(z), len(times), last - first + 2), dtype=np.complex128)
-            alive[..., 0] = 1.0
-            if first > 0:
-                endless = before @ (total[-1] - total[:-1])[::-1]
-                alive[..., 0] = endless[:, None] - before @ tails[:, :longest].T
-            alive[..., 1:] = (
-                (1.0 - total[-1] * z)[:, None, None] / z[:, None, None] * -late[:, None]
-            )
-            alive[..., 1:] -= late[:, None] * tails[:, longest:]
-            powers.append(1.0 - _lacking(1.0 - np.cumsum(alive, axis=2), kind.slots))
+            lost = np.zeros((len(z), len(times), last - first + 2), dtype=np.complex128)
+            lost[..., 0] = before @ tails[:, :longest].T
+            lost[..., 1:] = late[:, None] * tails[:, longest:]
+            alive = _endless(z, total, begun, first, longest)[:, None] - np.cumsum(lost, axis=2)
+            powers.append(1.0 - _lacking(1.0 - alive, kind.slots))
             x = z[:, None, None] * (total[-1] - tails[:, longest:])
             ratios.append(x / (x - 1.0))
         found = np.zeros((len(z), len(times)), dtype=np.complex128)
@@ -301,6 +303,19 @@ class Inversion:
         """E[C], in steps."""
         first, below = self.below
         return first + math.fsum(1.0 - below)
+
+
+def _endless(
+    z: npt.NDArray[np.complex128],
+    sums: npt.NDArray[np.complex128],
+    starts: npt.NDArray[np.complex128],
+    first: int,
+    longest: int,
+) -> npt.NDArray[np.complex128]:
+    """A_s of each node for blocks that may end at any time, s = first - 1, first, ..."""
+    steps = ((sums[-1] * z - 1.0) / z)[:, None] * starts[:, longest:]
+    early = starts[:, :longest] @ (sums[-1] - sums[:-1])[::-1] if first else np.ones(len(z))
+    return np.asarray(np.cumsum(np.column_stack([early, steps]), axis=1))
 
 
 def _lacking(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
