@@ -13,8 +13,6 @@ if (
 from dse.signals import ending, listening
 from sweeps.runtime import stopping
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line and end the process."""

@@ -19,8 +19,6 @@ from symbolic.visible import Card, Fold, Visible
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Answer", "answer", "order_of", "table"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Visible):

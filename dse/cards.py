@@ -8,8 +8,6 @@ from typing import Any
 from dse.wording import value_text
 from symbolic.visible import Card, Fold
 
-__all__ = ["fit_card", "listed_card", "some"]
-
 #: Names that a line tells before it counts the rest.
 _NAMES = 6
 #: Of the tree of a fit.

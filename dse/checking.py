@@ -13,8 +13,6 @@ from dse.rebuilding import missing, rebuilt, told
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 
-__all__ = ["verify"]
-
 if TYPE_CHECKING:
     from sweeps.store.verify import Checked
 

@@ -11,17 +11,6 @@ from stochastic import delimited
 from symbolic.errors import DseError, UnitError
 from symbolic.units import dimension
 
-__all__ = [
-    "bytes_of",
-    "column_header",
-    "header",
-    "input_errors",
-    "known_unit",
-    "table_of",
-    "text_of",
-    "time_unit",
-]
-
 _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
 #: In parentheses these more often say something else: the smallest, thousands, a letter.

@@ -18,8 +18,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["derive", "stored_study", "study_of"]
-
 
 def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     """A Dataset of a run with further quantities of its model; nothing is run again.

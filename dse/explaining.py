@@ -17,8 +17,6 @@ from symbolic.visible import Card, Fold, Visible
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
-__all__ = ["Explanation", "Step", "explained"]
-
 #: So many steps are shown unfolded.
 _FEW = 20
 

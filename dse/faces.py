@@ -26,8 +26,6 @@ from dse.verbs.uncertain import chances
 from symbolic.reach import Base
 from symbolic.visible import Card, Visible
 
-__all__ = ["Comparison", "Study"]
-
 
 class Study(Visible, StudyData):
     """A design space and a question frame over it.

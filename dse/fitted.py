@@ -23,8 +23,6 @@ from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
 from symbolic.visible import Card, Visible
 
-__all__ = ["Labelled", "SavedFit", "joined", "load_fit"]
-
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
 

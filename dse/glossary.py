@@ -13,8 +13,6 @@ from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 from symbolic.visible import Card, Visible
 
-__all__ = ["Meaning", "Quantities", "quantities"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:

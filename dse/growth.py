@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sweeps.store.fill import Filled
     from sweeps.store.medium import Medium
 
-__all__ = ["add", "grow", "refused", "smaller", "widened"]
-
 Listener = Callable[["Progress"], None]
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sweeps.store.layout import Layout
     from sweeps.store.medium import Medium
 
-__all__ = ["WAY_OUT", "attributes_of", "belongs", "check_storable", "stored_identity"]
-
 _EXPANDED = "-expanded"
 _TOLD = ("identity", "study", "model", "simt_dse_version", "model_files")
 #: What is left where a place holds something else.

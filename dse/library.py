@@ -10,8 +10,6 @@ from symbolic.library import available_models, load_model
 from symbolic.model import Model
 from symbolic.visible import Card, Visible
 
-__all__ = ["model", "models"]
-
 
 def model(name: str, *, prefer: str | None = None) -> Model:
     """A model by its name, the path of its file, or several joined by ``+``.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from sweeps.grid.failing import Failure
 
-__all__ = ["Outcome"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sweeps.store.held import Held
     from sweeps.store.medium import Medium
 
-__all__ = ["axis_of", "missing", "read_study_text", "rebuilt", "told"]
-
 #: What goes wrong where a study is not told in full.
 _UNTOLD = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from sweeps.store.fill import Watch
 
-__all__ = ["run_study"]
-
 
 def _ending(store: str | Path) -> str | Path:
     """The place of a store, whose name must end in .zarr."""

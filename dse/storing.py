@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sweeps.store.crew import Crew
     from sweeps.store.medium import Medium
 
-__all__ = ["run_into"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from symbolic.plain_text import one_line
 
-__all__ = ["ROWS", "table"]
-
 #: Rows of a table for people; JSON has them all.
 ROWS = 60
 #: The least room for the words of a last column.

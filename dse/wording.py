@@ -12,8 +12,6 @@ from symbolic.plain_text import one_line
 if TYPE_CHECKING:
     from sweeps.grid.failing import Failure
 
-__all__ = ["failures_text", "value_text", "warn_of"]
-
 _PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _SCALED = ("Hz", "s", "J", "W", "B/s")
 

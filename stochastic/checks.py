@@ -11,15 +11,6 @@ from stochastic.errors import LawError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = [
-    "ZERO_WORK",
-    "choice",
-    "fraction",
-    "losses",
-    "probability",
-    "whole",
-]
-
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")
 

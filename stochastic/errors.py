@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LawError", "ToleranceWarning"]
-
 
 class LawError(ValueError):
     """Something given does not fit; the message says what, and what would."""

@@ -11,17 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "Parts",
-    "Tabled",
-    "joint_array",
-    "labelled",
-    "named",
-    "pmf_array",
-    "times_array",
-    "totals_array",
-]
-
 #: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
 Parts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
 _SOURCE = "Swatman et al., MASCOTS 2022, Eqs. 1-11"

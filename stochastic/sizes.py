@@ -24,8 +24,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-__all__ = ["NESTS", "SETTING", "TABLE", "chosen"]
-
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> int: ...

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from stochastic import sizes
 
-__all__ = ["shared_out", "workers"]
-
 _EACH = sizes.TIMES_EACH  # times that are worth a thread
 
 

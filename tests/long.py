@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-__all__ = ["MANY", "QUICK", "draws", "long", "mostly_long"]
-
 long = pytest.mark.long
 
 #: How many cases a test draws that does not say: with the profile ``many``, and in the quick run.

@@ -12,8 +12,6 @@ from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 from symbolic.visible import Card, Fold, Visible
 
-__all__ = ["Advice", "Move", "Suggestion"]
-
 #: What is said of a gain that the equations of no case give.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
 

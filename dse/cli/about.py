@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from dse.glossary import Quantities
     from symbolic.model import Model
 
-__all__ = ["entries", "entry_data", "entry_text", "model_data", "model_text", "quantities_text"]
-
 #: So many models are named beside one of several quantities; the rest is counted.
 _NAMED = 3
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from dse.entry_file import Value
     from symbolic.quantity import Quantity
 
-__all__ = ["entry_lines", "opened"]
-
 
 def opened(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
     """The models that the numbers of another machine would open, each with what is lacking.

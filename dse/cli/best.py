@@ -15,8 +15,6 @@ from dse.cli.options import from_study_or_store, given, goals, kinds, listed, na
 from dse.cli.proof import end_unproven, how, proof_data, proof_text, proving, seconds, share, slack
 from dse.signals import left
 
-__all__ = ["optimum", "pareto"]
-
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 

@@ -15,8 +15,6 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["borders"]
-
 _where = where("A constraint besides; may be repeated.")
 
 

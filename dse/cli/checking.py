@@ -11,8 +11,6 @@ from dse.cli.ends import end_with
 from dse.cli.frame import command, listening, read_study
 from dse.cli.options import from_store, of_study, telling
 
-__all__ = ["verify"]
-
 
 @command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
 @from_store

@@ -17,8 +17,6 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["disagreement"]
-
 
 @command(
     "dse disagreement examples/two-models.toml",

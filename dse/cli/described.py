@@ -11,8 +11,6 @@ import click
 from dse.cli.options import listed, pairs, values
 from symbolic.reach import Base, Reach
 
-__all__ = ["allowing", "axis_of", "changed", "described", "number_of"]
-
 #: How a range of an axis begins; labels such as geometric:0.05 are none.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 

@@ -14,8 +14,6 @@ from dse.cli.ends import end_with
 from dse.cli.frame import command
 from dse.tables import table
 
-__all__ = ["doctor"]
-
 #: What an extra is for.
 _EXTRAS = {
     "plot": "figures",

@@ -19,8 +19,6 @@ from symbolic.plain_text import one_line
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["sensitivity"]
-
 #: Elasticities told of one output.
 _TOLD = 20
 

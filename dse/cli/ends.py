@@ -32,8 +32,6 @@ from symbolic.errors import (
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["UNPROVEN", "Commands", "Misused", "end_with", "handed_back", "reading"]
-
 #: The exit status of a command whose time was up before its answer was proven.
 UNPROVEN = 3
 #: The exit status of a command that has told its answer all the same.

@@ -17,8 +17,6 @@ from dse.cli.point import described_study, given_point
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
-__all__ = ["explore"]
-
 #: How a page of this library begins, which may be replaced unasked.
 _OURS = '<meta name="generator" content="simt-dse explore">'
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from sweeps.store.fill import Watch
 
-__all__ = ["checked", "looked_for", "looked_up", "watched"]
-
 #: Below this many points no loop nest is compiled for the question.
 _LOOKED_UP = sizes.LOOKED_UP
 

@@ -12,8 +12,6 @@ from dse.cli.ends import reading
 from dse.cli.frame import assumed_of_rows, command
 from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
 
-__all__ = ["absolute", "calibrate", "columns", "fit", "of_rows"]
-
 
 def of_rows(free: str) -> Adds:
     """The arguments MODEL and DATA; the options --free, --set, --machine and --workload."""

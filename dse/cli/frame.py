@@ -26,21 +26,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from sweeps.runtime.progress import Progress
 
-__all__ = [
-    "asked",
-    "assumed",
-    "assumed_of_rows",
-    "command",
-    "listening",
-    "question",
-    "read_models",
-    "read_source",
-    "read_study",
-    "read_values",
-    "to_json",
-    "warned",
-]
-
 
 def command(
     *examples: str,

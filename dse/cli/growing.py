@@ -9,8 +9,6 @@ import click
 from dse.cli.frame import command, listening, read_study
 from dse.cli.options import from_store, listed, of_study, telling
 
-__all__ = ["add"]
-
 
 @command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
 @from_store

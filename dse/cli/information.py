@@ -17,8 +17,6 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["information"]
-
 
 @command(
     "dse information uncertain.toml --minimize time",

@@ -13,8 +13,6 @@ from dse.cli.frame import command
 from dse.cli.options import given, listed, names, pairs, values
 from dse.tables import table
 
-__all__ = ["kernel"]
-
 _MACRO = "A macro, or all of several; repeatable."
 _TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
 

@@ -18,8 +18,6 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
-__all__ = ["launch", "launch_data", "launch_text"]
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 #: How much coarser the steps are by which remedies are compared, where steps are counted together.
 _COARSER = 5

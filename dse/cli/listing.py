@@ -11,8 +11,6 @@ from dse.cli import completing
 from dse.cli.frame import command
 from dse.tables import table
 
-__all__ = ["machines", "models", "quantities", "workloads"]
-
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
 @click.argument("name", required=False, shell_complete=completing.models)

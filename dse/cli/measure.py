@@ -13,8 +13,6 @@ from dse.cli.ends import Misused, reading
 from dse.cli.frame import command
 from dse.cli.options import names
 
-__all__ = ["measure"]
-
 #: What is measured, and the options that it takes besides OUT.
 _TAKES: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),

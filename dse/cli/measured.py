@@ -18,8 +18,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["import_measured"]
-
 #: Columns that are named; a profile may have hundreds.
 _MOST = 60
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["Source", "StudyFile", "examples"]
-
 
 def examples() -> dict[str, Path]:
     """The shipped studies that run no file beside them, by name."""

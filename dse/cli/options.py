@@ -12,30 +12,6 @@ from dse.cli import completing
 from dse.cli.named import Source, StudyFile
 from dse.cli.output import echo
 
-__all__ = [
-    "Adds",
-    "at_point",
-    "drawn",
-    "entries",
-    "expanding",
-    "from_store",
-    "from_study",
-    "from_study_or_store",
-    "given",
-    "goals",
-    "kinds",
-    "listed",
-    "names",
-    "of_study",
-    "pairs",
-    "picture",
-    "setting",
-    "telling",
-    "time_limit",
-    "values",
-    "where",
-]
-
 #: What adds an option or an argument to the function of a command.
 Adds = Callable[[Any], Any]
 _PICTURES = (".png", ".pdf", ".svg")

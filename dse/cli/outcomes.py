@@ -14,8 +14,6 @@ from dse.cli.options import drawn, from_study, values
 from dse.tables import table
 from dse.wording import value_text
 
-__all__ = ["law"]
-
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 

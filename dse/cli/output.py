@@ -15,8 +15,6 @@ import click
 
 from symbolic.plain_text import without_controls
 
-__all__ = ["echo", "error_text", "plain_warnings"]
-
 #: Letters of an error that are shown; a file may hold a name of millions.
 _LONGEST = 20_000
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dse.answers import Answer
     from dse.study.data import StudyData
 
-__all__ = ["advise", "described_study", "evaluate", "explain", "given_point"]
-
 _of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 

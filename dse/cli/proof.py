@@ -13,17 +13,6 @@ from dse.cli.beside import compiling_beside
 from dse.cli.ends import UNPROVEN, end_with
 from dse.cli.options import Adds, time_limit
 
-__all__ = [
-    "end_unproven",
-    "how",
-    "proof_data",
-    "proof_text",
-    "proving",
-    "seconds",
-    "share",
-    "slack",
-]
-
 #: What is told of an answer, of one where it is not 0, and of what is certified.
 _ALWAYS = ("within", "configurations", "complete", "points_proven", "boxes_left")
 _SOME = ("points_skipped", "points_left")

@@ -13,8 +13,6 @@ from dse.cli.options import from_study, names, values, where
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ranges"]
-
 _where = where("A constraint besides; may be repeated.")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from sweeps.grid.space import Axis
 
-__all__ = ["run_data", "run_text", "size_of"]
-
 _NAMED = 8
 
 

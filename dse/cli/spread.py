@@ -17,8 +17,6 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["count", "histogram", "quantiles"]
-
 #: Widest bar of a histogram for people.
 _BAR = 40
 

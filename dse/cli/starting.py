@@ -17,8 +17,6 @@ from symbolic.errors import check_known
 if TYPE_CHECKING:
     from dse.catalog import Entry
 
-__all__ = ["new"]
-
 #: What a file starts from where nothing is named.
 _FROM = {"machine": "gtx280", "workload": "svm"}
 

@@ -18,8 +18,6 @@ from dse.wording import value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["meets"]
-
 
 @command(
     'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',

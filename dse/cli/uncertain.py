@@ -14,8 +14,6 @@ from dse.cli.options import from_study_or_store, goals, kinds
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["chances", "read_question"]
-
 #: Configurations that are told people; JSON has them all.
 _ROWS = 10
 

@@ -11,8 +11,6 @@ from dse.cli.fits import absolute, columns, of_rows
 from dse.cli.frame import assumed_of_rows, command
 from dse.cli.options import given, listed, names, values
 
-__all__ = ["validate"]
-
 
 def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
     if text is None:

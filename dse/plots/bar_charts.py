@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "draw_bars", "places_of", "stack"]
-
 
 def _check_count(ds: xr.Dataset, axis: str) -> None:
     if ds.sizes[axis] > MOST:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["draw_lines", "efficiency", "lines", "temperature", "terms"]
-
 #: The most markers of a line.
 _MARKED = 24
 #: A first pass this many times above all later ones is cut off.

@@ -15,21 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "axes_of",
-    "in_unit",
-    "is_geometric",
-    "legend",
-    "name_flags",
-    "named",
-    "new_figure",
-    "norm_of",
-    "rows_of",
-    "side",
-    "title",
-    "unit_of",
-]
-
 #: Units that take a prefix.
 _SCALED = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNITS = {"degC": "°C", "1": ""}

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["parallel", "pareto", "scatter"]
-
 #: The most points of configurations, and the most lines of them.
 _POINTS, _LINES = 20_000, 3_000
 #: The best configurations, which are drawn thick.

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["KINDS", "Kind", "read_kinds"]
-
 _FILE = Path(__file__).parents[1] / "data" / "plots.toml"
 #: The first argument of each kind of source.
 _FIRST = {"study": ("source",), "random": ("source",), "counters": ("counters",)}

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from dse.uncertain.output import OutputLaw
     from stochastic import Launch, Law
 
-__all__ = [
-    "bands",
-    "fan",
-    "launch_figure",
-    "law_figure",
-    "loss",
-    "outcome",
-    "output_law",
-    "tail",
-    "times_side",
-]
-
 _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are not computed for a plot.
 _OUTCOMES = 20_000_000

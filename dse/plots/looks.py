@@ -9,19 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "GREY",
-    "LOOKS",
-    "MEANS",
-    "PARTS",
-    "UNIFORM",
-    "Look",
-    "look_of",
-    "looks_of",
-    "meaning_of",
-    "variants",
-]
-
 #: The colour map of values: perceptually uniform, rising in grey too.
 UNIFORM = "viridis"
 

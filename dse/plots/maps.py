@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["border_pieces", "categories", "heatmap", "regimes"]
-
 Array = NDArray[Any]
 Place = tuple[float, float]
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Paper", "Row", "paper", "paper_figure", "papers", "spans"]
-
 _DATA = Path(__file__).parents[1] / "data" / "figures"
 
 

@@ -9,8 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-__all__ = ["Picture"]
-
 #: Points of a picture an inch of the screen, and points of the screen an inch.
 _SHARP, _SCREEN = 160, 80
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-__all__ = ["chances", "draw_tornado", "importance", "tornado", "worth"]
-
 #: Elasticities below this are not drawn.
 _LEAST = 1e-4
 #: The most bars.

@@ -28,24 +28,6 @@ from symbolic.quantities import label_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "MOST",
-    "At",
-    "Line",
-    "Source",
-    "allowed",
-    "alone",
-    "axis_of",
-    "can_yield",
-    "counted",
-    "dataset",
-    "finite",
-    "flags_of",
-    "is_numeric",
-    "lines_of",
-    "needed",
-]
-
 Source: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 #: Axes, each with one of its values.
 At: TypeAlias = "Mapping[str, Any] | None"

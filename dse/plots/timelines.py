@@ -17,8 +17,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Box", "lockstep", "schedule", "slots", "timeline"]
-
 #: The number of a warp is written in boxes wider than this share of the plot.
 _WRITTEN = 0.02
 #: The most slots that are drawn.

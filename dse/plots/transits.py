@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from dse.advice import Move
 
-__all__ = ["kernels", "transit"]
-
 Curve = NDArray[np.float64]
 
 _MODEL = "transit + transit_profiler"

@@ -14,8 +14,6 @@ from symbolic.visible import Card, Fold
 if TYPE_CHECKING:
     from sweeps.grid.space import Axis
 
-__all__ = ["comparison_card", "study_card"]
-
 
 def study_card(study: StudyData) -> Card:
     """Of a study: its size, its axes, what is set and what comes out."""

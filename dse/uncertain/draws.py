@@ -31,8 +31,6 @@ from symbolic.quantities import Quantity
 from symbolic.reach import Base
 from symbolic.statistic import DRAW
 
-__all__ = ["DRAWS", "REPLICATES", "SEED", "Uncertain", "read_random", "sobol"]
-
 Floats = NDArray[np.float64]
 Span = tuple[float, float]
 

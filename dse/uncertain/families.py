@@ -15,8 +15,6 @@ from stochastic.work.parse import Form
 from symbolic.errors import DomainError, DseError
 from symbolic.quantities import Quantity
 
-__all__ = ["FAMILIES", "Family", "Law", "chances", "of_values", "within"]
-
 Floats = NDArray[np.float64]
 
 #: The largest part of a law that may be cut off where it leaves the domain of its quantity.

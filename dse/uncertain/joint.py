@@ -18,8 +18,6 @@ from symbolic.errors import DomainError, DseError, UnknownNameError, check_known
 from symbolic.quantities import Quantity
 from symbolic.reach import Base, located
 
-__all__ = ["Normals", "Rows", "correlated", "joint_of"]
-
 Floats = NDArray[np.float64]
 
 #: The part of draws that may lie outside a domain.

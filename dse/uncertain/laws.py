@@ -19,8 +19,6 @@ from symbolic.quantities import Quantity
 from symbolic.reach import TABLE_LIMIT, Base, located
 from symbolic.units import dimension
 
-__all__ = ["columns_of", "read", "weights_of"]
-
 _FORMS = {name: family.form for name, family in FAMILIES.items()}
 _FORMS["discrete"] = Form(
     (), "discrete: 400 cycles: 0.3, 450 cycles: 0.7", several="VALUE: WEIGHT, ..."

@@ -29,8 +29,6 @@ from symbolic.statistic import DRAW, Statistic
 if TYPE_CHECKING:
     from dse.uncertain.draws import Uncertain
 
-__all__ = ["OutputLaw", "law_of"]
-
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 

@@ -8,16 +8,6 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-__all__ = [
-    "Spoken",
-    "beta",
-    "discrete",
-    "lognormal",
-    "normal",
-    "triangular",
-    "uniform",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Spoken:

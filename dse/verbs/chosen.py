@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from dse.verbs.query import Source
 
-__all__ = ["best_config", "optimum"]
-
 
 @with_reasons
 def optimum(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sweeps.ask.fold import AnyFold
     from sweeps.grid.at import At
 
-__all__ = ["fold"]
-
 
 @with_reasons
 def fold(

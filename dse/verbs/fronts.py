@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from dse.verbs.query import Source
 
-__all__ = ["pareto"]
-
 
 @with_reasons
 def pareto(

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from sweeps.sources.grids import GridScan
     from sweeps.sources.table import TableScan
 
-__all__ = [
-    "Source",
-    "identified",
-    "resolve_source",
-    "resolve_values",
-    "run_query",
-    "run_query_with_identity",
-    "with_reasons",
-]
-
 #: What a question is asked of.
 Source: TypeAlias = "GridScan | TableScan"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from dse.verbs.query import Source
 
-__all__ = ["sensitivity"]
-
 
 @with_reasons
 def sensitivity(

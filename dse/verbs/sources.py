@@ -15,16 +15,6 @@ from symbolic.reach import Reach
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "Askable",
-    "check_asked",
-    "each_study",
-    "kind_of",
-    "one_answer",
-    "read_file",
-    "with_file_read",
-]
-
 #: What every verb takes.
 Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | str | Path"
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["chances"]
-
-
 @with_reasons
 def chances(
     source: Askable,

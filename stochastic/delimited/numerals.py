@@ -14,19 +14,6 @@ from typing import NamedTuple
 
 from stochastic.errors import LawError
 
-__all__ = [
-    "SIMPLE",
-    "Cell",
-    "Numbers",
-    "TableError",
-    "decimal_mark",
-    "is_missing",
-    "is_numeric",
-    "number",
-    "numbers",
-    "numbers_of",
-]
-
 #: Marks that group digits and are no decimal mark anywhere: apostrophes and hard spaces.
 _GROUPING = "'\u2019\u00a0\u202f\u2009"
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")

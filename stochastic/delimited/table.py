@@ -30,8 +30,6 @@ from stochastic.delimited.numerals import (
     numbers,
 )
 
-__all__ = ["USUAL", "Delimited", "bytes_of", "lines_of_fields", "parse", "read", "text_of"]
-
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 #: Characters and records from the beginning by which the separator is found.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS

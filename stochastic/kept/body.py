@@ -14,8 +14,6 @@ from stochastic.kept.identity import Marked
 from stochastic.kept.native import UnfitError, kind_of, loaded
 from stochastic.kept.told import tell
 
-__all__ = ["Body", "compile_seconds", "compiled", "interpreted"]
-
 _lock = threading.RLock()
 _spent = [0.0]
 

@@ -27,8 +27,6 @@ from stochastic.kept.native import UnfitError, packed
 from stochastic.kept.passes import Short, plainly
 from stochastic.kept.told import tell
 
-__all__ = ["built", "dispatcher", "part", "types_of"]
-
 #: What Numba's code calls. Of memory: a count of its holders, three fields that are not used but
 #: for the third, where the data are, and two more; then the data. Of what the C library holds under
 #: other names: how a number is made of a fraction and a power of two, and taken apart.

@@ -23,8 +23,6 @@ from numba.core.typing.templates import (
 )
 from numba.extending import models, register_model
 
-__all__ = ["Flat", "Words"]
-
 _WORD = ir.IntType(64)
 
 

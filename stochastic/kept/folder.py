@@ -17,8 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-__all__ = ["load", "place", "save"]
-
 #: Bytes and days of entries that are kept; a use is noted once a day; temporary files live shorter.
 _MOST, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
 _SUFFIX, _PART = ".code", ".part"

@@ -20,8 +20,6 @@ import numpy as np
 from stochastic import sizes
 from stochastic.kept.native import UnfitError
 
-__all__ = ["Later", "Marked", "names"]
-
 
 class Later:
     """What bodies use and only Numba knows, an intrinsic say: imported when one is compiled."""

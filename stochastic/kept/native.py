@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["UnfitError", "kind_of", "loaded", "packed"]
-
 _LONG, _REAL, _BYTE, _POINTER = ctypes.c_int64, ctypes.c_double, ctypes.c_int8, ctypes.c_void_p
 _SCALARS: dict[str, Any] = {"i": _LONG, "f": _REAL, "b": _BYTE}
 _engines: list[Any] = []

@@ -32,8 +32,6 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
-__all__ = ["Short", "plainly"]
-
 
 class Short(CompilerBase):  # type: ignore[misc]
     """Numba's passes for bodies that make no arrays: without those that look for what does.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["AT_ONCE", "TILE", "chances", "convolved"]
-
 #: Places and starts that are computed together, and weights.
 TILE = sizes.CENTRED_TILE
 AT_ONCE = 8

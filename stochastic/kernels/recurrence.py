@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["walk"]
-
 _SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
 _TINY = 1e-307  # relative to the start; below it the second half would be denormal
 

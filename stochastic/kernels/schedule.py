@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["schedules", "shared"]
-
 _NEVER = 1e300
 
 

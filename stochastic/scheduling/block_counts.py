@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from stochastic.scheduling.settings import Kind, Setting
 
-__all__ = ["BLOCK", "BlockCounts", "Counts", "affordable", "counted", "transformed"]
-
 _MARGIN = -8.0  # beyond NOTHING, of nodes that are left out: there are many nodes and starts
 _MEMORY = sizes.SEQUENCES_BYTES  # bytes of counts, or of what is known at nodes
 _NOISE = 2.0**-52  # of the largest probability, for each duration: what transforms may be off

@@ -19,8 +19,6 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     from stochastic.scheduling.launch import Launch
 
-__all__ = ["Between", "coarse_unit", "launch_between", "rounded"]
-
 _STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
 _MOST = sizes.CONTINUOUS_MOST
 _WIDTH = sizes.LAUNCH_STARTS  # steps at which the last block may begin

@@ -15,8 +15,6 @@ from stochastic.scheduling.shared_rate import SharedLaunch, Sharing
 from stochastic.scheduling.times import Idle, Times
 from stochastic.work.pmf import Pmf
 
-__all__ = ["DISPATCH", "launched", "launched_sharing"]
-
 DISPATCH = ("hardware", "loop", "queue")
 _BEYOND = 1e-14  # probabilities that are left out at either end
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from stochastic.scheduling.settings import Setting
     from stochastic.scheduling.window import Window
 
-__all__ = ["Certain", "Inversion"]
-
 _CLEAR = 1e-14  # probabilities below it are left to the error bound
 _WIDE = 0.03  # of an angle, over the longest total's standard deviation
 _TILT = 1e-3  # of a tilt, over the total's standard deviation

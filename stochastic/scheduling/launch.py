@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["Launch", "launch"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Launch:
     """The law of the time C of a launch; made by :func:`stochastic.launch`.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
-__all__ = ["Kind", "Setting", "longest_of", "setting_of"]
-
 _MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
 _ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from stochastic.work.pmf import Pmf
 
-__all__ = ["SharedLaunch", "Sharing", "simulated"]
-
 _LEVEL = 0.99
 _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST  # warps
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["Energy", "Idle", "Times", "asked_times"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Times:
     """Times first·span, (first + 1)·span, ... and the probability that none is later.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from stochastic.scheduling.settings import Kind, Setting
 
-__all__ = ["NOTHING", "Moments", "Window", "window_within"]
-
 #: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
 Moments = Callable[[Any], Any]
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, law_of_work
 
-__all__ = ["Alike", "Markov", "Shock", "Sticky", "Windows", "alike_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sticky:

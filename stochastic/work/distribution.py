@@ -13,16 +13,6 @@ import numpy.typing as npt
 from stochastic import sizes
 from stochastic.errors import LawError
 
-__all__ = [
-    "LARGEST",
-    "SMALLEST_LOG",
-    "WAY",
-    "Distribution",
-    "Reals",
-    "first_true",
-    "spanned",
-]
-
 Reals = npt.NDArray[np.float64]
 
 #: Most values of a law that are tabulated: 400 MB.

@@ -20,16 +20,6 @@ import numpy.typing as npt
 from stochastic import sizes
 from stochastic.work.distribution import Reals, first_true
 
-__all__ = [
-    "Histogram",
-    "binomial",
-    "binomial_errors",
-    "dispersed_likelihood",
-    "negative_binomial",
-    "negative_binomial_errors",
-    "uniform_errors",
-]
-
 _EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that of a continuous law
 
 

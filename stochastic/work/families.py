@@ -23,8 +23,6 @@ from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
 from stochastic.work.estimation import Histogram
 from stochastic.work.finite import SMALL, Ratios, tabulated
 
-__all__ = ["FAMILIES", "Family", "Named", "Parameter", "joined"]
-
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS
 

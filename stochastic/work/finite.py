@@ -15,18 +15,6 @@ from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.work.distribution import Distribution, Reals, spanned
 
-__all__ = [
-    "SMALL",
-    "Ratios",
-    "Tabulated",
-    "convolved",
-    "largest",
-    "largest_of",
-    "mixed",
-    "summed",
-    "tabulated",
-]
-
 #: Most products of a convolution: some half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
 Ratios = tuple[int, ...]

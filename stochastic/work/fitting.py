@@ -17,8 +17,6 @@ from stochastic.work.estimation import Histogram
 from stochastic.work.families import FAMILIES
 from stochastic.work.pmf import Pmf
 
-__all__ = ["Fit", "fit"]
-
 LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
 _TAIL = 1e-12  # of a fitted law, which its distance to the samples leaves out
 

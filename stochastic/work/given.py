@@ -16,8 +16,6 @@ from stochastic.errors import LawError
 from stochastic.work.distribution import spanned
 from stochastic.work.finite import SMALL, Tabulated, tabulated
 
-__all__ = ["counted", "drawn", "positive", "probability", "samples", "shares", "weighed"]
-
 _TOLERANCE = 1e-9
 _UNITS = "count the work in larger units"
 _SHORT = 8  # weights that a repr shows

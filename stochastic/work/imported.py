@@ -15,8 +15,6 @@ from stochastic.work.distribution import Distribution, Reals, spanned
 from stochastic.work.families import FAMILIES
 from stochastic.work.finite import tabulated
 
-__all__ = ["Imported", "family_of", "imported"]
-
 _TERMS = sizes.TAIL_TERMS  # most terms of a tail that are added up
 _FAR = 2.0**30
 

@@ -15,8 +15,6 @@ from stochastic import delimited
 from stochastic.errors import LawError
 from stochastic.work.families import FAMILIES, Family
 
-__all__ = ["FORMS", "Form", "family_and_words", "parse_law"]
-
 
 @dataclass(frozen=True, slots=True)
 class Form:

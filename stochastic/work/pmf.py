@@ -17,8 +17,6 @@ from stochastic.work.distribution import Distribution, Reals, first_true
 from stochastic.work.families import FAMILIES
 from stochastic.work.finite import SMALL, Tabulated
 
-__all__ = ["Pmf", "law_of_work"]
-
 _LONG = 100  # characters of a repr
 _NOTHING = 1e-20  # the tail that a sum without a closed form leaves out of each of its terms
 

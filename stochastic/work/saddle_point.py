@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["binomial", "negative_binomial", "poisson"]
-
 Reals = npt.NDArray[np.float64]
 
 #: Of log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) + ...

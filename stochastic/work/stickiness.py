@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from stochastic.errors import LawError
 
-__all__ = ["Stickiness", "runs", "stickiness"]
-
 _ROUNDS = 10_000
 
 

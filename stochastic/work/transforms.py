@@ -28,18 +28,6 @@ from stochastic.work.finite import (
     tabulated,
 )
 
-__all__ = [
-    "added",
-    "between",
-    "closed_sum",
-    "maximum",
-    "mixture",
-    "scaled",
-    "shifted",
-    "tabulate",
-    "truncated",
-]
-
 
 class Derived(Distribution):
     """What is made ``of`` another law; its mean is infinite where that of the other is."""

@@ -15,8 +15,6 @@ from sweeps.scan.values import Values
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Spread", "count", "histogram", "quantiles"]
-
 
 class Spread(Parted, Protocol):
     """A space of configurations of which formulas have values."""

@@ -14,8 +14,6 @@ from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.tiles import Source, store_tile
 from symbolic.errors import DseError
 
-__all__ = ["Bench", "HaltedError", "clear", "take", "tiles"]
-
 _benches: dict[str, Bench] = {}
 
 #: Bytes freed that stay with a process, and of a piece of memory that is returned alone once it is;

@@ -11,8 +11,6 @@ from distributed import WorkerPlugin
 from sweeps.cluster import bench
 from sweeps.cluster.order import Order
 
-__all__ = ["Delivery", "Unmoved"]
-
 
 class Delivery(WorkerPlugin):  # type: ignore[misc]
     """An order on its way; the scheduler keeps it and gives it to each worker once."""

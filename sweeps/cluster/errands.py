@@ -16,8 +16,6 @@ from sweeps.store.layout import Layout
 from sweeps.store.parts import Tile, flat_index
 from sweeps.store.tiles import barred_in
 
-__all__ = ["Errand", "Errands", "Pace"]
-
 #: Seconds that an errand should take, and the most tiles it has.
 _LONG, _MOST = 0.5, sizes.ERRAND_TILES
 #: Seconds over which the pace is taken.

@@ -13,8 +13,6 @@ from sweeps.cluster.workers import Workers, register
 from sweeps.grid.failing import reason_of
 from symbolic.errors import DseError
 
-__all__ = ["opened"]
-
 _PATIENCE = 10
 _ENDED = ("closed", "failed")
 #: Seconds between two looks at whether all processes are there.

@@ -18,8 +18,6 @@ from sweeps.store.parts import Tile
 from sweeps.store.tiles import Recipe, source_of
 from symbolic.errors import DseError
 
-__all__ = ["Order", "differing", "order_of", "seen_by_all", "versions"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:

@@ -12,8 +12,6 @@ from sweeps.cluster.workers import Workers
 from sweeps.grid.at import At
 from symbolic.errors import DseError
 
-__all__ = ["parts_of", "shared"]
-
 #: Parts for each thread of a worker, so that all end about together.
 _SHARES = sizes.CLUSTER_SHARES
 

@@ -25,8 +25,6 @@ from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Recipe
 from symbolic.errors import DseError, UnreachableError
 
-__all__ = ["Workers", "register"]
-
 #: Errands a thread of a worker has before it, its own included, and those for workers that come.
 _AHEAD, _LEAST = 2, 2
 #: Threads that read the records of tiles.

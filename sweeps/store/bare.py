@@ -22,8 +22,6 @@ from sweeps.store.zarr_format import chunk_key
 from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import read_json
 
-__all__ = ["check_bare"]
-
 _MOST = sizes.CHUNK_READ
 #: Bytes that packing may add to a chunk.
 _SLACK = 1 << 20

@@ -13,8 +13,6 @@ from stochastic import sizes
 from sweeps.store.packing import Packer
 from sweeps.store.zarr_format import TRAILER, checksum, joined, trailer
 
-__all__ = ["Chunk", "PackedChunk"]
-
 #: Bytes that are written at a time, of what is compressed.
 _LEAST = sizes.WRITE_LEAST
 

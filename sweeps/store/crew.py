@@ -23,8 +23,6 @@ from sweeps.store.records import RECORDS
 from sweeps.store.tiles import Source, source_of, store_tile
 from symbolic.errors import DseError, UnreachableError
 
-__all__ = ["RETRIES", "Crew", "Threads", "compute_tiles", "threads"]
-
 #: How often a tile that failed is tried again.
 RETRIES = 2
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.grid.tiling import Tiling
 
-__all__ = ["MOST", "ZONE", "Cut", "cut_of", "pieces"]
-
 #: Points of a zone of a large output. Zones of small ones hold fewer, until there are FEW zones or
 #: they hold LEAST points; those of huge ones more, that there are hardly more than MOST zones.
 ZONE, FEW, LEAST, MOST = sizes.ZONE, sizes.ZONES_FEW, sizes.ZONE_LEAST, sizes.ZONES_MOST

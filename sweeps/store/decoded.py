@@ -24,8 +24,6 @@ from sweeps.store.versions import Version
 from sweeps.store.zarr_format import TRAILER, chunk_key
 from sweeps.store.zones import Zoned
 
-__all__ = ["Chunk", "Chunks", "Packed"]
-
 #: How many files are mapped at a time.
 _MAPPED = sizes.MAPPED_FILES
 

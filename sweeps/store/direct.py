@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-__all__ = ["LEAST", "PAGE", "Appender", "room", "within"]
-
 #: What memory, places in a file and lengths are whole multiples of.
 PAGE = 1 << 12
 #: Fewer bytes than these wait for the disk longer than they take to copy.

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from sweeps.store.packing import HEAD, START, STREAM, Packer
 
-__all__ = ["mended"]
-
 
 def mended(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """A chunk without its checksum as it would be packed now; the same where nothing is amiss.

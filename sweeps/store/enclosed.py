@@ -14,8 +14,6 @@ from pathlib import Path
 from symbolic.errors import DseError
 from symbolic.json_text import LONGEST
 
-__all__ = ["check_enclosed"]
-
 #: The file that describes arrays, which is read as a whole.
 _DESCRIBES = "zarr.json"
 

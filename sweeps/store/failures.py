@@ -11,8 +11,6 @@ from sweeps.store.folder import HIDDEN
 from sweeps.store.medium import Medium
 from sweeps.store.records import read_sealed, sealed
 
-__all__ = ["FAILED", "forget", "note", "noted"]
-
 #: The folder of what failed, a file a tile.
 FAILED = f"{HIDDEN}/failed"
 

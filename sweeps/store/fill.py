@@ -25,8 +25,6 @@ from sweeps.store.tiles import barred_in
 from sweeps.store.zones import ZONES, Gathered
 from symbolic.errors import DseError
 
-__all__ = ["Filled", "Watch", "fill", "finished", "recorded"]
-
 _READERS = 8
 
 

@@ -33,8 +33,6 @@ from sweeps.store.recorded import record_of
 from sweeps.store.records import RECORDS, sealed
 from sweeps.store.tiles import PIECE, Recipe, Source, barred_in, source_of, store_tile
 
-__all__ = ["Growing", "Growth", "places_of"]
-
 Index = NDArray[np.int64]
 
 

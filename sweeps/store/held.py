@@ -24,8 +24,6 @@ from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from symbolic.errors import DamagedError
 
-__all__ = ["FINISHED", "Held", "Listing", "damaged", "held_of"]
-
 #: The list. Whatever is missing once it is there is damage.
 FINISHED = f"{HIDDEN}/finished"
 #: Files besides chunks that end in their checksum.

@@ -18,8 +18,6 @@ from typing import Any
 
 from symbolic.errors import OtherProcessError
 
-__all__ = ["HELD", "REMOVING", "MovedError", "busy", "held_by_name", "holder", "is_gone"]
-
 #: Names the holder; and stands while one that is gone is removed.
 HELD, REMOVING = "lock.held", "lock.removing"
 

@@ -13,8 +13,6 @@ from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium
 from sweeps.store.parts import Tile
 
-__all__ = ["Job"]
-
 #: So many tiles that fail one after the other end a run.
 _IN_A_ROW = 16
 

@@ -21,8 +21,6 @@ from sweeps.store.cuts import pieces
 from sweeps.store.parts import Part, Tile, chunk_of
 from sweeps.store.zarr_format import TRAILER
 
-__all__ = ["COMPRESSIONS", "TILE", "Layout"]
-
 #: How chunks can be compressed; the first is that of a new store.
 COMPRESSIONS = ("lz4", "none")
 

@@ -16,8 +16,6 @@ from pathlib import Path
 from sweeps.store.holders import HELD, REMOVING, MovedError, busy, held_by_name
 from symbolic.errors import DseError
 
-__all__ = ["HIDDEN", "LOCKS", "TRIES", "locked", "taken"]
-
 #: The folder beside the arrays which zarr does not look into; in it lies the lock.
 HIDDEN = ".simt-dse"
 _LOCK = "lock"

@@ -15,8 +15,6 @@ from sweeps.store.enclosed import check_enclosed
 from sweeps.store.folder import Folder
 from sweeps.store.objects import Objects
 
-__all__ = ["Medium", "got", "is_url", "medium_of"]
-
 
 class Medium(Protocol):
     """What a store asks of the place where it lies; keys are paths with ``/``."""

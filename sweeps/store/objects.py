@@ -12,8 +12,6 @@ from sweeps.store.holders import busy, holder, is_gone
 from sweeps.store.locks import HIDDEN
 from symbolic.errors import DseError, UnreachableError
 
-__all__ = ["Objects"]
-
 #: By these a store is opened, and known.
 _SIGNS = ("zarr.json", f"{HIDDEN}/finished", f"{HIDDEN}/identity")
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from symbolic.errors import DseError
 
-__all__ = ["BLOCK", "HEAD", "ONE", "START", "STREAM", "Packer", "block_of", "codec"]
-
 #: Most bytes of a block, some zones of float64, so that a question unpacks little besides; and
 #: fewest, if there are several. Most bytes that Blosc gives to one stream of LZ4, of which a block
 #: has one for each byte of a value.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from sweeps.store.zarr_format import chunk_key
 
-__all__ = ["Part", "Tile", "chunk_of", "flat_index"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tile:

@@ -23,8 +23,6 @@ from sweeps.store.skeleton import packed_in
 from sweeps.store.versions import Version
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 
-__all__ = ["Pinned", "pinned"]
-
 
 class Pinned(WrapperStore[Store]):
     """Reads of one store; refused once another is at its place, from before a read has ended."""

@@ -21,8 +21,6 @@ from sweeps.store.zones import ZONES, Zoned, unpack
 from symbolic.errors import DamagedError, DseError, UnfinishedError
 from symbolic.json_text import read_json
 
-__all__ = ["Stored", "is_finished"]
-
 
 def is_finished(place: str | Path) -> bool:
     """True if the finished store of a run is at a place; False if something else is there.

@@ -14,8 +14,6 @@ from sweeps.store.parts import Tile
 from sweeps.store.records import RECORDS, read_sealed
 from sweeps.store.zones import EACH
 
-__all__ = ["problem_of", "record_of"]
-
 
 def record_of(layout: Layout, medium: Medium, tile: Tile) -> dict[str, Any] | None:
     """The record of a tile; None where it is missing, damaged, or that of another tile or store."""

@@ -20,8 +20,6 @@ from sweeps.store.folder import HIDDEN
 from sweeps.store.zarr_format import checksum
 from symbolic.json_text import read_json
 
-__all__ = ["EXTREMES", "RECORDS", "Summary", "flat_places", "read_sealed", "sealed"]
-
 #: The folder of the records.
 RECORDS = f"{HIDDEN}/tiles"
 #: How many of the smallest and of the largest values a record keeps.

@@ -15,8 +15,6 @@ from sweeps.store.holders import MovedError, busy
 from sweeps.store.locks import HIDDEN, TRIES, taken
 from symbolic.errors import DseError, OtherProcessError
 
-__all__ = ["PART", "alone", "room_beside", "sweep", "unwritable"]
-
 #: The ending of what is not whole yet.
 PART = ".part"
 

@@ -15,8 +15,6 @@ from sweeps.store.records import read_sealed, sealed
 from sweeps.store.zarr_format import array_metadata, chunk_key, coordinate, group_metadata, to_json
 from symbolic.json_text import check_length, read_json
 
-__all__ = ["IDENTITY", "ROOT", "compression_of", "packed_in", "skeleton"]
-
 #: What tells whose store it is, and the file without which it is none.
 IDENTITY, ROOT = f"{HIDDEN}/identity", "zarr.json"
 

@@ -14,8 +14,6 @@ from sweeps.store.medium import Medium, medium_of
 from sweeps.store.records import sealed
 from symbolic.errors import DseError
 
-__all__ = ["begun", "claimed", "take_place"]
-
 #: Stands in a store that was built beside another, from when it is whole until it is alone.
 _MARK = f"{HIDDEN}/grown"
 

@@ -30,8 +30,6 @@ from sweeps.store.records import RECORDS, Summary, flat_places, sealed
 from sweeps.store.zarr_format import FILL
 from sweeps.store.zones import Ranges
 
-__all__ = ["PIECE", "Recipe", "Source", "barred_in", "source_of", "store_tile"]
-
 #: Points computed at once: what they take stays in the cache until it is written.
 PIECE = sizes.STORE_PIECE
 #: Tiles of which it is asked together whether any point keeps the rules.

@@ -26,8 +26,6 @@ from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from sweeps.store.zones import ZONES, Gathered, unpack
 from symbolic.errors import DamagedError
 
-__all__ = ["Checked", "Damage", "verify"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:

@@ -23,8 +23,6 @@ from sweeps.store.skeleton import IDENTITY
 from symbolic.errors import OtherProcessError
 from symbolic.json_text import read_json
 
-__all__ = ["Version", "steady", "version_of"]
-
 #: How often something is read of which the store was replaced meanwhile.
 _TRIES = 8
 

@@ -14,20 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FILL",
-    "TRAILER",
-    "array_metadata",
-    "checksum",
-    "chunk_key",
-    "coordinate",
-    "coordinate_values",
-    "group_metadata",
-    "joined",
-    "to_json",
-    "trailer",
-]
-
 #: What is read where nothing has been written, by the kind of the type.
 FILL: dict[str, Any] = {"f": "NaN", "i": -1, "b": False}
 #: Bytes of the checksum at the end of a chunk.

@@ -26,8 +26,6 @@ from sweeps.store.parts import Tile
 from sweeps.store.zarr_format import TRAILER, checksum, trailer
 from symbolic.json_text import read_json
 
-__all__ = ["EACH", "ZONES", "Gathered", "Ranges", "Zoned", "unpack"]
-
 #: The file of all zones.
 ZONES = f"{HIDDEN}/zones"
 _HEAD = 8

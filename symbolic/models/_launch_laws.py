@@ -5,8 +5,6 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.models.imbalance import law_behind
 
-__all__ = ["EQUATIONS", "EXACT"]
-
 EXACT = "the law of the B-th start of independent renewal processes"
 HARDWARE, LOOP, QUEUE = (
     {"dispatch": name, "sharing": "none"} for name in ("hardware", "loop", "queue")

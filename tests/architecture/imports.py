@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["imports", "statements"]
-
 Import = ast.Import | ast.ImportFrom
 
 

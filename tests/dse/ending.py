@@ -19,8 +19,6 @@ from typing import Any
 import dse
 from symbolic.errors import DseError, OutOfTimeError
 
-__all__ = ["Search", "draw_search", "run_search"]
-
 Search = tuple[str, dict[str, Any], dict[str, Any]]
 
 _OBJECTIVES = {

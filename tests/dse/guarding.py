@@ -28,8 +28,6 @@ import dse
 from dse.kernels.compile import _library, _text
 from symbolic.errors import DseError
 
-__all__ = ["ARCHS", "Kernel", "Warps", "attack", "compare", "draw", "ptx_of"]
-
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 Env = dict[str, Any]
 Values = npt.NDArray[np.int64]

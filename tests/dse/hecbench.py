@@ -40,8 +40,6 @@ from dse.kernels.source import FRAME, pieces, signatures, without_comments
 from dse.kernels.tally import GLOBAL, read
 from symbolic.errors import DseError
 
-__all__ = ["counted", "entry_of", "hecbench", "in_short", "measured", "rows", "table", "texts"]
-
 DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "hecbench_rtx3080"
 TABLE = Path(__file__).with_name("hecbench.toml")
 VECTORS = Path(__file__).with_name("hecbench_vectors.h")

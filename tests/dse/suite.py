@@ -18,8 +18,6 @@ import dse
 from symbolic.errors import DseError
 from tests.dse.guarding import ARCHS
 
-__all__ = ["MACHINES", "MODEL", "SUITE", "Case", "counted", "differences", "requests"]
-
 MODEL = "occupancy + latency_roofline + footprint"
 MACHINES = ("a100_80", "v100_sxm2")
 #: What every architecture asks of memory alike, of one warp on average.

@@ -40,8 +40,6 @@ from symbolic.intervals import Decision, Interval, enclose, interval_of
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk, where
 from symbolic.primitives import PRIMITIVES
 
-__all__ = ["Drawn", "check", "drawn", "held", "main", "outside"]
-
 Floats = NDArray[np.float64]
 
 INF, NAN = math.inf, math.nan

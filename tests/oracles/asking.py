@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Rows = Mapping[str, Floats]
 
-__all__ = ["best", "front", "labels", "quantile"]
-
 
 def labels(table: Rows, per: Sequence[str]) -> list[tuple[float, ...]]:
     """The values that some columns have together, in their order."""

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product
 
-__all__ = ["brute_joint", "brute_losses"]
-
 Weights = Mapping[int, Fraction]
 
 

@@ -19,8 +19,6 @@ from itertools import accumulate
 from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
 
-__all__ = ["ExactLaw"]
-
 
 def _integers(weights: Sequence[Fraction]) -> list[int]:
     """The weights over their common denominator."""

@@ -9,8 +9,6 @@ from itertools import pairwise
 
 import flint
 
-__all__ = ["central", "distribution", "inverted", "joint", "quadrature", "raw"]
-
 _BITS = 320
 
 

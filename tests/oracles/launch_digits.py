@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BITS", "below"]
-
 BITS = 200
 _ONE = 1 << BITS
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-__all__ = ["Polynomials", "RationalLaunch", "in_fractions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Polynomials:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-__all__ = ["enumerated", "sharing"]
-
 
 def enumerated(
     laws: Sequence[Sequence[Fraction]], slots: Sequence[int], blocks: int

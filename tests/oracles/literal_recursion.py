@@ -13,8 +13,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["compiled_recursion", "literal_joint", "literal_losses"]
-
 
 def _g(f: Sequence[float], n: int, m: int) -> list[float]:
     """g(x; n, m) for x = 0 ... n·m, Eq. 9."""

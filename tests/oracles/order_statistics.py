@@ -18,16 +18,6 @@ from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.exact import exact
 from symbolic.quantities import TABLE
 
-__all__ = [
-    "conditional_jensen",
-    "expected_max",
-    "limit_loss",
-    "mean_loss",
-    "second_moment_lower",
-    "second_moment_upper",
-    "sum_given_maximum",
-]
-
 A, K = (Symbol(name, integer=True, nonnegative=True) for name in "ak")
 X = Symbol("x", positive=True)
 SHAPE = Symbol("shape", positive=True)

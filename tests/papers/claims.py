@@ -27,8 +27,6 @@ from typing import Any
 
 import dse
 
-__all__ = ["KINDS", "Claim", "Outcome", "claims", "page"]
-
 TABLE = Path(__file__).with_name("claims.toml")
 
 HEAD = """\

@@ -28,8 +28,6 @@ from click.testing import CliRunner
 
 from dse.plots.papers import paper
 
-__all__ = ["ROOT", "Item", "differs", "items", "outcome", "page", "papers"]
-
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "docs" / "papers.toml"
 

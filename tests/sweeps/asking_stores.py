@@ -27,8 +27,6 @@ from tests.sweeps.attack_models import drawn, made
 from tests.sweeps.beside import question
 from tests.sweeps.without_model import without_model
 
-__all__ = ["compared", "main"]
-
 
 def answer(ask: Callable[[Any], Any], source: Any) -> Any:
     """Return a Dataset, or the error that refuses one."""

@@ -12,8 +12,6 @@ import dse
 from symbolic.errors import DseError
 from tests.sweeps.attack_checks import Truth, holds, same
 
-__all__ = ["check_borders"]
-
 Floats = NDArray[np.float64]
 #: Borders nearer to each other than this share are one; so far may one lie from its short number.
 NEAR = 3e-11

@@ -13,8 +13,6 @@ import dse
 import symbolic.ops
 from tests.sweeps.attack_models import Drawn
 
-__all__ = ["CHECKS", "Truth", "Wrong", "holds", "same", "signed"]
-
 Floats = NDArray[np.float64]
 NAMES = {name: getattr(symbolic.ops, name) for name in symbolic.ops.__all__}
 NAMES |= {"inf": math.inf, "nan": math.nan, "len": len, "__builtins__": {}}

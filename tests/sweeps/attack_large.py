@@ -12,8 +12,6 @@ from typing import Any
 
 from tests.sweeps.attack_models import Drawn
 
-__all__ = ["drawn_large", "question_large"]
-
 EQUATIONS = {
     "near": (("a",), "a - 50 * floor(a / 50)"),
     "cost": (("b", "c", "near"), "(b - near) * (b - near) + c"),

@@ -13,8 +13,6 @@ import xarray as xr
 
 import dse
 
-__all__ = ["Drawn", "Holes", "drawn", "made"]
-
 HEAD = """import math
 import dse
 from symbolic.ops import (absolute, both, ceil, divide, either, equal, exp, floor, log, log2, log10,

@@ -41,8 +41,6 @@ from tests.sweeps.attack_borders import check_borders
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
 from tests.sweeps.attack_models import Drawn, drawn, made
 
-__all__ = ["attacked", "main"]
-
 #: Studies of a process before another takes its place.
 _TASKS = 500
 

@@ -26,8 +26,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["main"]
-
 #: Attributes that tell of the work, not of the answer.
 _WORK = ("boxes", "points_visited", "points_excluded", "tiles_skipped", "points_skipped",
          "blocks_read", "blocks", "simt_dse_version", "boxes_bounded")  # fmt: skip

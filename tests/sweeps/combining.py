@@ -45,8 +45,6 @@ from tests.sweeps.attack_models import Drawn, drawn, made
 from tests.sweeps.attacking import pressed
 from tests.sweeps.without_model import without_model
 
-__all__ = ["answered", "combined", "main"]
-
 SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
 VERBS = ("optimum", "optimum", "optimum", "pareto", "count", "histogram", "quantiles")
 

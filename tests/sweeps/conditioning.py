@@ -41,8 +41,6 @@ from tests.sweeps.attacking import pressed
 from tests.sweeps.combining import Brute, Wrong, _check, _places, _told
 from tests.sweeps.without_model import without_model
 
-__all__ = ["conditioned", "main"]
-
 SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
 NAMES = {name: getattr(symbolic.ops, name) for name in symbolic.ops.__all__}
 SWITCHES = {"pick": ("alpha", "beta", "gamma"), "wing": ("left", "right")}

@@ -26,8 +26,6 @@ import dse
 from tests.sweeps.attack_large import EQUATIONS
 from tests.sweeps.attack_models import Drawn, made
 
-__all__ = ["main"]
-
 Floats = NDArray[np.float64]
 #: Points of which brute force looks at about as many together.
 BLOCK = 1 << 22

@@ -41,8 +41,6 @@ from tests.sweeps.attack_checks import NAMES
 from tests.sweeps.attack_models import HEAD
 from tests.sweeps.attacking import pressed
 
-__all__ = ["Planted", "compared", "main", "planted"]
-
 Floats = NDArray[np.float64]
 
 #: Axes of groups, of the statistic, and one that nothing depends on.

@@ -10,8 +10,6 @@ from unittest.mock import patch
 import dse.derived
 from symbolic.errors import DseError
 
-__all__ = ["without_model"]
-
 
 @contextmanager
 def without_model() -> Iterator[None]:
