@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dse.catalog import Entry
 from dse.library import models
+from symbolic.errors import DseError
 from symbolic.model import Model
 
 __all__ = ["closed_models", "formula_of"]
@@ -22,7 +23,12 @@ def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     ('mem_latency_nominal',)
     """
     found = {}
-    for name, model in models().items():
+    known = models()
+    for name in known:
+        try:
+            model = known[name]
+        except DseError:  # a model of one's own that cannot be loaded: dse models says why
+            continue
         needed = model.needs(*model.outputs)
         lacking = dict.fromkeys(each for need in needed for each in _lacking(need, entry, model))
         if lacking:

@@ -4,8 +4,8 @@ import textwrap
 
 import dse
 from dse.cli import main as command
-from dse.wording import value_text
 from pages.rst import heading, plain, table
+from symbolic.answer import value_text
 from symbolic.quantities import TABLE
 
 

@@ -25,19 +25,17 @@ PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
 #: What decides how much is done together, by which method, or at most, belongs in the table.
 NO_SIZES = """
 what is shown to people, drawn or held by a page
-    dse/cards.py
     dse/cli/*
     dse/kernels/complaints.py
     dse/explaining.py
     dse/measured/records.py _REASONS
     dse/page/*
     dse/plots/*
-    dse/tables.py
     dse/validation/run.py FEW
     stochastic/work/chances.py _LONG
     stochastic/work/given.py _SHORT
     symbolic/resolve.py _SHOWN
-    symbolic/visible.py
+    symbolic/answer.py
 formats, flags and codes
     dse/inverse/cases.py BROKEN
     dse/kernels/[aclop]*.py _WIDTHS WORD FLOPS _ARGUMENT _BANK _CUDA _FUNCTION _JUMPS _REGISTERS

@@ -1,6 +1,7 @@
 """Run every documented command in two source trees; compare its JSON and its exit status.
 
 python -m tests.dse.documented OTHER_TREE [PAGE ...]
+python -m tests.dse.documented record FILE.json TREE     (then FILE.json stands for the other tree)
 
 Commands are those in the console blocks of README.md and docs, those that docs/papers.md names, and
 the examples at the end of each command's help. Each runs with --json, those of a page in order in a
@@ -147,21 +148,34 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return [*found, *differences(*read), *differences(before["error"], after["error"], "error")]
 
 
+def record(file: Path, tree: Path) -> None:
+    """Write the answers of a tree into a file."""
+    found = {name: answers(tree, page, commands) for name, page, commands in documented([])}
+    file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
 def compare(other: Path, names: list[str]) -> int:
     """Print every difference between this tree and another; return how many commands differ."""
+    known = json.loads(other.read_text(encoding="utf-8")) if other.is_file() else None
     total = failed = wrong = 0
     for name, page, commands in documented(names):
         if not commands:
             continue
-        rows = zip(*(answers(tree, page, commands) for tree in (other, ROOT)), strict=True)
-        for before, after in rows:
-            total, failed = total + 1, failed + (before["status"] != 0)
-            if found := compared(before, after):
+        before = known.get(name, []) if known else answers(other, page, commands)
+        after = {row["command"]: row for row in answers(ROOT, page, commands)}
+        for row in before:
+            if row["command"] not in after:
+                print(f"{name}: {row['command']} is no longer documented")
+                continue
+            total, failed = total + 1, failed + (row["status"] != 0)
+            if found := compared(row, after[row["command"]]):
                 wrong += 1
-                print(f"{name}: {before['command']}", *found[:12], sep="\n    ", flush=True)
+                print(f"{name}: {row['command']}", *found[:12], sep="\n    ", flush=True)
     print(f"{total} commands ({failed} with an exit status other than 0), {wrong} differ")
     return wrong
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "record":
+        sys.exit(record(Path(sys.argv[2]), Path(sys.argv[3]).resolve()))
     sys.exit(bool(compare(Path(sys.argv[1]).resolve(), sys.argv[2:])))

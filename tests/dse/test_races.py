@@ -26,7 +26,7 @@ import sweeps.store.holders
 import sweeps.store.locks
 from dse import DseError, Study
 from dse.cli import main
-from dse.cli.filed import looked_up
+from dse.cli.optimum import looked_up
 from dse.runner import run_study
 from dse.study.best import Best
 from sweeps.store import swap
