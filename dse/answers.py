@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["answer", "order_of", "rows_answer", "table"]
+__all__ = ["answer", "order_of", "rows_answer", "shown_answer", "table"]
 
 #: Variables that JSON holds and people are not shown.
 _HIDDEN = ("feasible", "point")
@@ -78,6 +79,26 @@ def rows_answer(
     units = {name: str(variables[name].get("units", "")) for name in names}
     table = Table(columns=units, rows=cells, most=TEXT_ROWS, opened=True, sortable=True)
     return Answer(title=data["question"], tables=[table], data=data)
+
+
+def shown_answer(found: Any, order: Sequence[str] = ()) -> Any:
+    """Return what shows the answer of a verb: itself, or the tables of a Dataset.
+
+    A Dataset whose variables lie along different axes has a table for each of these.
+    """
+    if not hasattr(found, "data_vars"):
+        return found
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for name, array in found.data_vars.items():
+        groups.setdefault(array.dims, []).append(name)
+    parts = [
+        answer(found[names].drop_dims({*found.dims} - {*d}), order) for d, names in groups.items()
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    data = {"question": str(found.attrs.get("question", "")), "parts": [p.data for p in parts]}
+    tables = [replace(table, sortable=False) for part in parts for table in part.tables]
+    return Answer(title=data["question"], tables=tables, data=data)
 
 
 def order_of(source: Any) -> list[str]:

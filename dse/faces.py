@@ -5,33 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.page.explore import explore
+import dse
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.borders import borders
-from dse.verbs.chosen import optimum
-from dse.verbs.compared import disagreement
-from dse.verbs.described import advise, explain, plan
-from dse.verbs.folding import fold
-from dse.verbs.fronts import pareto
-from dse.verbs.information import information
-from dse.verbs.laws import law
-from dse.verbs.ranges import ranges
-from dse.verbs.running import run
-from dse.verbs.sensitivity import sensitivity
-from dse.verbs.statistics import count, histogram, quantiles
-from dse.verbs.targets import meets
-from dse.verbs.uncertain import chances
 from symbolic.answer import Answer, Table, Visible, shorten, value_text
 from symbolic.reach import Base
 
 if TYPE_CHECKING:
     from sweeps.grid.space import Axis
 
-__all__ = ["Comparison", "Study"]
+__all__ = ["Comparison", "Study", "Verbs"]
 
 
-class Study(Visible, StudyData):
+class Verbs:
+    """The verbs as methods of whatever is asked; what one cannot be asked it says itself."""
+
+    __slots__ = ()
+
+    advise = dse.advise
+    borders = dse.borders
+    chances = dse.chances
+    count = dse.count
+    disagreement = dse.disagreement
+    explain = dse.explain
+    explore = dse.explore
+    fold = dse.fold
+    histogram = dse.histogram
+    information = dse.information
+    law = dse.law
+    meets = dse.meets
+    optimum = dse.optimum
+    pareto = dse.pareto
+    plan = dse.plan
+    quantiles = dse.quantiles
+    ranges = dse.ranges
+    run = dse.run
+    sensitivity = dse.sensitivity
+
+
+class Study(Visible, Verbs, StudyData):
     """A design space and a question frame over it.
 
     Parameters
@@ -130,27 +142,8 @@ class Study(Visible, StudyData):
             tables=tables,
         )
 
-    advise = advise
-    borders = borders
-    chances = chances
-    count = count
-    explain = explain
-    explore = explore
-    fold = fold
-    histogram = histogram
-    information = information
-    law = law
-    meets = meets
-    optimum = optimum
-    pareto = pareto
-    plan = plan
-    quantiles = quantiles
-    ranges = ranges
-    run = run
-    sensitivity = sensitivity
 
-
-class Comparison(Visible, ComparisonData):
+class Comparison(Visible, Verbs, ComparisonData):
     """Studies that differ in their model alone; ``each`` holds them by the model.
 
     >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -167,24 +160,6 @@ class Comparison(Visible, ComparisonData):
             title=f"{', '.join(self.each)}: {shorten(self.outputs)}",
             tables=[Table(title="models", rows=rows, opened=True)],
         )
-
-    advise = advise
-    borders = borders
-    chances = chances
-    count = count
-    disagreement = disagreement
-    explain = explain
-    fold = fold
-    histogram = histogram
-    information = information
-    meets = meets
-    optimum = optimum
-    pareto = pareto
-    plan = plan
-    quantiles = quantiles
-    ranges = ranges
-    run = run
-    sensitivity = sensitivity
 
 
 def _title(study: StudyData) -> str:

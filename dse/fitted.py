@@ -21,6 +21,7 @@ from sweeps.files.whole import write_whole
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
+from symbolic.quantities import TABLE
 
 __all__ = ["Labelled", "SavedFit", "fit_answer", "joined", "load_fit"]
 
@@ -241,7 +242,8 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
         ("rows left out", fit.left_out.get("rms"), _LEFT_OUT.get(str(fit.left_out.get("how")), "")),
     ):
         if off is not None and not math.isnan(off):
-            shown = f"{off:.2%}" if fit.errors["residuals"] == "relative" else value_text(off)
+            relative, row = fit.errors["residuals"] == "relative", TABLE.get(fit.to[0])
+            shown = f"{off:.2%}" if relative else value_text(off, row.unit if row else "")
             facts[name] = f"root mean square {shown}{how}"
     mean = np.mean([each["mean"] for each in groups.values()]) if groups else 0.0
     left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,9 +14,9 @@ from symbolic.answer import Answer
 
 
 def _listed(what: Any) -> Answer:
-    """Return the answer that an entry, a model or a mapping of them shows itself by."""
+    """Return the answer that an entry or a model, or without its title a list, shows itself by."""
     found: Answer = what._answer()
-    return found
+    return replace(found, title="") if isinstance(what, Mapping) else found
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
@@ -79,4 +81,4 @@ def quantities(words: tuple[str, ...], model: str | None) -> Any:
     from dse.glossary import quantities as known
 
     with reading():
-        return known(" ".join(words), model=model)._answer()
+        return _listed(known(" ".join(words), model=model))

@@ -10,7 +10,7 @@ from dse.progress import Shown, shown
 from dse.study.data import StudyData
 from dse.verbs.asking import asked
 from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["fold"]
 
 
-@with_reasons
+@verb
 def fold(
     source: Askable,
     make: Callable[[], AnyFold],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dse.progress import Shown, shown
 from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 from sweeps.runtime.stopping import time_limited
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["pareto"]
 
 
-@with_reasons
+@verb
 def pareto(
     source: Askable,
     *,

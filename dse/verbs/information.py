@@ -10,7 +10,7 @@ from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
 from dse.verbs.draws import drawn
 from dse.verbs.reading import identified
-from dse.verbs.refusals import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, one_answer
 from symbolic.errors import DseError, check_known
 from symbolic.statistic import DRAW
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["information"]
 
 
-@with_reasons
+@verb
 def information(
     source: Askable,
     *,

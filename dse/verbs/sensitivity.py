@@ -10,7 +10,7 @@ from dse.progress import Shown, shown
 from dse.study.data import StudyData
 from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["sensitivity"]
 
 
-@with_reasons
+@verb
 def sensitivity(
     source: Askable,
     output: str | Sequence[str] | None = None,

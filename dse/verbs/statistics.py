@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dse.progress import Shown, shown
 from dse.verbs.asking import answered
 from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["count", "histogram", "quantiles"]
 
 
-@with_reasons
+@verb
 def count(
     source: Askable,
     *,
@@ -53,7 +53,7 @@ def count(
     return _counted("count", source, count_of, where, per, progress)
 
 
-@with_reasons
+@verb
 def histogram(
     source: Askable,
     quantity: str,
@@ -93,7 +93,7 @@ def histogram(
     return _counted("histogram", source, ask, where, per, progress, texts=[quantity])
 
 
-@with_reasons
+@verb
 def quantiles(
     source: Askable,
     quantity: str,

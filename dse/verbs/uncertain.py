@@ -10,7 +10,7 @@ from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.draws import asked_of_draws
 from dse.verbs.reading import asked_of, identified
-from dse.verbs.refusals import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, Table, check_asked, with_file_read
 from sweeps.ask.matrix import refuse
 from symbolic.statistic import DRAW, RUN
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["chances"]
 
 
-@with_reasons
+@verb
 def chances(
     source: Askable,
     *,

@@ -120,8 +120,8 @@ def test_conditions_hold_or_not(study: Study) -> None:
     bad = study.explain(machine="8800gt", threads_per_block=768, pair=1)
     assert bad.conditions["active_sms <= n_sms"] is False
     assert bad.conditions["threads_per_block <= max_threads_per_block"] is False
-    assert "active_sms <= n_sms: BROKEN" in str(bad)
-    assert "active_sms <= n_sms: holds" in str(good)
+    assert "active_sms <= n_sms  BROKEN" in str(bad)
+    assert "active_sms <= n_sms  holds" in str(good)
 
 
 def test_text_and_json(study: Study) -> None:
