@@ -66,3 +66,5 @@ from symbolic.ops import minimum as minimum
 from symbolic.ops import sqrt as sqrt
 from symbolic.ops import where as where
 from symbolic.quantities import quantity as quantity
+
+_HOMES: dict[str, str]

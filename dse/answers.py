@@ -15,8 +15,6 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["answer", "order_of", "rows_answer", "shown_answer", "table"]
-
 #: Variables that JSON holds and people are not shown.
 _HIDDEN = ("feasible", "point")
 
@@ -96,9 +94,10 @@ def shown_answer(found: Any, order: Sequence[str] = ()) -> Any:
     ]
     if len(parts) == 1:
         return parts[0]
-    data = {"question": str(found.attrs.get("question", "")), "parts": [p.data for p in parts]}
+    question = str(found.attrs.get("question", ""))
+    data = {"question": question, "parts": [part.data for part in parts]}
     tables = [replace(table, sortable=False) for part in parts for table in part.tables]
-    return Answer(title=data["question"], tables=tables, data=data)
+    return Answer(title=question, tables=tables, data=data)
 
 
 def order_of(source: Any) -> list[str]:

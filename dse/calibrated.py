@@ -16,8 +16,6 @@ from symbolic.answer import Answer, Report
 if TYPE_CHECKING:
     from dse.fitting.columns import Floats
 
-__all__ = ["REGIMES", "Calibration"]
-
 #: Of each regime: its rows, what is fitted to them, and what is not there.
 REGIMES = {
     "memory": (

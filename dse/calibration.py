@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from dse.fitting.coordinates import Start
     from symbolic.model import Model
 
-__all__ = ["calibrate"]
-
 
 def calibrate(
     data: str | Path | pd.DataFrame | xr.Dataset | Mapping[str, Any],

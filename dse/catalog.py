@@ -46,17 +46,6 @@ from symbolic.plain_text import one_line
 from symbolic.quantities import TABLE, Quantity
 from symbolic.reach import Base, below, located
 
-__all__ = [
-    "Entry",
-    "Value",
-    "compute_capability",
-    "machine",
-    "machines",
-    "titles",
-    "workload",
-    "workloads",
-]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(Visible):

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
     from symbolic.quantity import Quantity
 
-__all__ = ["bare_limits", "free_clock", "odd_numbers"]
-
 #: How far beyond the typical range a number without a unit is asked about, as a factor.
 _FAR = 1000
 #: The units that people mean by a bare number, the likeliest first.

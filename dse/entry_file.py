@@ -23,8 +23,6 @@ from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 from symbolic.reach import TEXT_LIMIT, check_file
 
-__all__ = ["EntryFile", "SourceText", "Value", "parse_entry", "read_entry_file", "write_entry_file"]
-
 #: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
 _LOOKING = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'

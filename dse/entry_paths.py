@@ -13,8 +13,6 @@ from dse.products import alike, capability_of, plain_name
 from symbolic.errors import UnknownEntryError, nearest
 from symbolic.files import file_text, folders
 
-__all__ = ["DATA", "absolute", "file_titles", "paths_of", "unknown_entry"]
-
 DATA = Path(__file__).parent / "data"
 
 

@@ -27,8 +27,6 @@ from symbolic.resolve import resolve
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     model: str | Model,

@@ -16,8 +16,6 @@ from symbolic.statistic import StatisticName, statistics_of
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
-__all__ = ["Explanation", "Step", "explained"]
-
 #: So many steps are shown unfolded.
 _FEW = 20
 
@@ -59,14 +57,17 @@ class Explanation(Report):
         units = {step.name: step.unit for step in self.steps}
         at = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in self.point.items()]
         holds = [[text, "holds" if ok else "BROKEN"] for text, ok in self.conditions.items()]
-        steps = [[step.name, step.text, step.meaning, step.how, step.source] for step in self.steps]
+        steps = [
+            [step.name, step.text, f"{step.meaning} [{step.how}; {step.source}]".strip()]
+            for step in self.steps
+        ]
         return Answer(
             kind="Explanation",
             title=f"at {', '.join(at) or 'one point'}",
             tables=[
                 Table(
                     title=f"{len(steps):,} quantities, in the order of computation",
-                    columns=("quantity", "value", "meaning", "how", "source"),
+                    columns=("quantity", "value", "meaning [from; source]"),
                     rows=steps,
                     opened=len(steps) <= _FEW,
                 ),

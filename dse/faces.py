@@ -14,8 +14,6 @@ from symbolic.reach import Base
 if TYPE_CHECKING:
     from sweeps.grid.space import Axis
 
-__all__ = ["Comparison", "Study", "Verbs"]
-
 
 class Verbs:
     """The verbs as methods of whatever is asked; what one cannot be asked it says itself."""

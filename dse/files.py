@@ -11,8 +11,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["export", "open"]
-
 
 def open(  # noqa: A001
     path: str | Path,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dse.inputs import Parts
     from sweeps.grid.grid import Grid
 
-__all__ = ["body_of", "canonical", "fingerprints"]
-
 
 def fingerprints(grid: Grid, parts: Parts, said: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """A hash of each equation, value and rule that a study uses, so that a change has a name.

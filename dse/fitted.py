@@ -23,8 +23,6 @@ from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
 from symbolic.quantities import TABLE
 
-__all__ = ["Labelled", "SavedFit", "fit_answer", "joined", "load_fit"]
-
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
 _ERRORS = {"mean error": "mean", "largest error": "largest"}

@@ -9,8 +9,6 @@ from typing import Any
 from symbolic.errors import UnitError
 from symbolic.quantities import Quantity
 
-__all__ = ["FittedInputs"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedInputs:

@@ -9,8 +9,6 @@ from dse.library import models
 from symbolic.errors import DseError
 from symbolic.model import Model
 
-__all__ = ["closed_models", "formula_of"]
-
 
 def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """The shipped models that lack a value of the machine, each with what it lacks.

@@ -13,8 +13,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["a_dataset", "a_mapping", "a_place", "of_a_store", "some_outputs"]
-
 
 def a_dataset(
     given: Any, what: str = "ds", kind: str = "a Dataset, as dse.open and Study.run give it"

@@ -12,8 +12,6 @@ from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, neare
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 
-__all__ = ["Meaning", "Quantities", "quantities"]
-
 #: So many models are named beside one of several quantities; a table of so many is unfolded.
 _NAMED, _OPENED = 3, 6
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from dse.fitted_inputs import FittedInputs
 
-__all__ = ["Parts", "by_quantity", "declared", "own_copy", "read_parts"]
-
 _ENTRIES = {"machine": machine, "workload": workload}
 
 

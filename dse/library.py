@@ -10,8 +10,6 @@ from symbolic.errors import DseError, UnknownEntryError, nearest
 from symbolic.library import available_models, load_model
 from symbolic.model import Model
 
-__all__ = ["model", "models"]
-
 
 def model(name: str, *, prefer: str | None = None) -> Model:
     """A model by its name, the path of its file, or several joined by ``+``.

@@ -8,8 +8,6 @@ from typing import Any
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_known
 
-__all__ = ["places_of"]
-
 
 def places_of(
     grid: Grid, at: Mapping[str, Any], *, among: Collection[str] | None = None, word: str = "at: "

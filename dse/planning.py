@@ -13,8 +13,6 @@ from symbolic.answer import Answer, Report, Table
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
-__all__ = ["Plan", "PlannedOutput", "bytes_text", "make_plan"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOutput:

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["alike", "capability_of", "meant", "plain_name", "written_capability"]
-
 _FILE = Path(__file__).parent / "data" / "products.toml"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 

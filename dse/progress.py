@@ -18,8 +18,6 @@ from symbolic.plain_text import one_line
 if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
 
-__all__ = ["Lines", "Meter", "Shown", "heard", "shown"]
-
 #: Whether progress is shown on standard error, or who is told of it.
 Shown: TypeAlias = "bool | Callable[[Progress], None]"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dse.inputs import Parts
     from sweeps.grid.grid import Grid
 
-__all__ = ["attributes", "version"]
-
 
 @cache
 def version() -> str:

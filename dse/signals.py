@@ -20,8 +20,6 @@ from typing import Any
 from sweeps.runtime import stopping
 from symbolic.plain_text import without_controls
 
-__all__ = ["Signalled", "ending", "left", "listening", "struck"]
-
 #: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
 _AGAIN = 2.0
 #: Seconds after which a dropped exception is raised again.

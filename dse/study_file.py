@@ -20,8 +20,6 @@ from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.files import folders, own_files
 from symbolic.reach import TEXT_LIMIT, check_file, is_within
 
-__all__ = ["KEYS", "Code", "check_code", "code_of", "is_near", "read_study_file"]
-
 KEYS = (
     *("model", "machine", "workload", "axes", "set", "fit", "random", "where", "outputs"),
     *("prefer", "best"),

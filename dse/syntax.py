@@ -9,8 +9,6 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["syntax"]
-
 
 def syntax(function: Callable[..., Any]) -> str | None:
     """The normalised syntax tree of a function and of what it uses from its own file.

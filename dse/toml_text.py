@@ -13,8 +13,6 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-__all__ = ["printable", "read_toml", "toml_key", "toml_number", "toml_value", "value_line"]
-
 _DEPTH = 20
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 

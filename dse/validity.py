@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from dse.inputs import Parts
 
-__all__ = ["beyond_validity"]
-
 
 def beyond_validity(parts: Parts) -> list[str]:
     """What the model says of machines beyond what it is meant for; nothing where all are within.

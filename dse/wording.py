@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sweeps.grid.failing import Failure
 
-__all__ = ["failures_text", "warn_of"]
-
 
 def failures_text(failures: Sequence[Failure], most: int = 5) -> list[str]:
     """What could not be computed, in a few lines, and how to go on; nothing where all was."""

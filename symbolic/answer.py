@@ -14,21 +14,6 @@ from typing import Any
 
 from symbolic.plain_text import one_line, without_controls
 
-__all__ = [
-    "PAGE_ROWS",
-    "TEXT_ROWS",
-    "Answer",
-    "Report",
-    "Table",
-    "Visible",
-    "list_of_names",
-    "page_part",
-    "shorten",
-    "text_table",
-    "to_json",
-    "value_text",
-]
-
 #: Rows of a table on a terminal, where JSON has them all, and in a notebook.
 TEXT_ROWS, PAGE_ROWS = 60, 200
 #: Names in a line before the rest is counted.

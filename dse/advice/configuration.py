@@ -11,8 +11,6 @@ from dse.advice.words import Advice
 from dse.study.data import StudyData
 from symbolic.model import Model
 
-__all__ = ["advice"]
-
 
 def advice(
     what: str | Model | StudyData,

@@ -30,8 +30,6 @@ from symbolic.quantities import Domain
 if TYPE_CHECKING:
     from dse.advice.words import Move
 
-__all__ = ["follow"]
-
 Floats = NDArray[np.float64]
 
 #: What stands for a common factor in a tree over the leaves.

@@ -22,8 +22,6 @@ from symbolic.model import Guide, Model
 from symbolic.quantity import LEVERS
 from symbolic.statistic import DRAW, statistics_of
 
-__all__ = ["open_site"]
-
 
 def open_site(
     what: str | Model | StudyData,

@@ -31,8 +31,6 @@ from symbolic.parted import Parted
 from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
-__all__ = ["Site", "extreme"]
-
 Floats = NDArray[np.float64]
 
 #: Terms closer than this are a tie.

@@ -10,8 +10,6 @@ from symbolic.answer import Answer, Report, Table, Visible, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
-__all__ = ["Advice", "Move", "Suggestion"]
-
 #: What is said of a gain that the equations of no case give.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
 
@@ -184,23 +182,23 @@ class Advice(Report):
         raise DseError(f"no advice on {quantity!r} here; there is on: {known}")
 
     def _answer(self) -> Answer:
-        facts = {name: value_text(value, self.units[name]) for name, value in self.values.items()}
+        title = self.goal if self.bound == self.goal else f"{self.state}: {self.bound}"
         if set(self.terms) != {self.goal}:
             terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
-            facts["limited by"] = f"{' and '.join(self.limiter)} (of {terms})"
+            title += f", limited by {' and '.join(self.limiter)} (of {terms})"
         helpful = [move for move in self.moves if move.helps]
         parts: dict[str, list[Move] | tuple[Suggestion, ...]] = {}
         for lever in LEVERS:
-            title = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
-            parts[title] = [move for move in helpful if move.lever == lever]
+            heading = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
+            parts[heading] = [move for move in helpful if move.lever == lever]
         parts[ARTEFACT] = [move for move in self.moves if move.artefact]
         parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
         parts["in closed form"] = self.suggestions
         no_help = [] if helpful else [f"no move improves {self.goal}"]
         return Answer(
             kind="Advice",
-            title=self.goal if self.bound == self.goal else f"{self.state}: {self.bound}",
-            facts=facts,
+            title=title,
+            facts={n: value_text(value, self.units[n]) for n, value in self.values.items()},
             tables=[
                 Table(title=title, rows=[[str(one)] for one in each], opened=place == 0)
                 for place, (title, each) in enumerate(parts.items())

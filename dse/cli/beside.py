@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import subprocess
 
-__all__ = ["compiling_beside"]
-
 
 @contextmanager
 def compiling_beside(

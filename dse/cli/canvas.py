@@ -12,8 +12,6 @@ import click
 
 from sweeps.files.whole import write_whole
 
-__all__ = ["canvas", "save", "write_figure"]
-
 #: The least width and height of a figure, and the most of either, in inches.
 _LEAST, _MOST = (4.0, 3.0), 40.0
 

@@ -44,24 +44,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from sweeps.runtime.progress import Progress
 
-__all__ = [
-    "UNPROVEN",
-    "Commands",
-    "Misused",
-    "asked",
-    "assumed_of_rows",
-    "command",
-    "end_with",
-    "handed_back",
-    "listening",
-    "question",
-    "read_models",
-    "read_source",
-    "read_study",
-    "reading",
-    "warned",
-]
-
 #: Letters of an error that are shown; a file may hold a name of millions.
 _LONGEST = 20_000
 #: The exit status of a command whose time was up before its answer was proven.

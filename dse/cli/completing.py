@@ -9,8 +9,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["machines", "models", "point", "quantities", "workloads"]
-
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 

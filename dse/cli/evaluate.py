@@ -17,8 +17,6 @@ from symbolic.answer import Answer, Table
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
-__all__ = ["advise", "described_study", "evaluate", "explain", "given_point"]
-
 _of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 

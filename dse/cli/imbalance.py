@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from stochastic import Law
     from stochastic.labels import Parts
 
-__all__ = ["imbalance", "law_answer", "law_data"]
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 #: In few lanes quantiles of a law with more values take long exactly: they are simulated.
 _FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_GROUPS

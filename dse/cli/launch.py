@@ -16,8 +16,6 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
-__all__ = ["launch", "launch_answer", "launch_data"]
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 #: How much coarser the steps are by which remedies are compared, where steps are counted together.
 _COARSER = 5

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dse.entry_file import Value
     from symbolic.quantity import Quantity
 
-__all__ = ["entry_lines", "new"]
-
 #: What a file starts from where nothing is named.
 _FROM = {"machine": "gtx280", "workload": "svm"}
 

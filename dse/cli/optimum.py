@@ -46,17 +46,6 @@ if TYPE_CHECKING:
     from sweeps.files.written import Written
     from sweeps.store.fill import Watch
 
-__all__ = [
-    "checked",
-    "end_unproven",
-    "looked_for",
-    "looked_up",
-    "optimum",
-    "pareto",
-    "proving",
-    "watched",
-]
-
 #: Below this many points no loop nest is compiled for the question.
 _LOOKED_UP = sizes.LOOKED_UP
 

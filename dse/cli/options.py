@@ -13,39 +13,6 @@ from dse.cli import completing
 from symbolic.plain_text import without_controls
 from symbolic.reach import Base, Reach
 
-__all__ = [
-    "Adds",
-    "Source",
-    "StudyFile",
-    "allowing",
-    "at_point",
-    "axis_of",
-    "changed",
-    "described",
-    "drawn",
-    "echo",
-    "entries",
-    "examples",
-    "expanding",
-    "from_store",
-    "from_study",
-    "from_study_or_store",
-    "given",
-    "goals",
-    "kinds",
-    "listed",
-    "names",
-    "number_of",
-    "of_study",
-    "pairs",
-    "picture",
-    "setting",
-    "telling",
-    "time_limit",
-    "values",
-    "where",
-]
-
 #: What adds an option or an argument to the function of a command.
 Adds = Callable[[Any], Any]
 #: How a range of an axis begins; labels such as geometric:0.05 are none.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dse.plots.papers import Paper
     from dse.study.data import StudyData
 
-__all__ = ["plot"]
-
 #: Options that are given to the function of a kind.
 _DRAWN = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Source = StudyData | xr.Dataset
 
-__all__ = ["ANY", "complete"]
-
 #: Kinds that draw any study.
 ANY = "lines, heatmap, bars, parallel, tornado or importance"
 

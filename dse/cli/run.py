@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from sweeps.grid.space import Axis
 
-__all__ = ["plan", "run", "size_of"]
-
 #: Whatever the study, its best configuration takes the same compiled code, of this name.
 _BEST, _CODE_NAMES = "from sweeps.stored.kernels import ready; ready()", ("least",)
 #: Options of a run that are handed on as they are.

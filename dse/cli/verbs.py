@@ -12,8 +12,6 @@ import dse
 from dse.cli.command import command, handed_back, read_source
 from dse.cli.options import Adds, from_study_or_store, given, names, values, where
 
-__all__ = ["command_of", "names_of_verbs"]
-
 #: Functions of `dse.verbs` that take or give what a shell cannot.
 _PYTHON_ALONE = {"best_config", "fold"}
 

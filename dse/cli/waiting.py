@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["waiting"]
-
 #: Seconds until the line is shown, and between two looks at what goes on.
 _SOON, _OFTEN = 0.1, 0.2
 _CLEAR = "\r\x1b[K"

@@ -18,8 +18,6 @@ from symbolic.errors import DseError, InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["analysed"]
-
 #: Points about the middle among which one that counts is sought.
 _SEARCHED = sizes.SEARCHED_AROUND
 _MEANINGS = {

@@ -15,8 +15,6 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.run import prepare
 
-__all__ = ["COMPILED", "Values"]
-
 Floats = NDArray[np.float64]
 #: Points from which on a nest is worth its compilation; its blocks keep no steps between.
 COMPILED, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL

@@ -14,8 +14,6 @@ from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantities import Quantity, place_of
 
-__all__ = ["Slopes", "arc", "at_point"]
-
 Floats = NDArray[np.float64]
 #: Steps in the logarithm of an input, and the agreement that tells a slope from a jump or a corner.
 _STEP, _FINER, _AGREE = 1e-4, 8, 1e-2

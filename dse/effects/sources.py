@@ -26,8 +26,6 @@ from symbolic.expression import parse
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Source", "read_source"]
-
 Floats = NDArray[np.float64]
 #: Points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Floats
 from dse.fitting.problem import HELD, Problem
 
-__all__ = ["beginnings"]
-
 #: Points for each quantity that is not solved for, the most in all, and those that are enough where
 #: every one is; how often what is linear is solved for.
 EACH, MOST, ENOUGH, PASSES = 96, 384, 16, 2

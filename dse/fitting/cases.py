@@ -20,8 +20,6 @@ from symbolic.errors import DseError
 from symbolic.model import Model
 from symbolic.ops import references
 
-__all__ = ["Case", "NoRowError", "chosen"]
-
 Values = Mapping[str, float | Floats]
 
 

@@ -12,8 +12,6 @@ from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, GraphError, InfeasibleError
 from symbolic.ops import references
 
-__all__ = ["FewRowsError", "check_enough", "check_rows", "check_size"]
-
 #: The sizes that measured values may have.
 SMALLEST, LARGEST = 1e-100, 1e100
 

@@ -17,8 +17,6 @@ from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, 
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit
 
-__all__ = ["Floats", "Named", "Table", "numbers", "read_columns", "read_table"]
-
 Floats = NDArray[np.float64]
 #: Which columns are read: their names, or quantities with the header of each.
 Named = Sequence[str] | Mapping[str, str] | None

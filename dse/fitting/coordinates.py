@@ -16,8 +16,6 @@ from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
 
-__all__ = ["Coordinate", "Start", "check_free", "coordinates", "readable"]
-
 Start = Mapping[str, float | str]
 
 #: A positive quantity whose typical values span this factor is searched on a logarithmic scale.

@@ -11,8 +11,6 @@ from dse.fitting.columns import Floats
 from dse.fitting.problem import Problem
 from dse.fitting.search import FLAT, STEP, Found, derivatives, units_at
 
-__all__ = ["covariance"]
-
 
 def _idle(problem: Problem, point: Floats) -> NDArray[np.bool_]:
     """Which values could be larger, or could be smaller, with no change of any prediction."""

@@ -16,8 +16,6 @@ from sweeps.grid.grid import Grid
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_of"]
-
 
 def dataset_of(
     case: Case,

@@ -17,8 +17,6 @@ from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-__all__ = ["best_of", "columns_read", "left_out_of", "some_rows"]
-
 
 def columns_read(table: Table, model: Model, to: str, apart: Sequence[str]) -> list[str]:
     """The columns that the model takes, and what is measured; profiles hold many others."""

@@ -15,8 +15,6 @@ from stochastic import sizes
 from symbolic.ops import Node
 from symbolic.parted import Parted
 
-__all__ = ["HELD", "Problem"]
-
 #: Numbers held at once while many candidates are looked at.
 HELD = sizes.FIT_HELD
 

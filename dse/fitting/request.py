@@ -17,8 +17,6 @@ from dse.fitting.coordinates import Start
 from symbolic.errors import DseError
 from symbolic.model import Model
 
-__all__ = ["Request", "said_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:

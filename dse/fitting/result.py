@@ -18,8 +18,6 @@ from symbolic.errors import check_known
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Fit", "ranges", "root_of_squares"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fit(Labelled):

@@ -15,8 +15,6 @@ from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.model import Model
 
-__all__ = ["ROW", "Rows", "read_rows"]
-
 #: The dimension along which the rows lie, and that of rows that name their workload.
 ROW, WORKLOAD = "row", "workload"
 

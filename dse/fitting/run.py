@@ -25,8 +25,6 @@ from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import references
 
-__all__ = ["run"]
-
 #: The most rows that are each left out by a fit of their own, unless asked otherwise.
 REFITTED = 50
 

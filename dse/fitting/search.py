@@ -12,8 +12,6 @@ from dse.fitting.beginnings import beginnings
 from dse.fitting.columns import Floats
 from dse.fitting.problem import Problem
 
-__all__ = ["FLAT", "STEP", "Found", "derivatives", "left_out", "search", "units_at"]
-
 #: How many of the rough searches are made precise, and the most rows on which these are made.
 REFINED, COMPARED = 2, 2048
 #: A step of a numerical derivative, as a share of the value: the cube root of the precision.

@@ -9,8 +9,6 @@ from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 from symbolic.model import Model
 
-__all__ = ["targets_of"]
-
 
 def targets_of(
     to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]

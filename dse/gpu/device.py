@@ -7,8 +7,6 @@ from typing import Any
 from stochastic.trials.timing import describe
 from symbolic.errors import DseError
 
-__all__ = ["MOST_THREADS", "checked", "device", "least"]
-
 #: Threads of a block, at most.
 MOST_THREADS = 1024
 

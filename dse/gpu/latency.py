@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dse.gpu.device import checked, device
 from symbolic.errors import DseError
 
-__all__ = ["latency"]
-
 Floats = NDArray[np.float64]
 _LINE = 128  # bytes between two places of a ring, so that no two share a line of a cache
 

@@ -12,8 +12,6 @@ from dse.gpu.launched import checked_work, stamps_of
 from stochastic import Pmf
 from symbolic.errors import DseError
 
-__all__ = ["launches"]
-
 
 def launches(
     blocks: Sequence[int],

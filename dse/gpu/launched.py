@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dse.gpu.device import checked, device
 from symbolic.errors import DseError
 
-__all__ = ["blocks", "checked_work", "stamps_of"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from stochastic import Pmf, imbalance
 from stochastic.validation import losses
 from symbolic.errors import DseError
 
-__all__ = ["LANES", "LAWS", "lockstep"]
-
 #: The 25 cases of Table I: each law with each number of lanes.
 LAWS = (
     "binomial:40,0.5",

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dse.gpu.device import MOST_THREADS, checked, device, least
 from symbolic.errors import DseError
 
-__all__ = ["demand", "supply"]
-
 Floats = NDArray[np.float64]
 
 

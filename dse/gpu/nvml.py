@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from symbolic.errors import DseError
 
-__all__ = ["Board", "Look", "Pretended", "board_of"]
-
 _MHZ = 1e6
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dse.gpu.device import MOST_THREADS, device
 from symbolic.errors import DseError
 
-__all__ = ["paths", "shortest_paths"]
-
 Floats = NDArray[np.float64]
 
 #: Rows of three sub-blocks of float32 that fit in 48 KiB.

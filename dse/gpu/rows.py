@@ -12,8 +12,6 @@ from dse.measured.shape import shaped
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_of"]
-
 #: The units of measured columns that are no quantities; those of quantities are in their table.
 _UNITS = {
     "ring_bytes": "B",

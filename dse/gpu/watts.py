@@ -13,8 +13,6 @@ from dse.gpu.device import checked, device
 from dse.gpu.nvml import Board, Look, board_of
 from symbolic.errors import DseError
 
-__all__ = ["power"]
-
 Columns = dict[str, NDArray[Any]]
 #: Core clocks that are tried where none is named.
 _SEVERAL = 8

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from symbolic.model import Family
 
-__all__ = ["BROKEN", "Case", "read_case"]
-
 #: The case where a rule or constraint is broken.
 BROKEN = -1
 _MET = {0: "broken", 1: "met"}

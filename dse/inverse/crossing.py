@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["Asked", "find", "prepared"]
-
 #: Most points, times quantities along which to look, of an answer.
 MOST = sizes.CROSSING_MOST
 SIDES = ("below", "above")

@@ -16,8 +16,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     from symbolic.quantities import Quantity
 
-__all__ = ["uncertain_input"]
-
 
 def uncertain_input(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
     """Between which ends an input lies, wherever it is read."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["in_order", "labelled", "met"]
-
 
 def met(
     study: StudyData,

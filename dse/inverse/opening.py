@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from symbolic.quantities import Quantity
 
-__all__ = ["number", "opened"]
-
 
 def number(value: Any, row: Quantity) -> float:
     """One value of a quantity: a number, or a text with a unit."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["rivalry"]
-
 #: Most boxes of an answer, and inputs that are told apart in cells.
 BOXES, INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
 _CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"

@@ -15,8 +15,6 @@ from sweeps.prove.borders import NONE
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["border_rows", "case_of", "next_rows"]
-
 
 def case_of(found: xr.Dataset) -> str:
     """The name of the case whose borders a Dataset tells."""

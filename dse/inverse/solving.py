@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from symbolic.model import Model
 
-__all__ = ["with_closed_forms"]
-
 
 def with_closed_forms(asked: Asked, found: xr.Dataset) -> xr.Dataset:
     """The Dataset with the attribute ``closed_forms``, by quantity and by the pair of cases.

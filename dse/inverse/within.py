@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["ranged"]
-
 #: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
 MOST, CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")

@@ -13,8 +13,6 @@ from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
 
-__all__ = ["Kept", "axes_told", "even", "halved", "leaves_told", "plain", "thinned"]
-
 #: Values of an axis, and of all quantities over several axes, that a page holds at most.
 _VALUES, _TABLES = 1000, 10_000
 

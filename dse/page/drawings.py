@@ -20,8 +20,6 @@ from symbolic.model import Model
 if TYPE_CHECKING:
     from stochastic import Pmf
 
-__all__ = ["extra_names", "figures_told"]
-
 #: What the transit figure reads of a study, and of the model alone along its curves.
 _TRANSIT = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),

@@ -15,8 +15,6 @@ from symbolic.javascript import Program, program
 from symbolic.ops import Node, reference, references
 from symbolic.quantities import label_of
 
-__all__ = ["compiled", "definitions_told", "quantities_told", "with_goals"]
-
 Graphs = Mapping[tuple[str, ...], Graph]
 
 

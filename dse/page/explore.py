@@ -10,8 +10,6 @@ from dse.verbs.sources import Askable, Table
 from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
 
-__all__ = ["explore", "page_of"]
-
 
 def explore(source: Askable, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
     """Write one HTML page on which a study is explored, in a browser, without a network.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from symbolic.ops import Node, walk
 
-__all__ = ["formula_text"]
-
 #: How strongly an operator binds, and its sign; what is none stands as a call.
 _SIGNS = {
     "either": (1, "or"),

@@ -15,8 +15,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["HOST", "part_of", "server_of"]
-
 #: The loopback: nobody else reaches it.
 HOST = "127.0.0.1"
 

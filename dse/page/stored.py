@@ -17,8 +17,6 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["told_of_values"]
-
 #: Values of an axis that a page holds, and of all quantities together.
 _LONGEST, _MOST = 1000, 60_000
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["page_text"]
-
 _HERE = Path(__file__).parent
 #: The scripts in the order in which each finds what it uses.
 _SCRIPTS = (

@@ -21,8 +21,6 @@ from symbolic.javascript import Program
 from symbolic.statistic import statistics_of
 from symbolic.units import UNITS, exact
 
-__all__ = ["common", "told"]
-
 #: Configurations that the page itself looks through for the best.
 _SEARCHED = sizes.PAGE_SEARCHED
 

@@ -9,8 +9,6 @@ from typing import Any
 from sweeps.grid.goals import Goal, check_top, goals_in_order
 from symbolic.errors import DseError, check_known
 
-__all__ = ["Best", "check_per", "read_best"]
-
 _KEYS = ("minimize", "maximize", "per", "where", "top")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
     from sweeps.grid.space import Axis
 
-__all__ = ["study_text"]
-
 
 def study_text(
     parts: Parts,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["ComparisonData", "joined_answers", "joined_runs"]
-
 
 class ComparisonData:
     """Studies that differ in their model alone; ``each`` holds them by the model."""

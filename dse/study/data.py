@@ -29,8 +29,6 @@ from symbolic.statistic import DRAW
 if TYPE_CHECKING:
     from dse.uncertain.draws import Uncertain
 
-__all__ = ["StudyData"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyData:

@@ -13,8 +13,6 @@ from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.reach import Base, located
 
-__all__ = ["read_fits"]
-
 _EXPECTED = (
     'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
     "or a list of these"

@@ -17,16 +17,6 @@ from symbolic.statistic import DRAW, StatisticName, statistics_of
 if TYPE_CHECKING:
     from dse.uncertain.draws import Uncertain
 
-__all__ = [
-    "case_without_mean",
-    "check_settled",
-    "folded_axes",
-    "redrawn",
-    "told_of",
-    "uncertain_of",
-    "without",
-]
-
 _Study = TypeVar("_Study", bound=Any)
 
 

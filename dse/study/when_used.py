@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from dse.fitted_inputs import FittedInputs
     from dse.uncertain.draws import Uncertain
 
-__all__ = ["fits_of", "random_of", "summarized"]
-
 
 def random_of(
     given: Mapping[str, Any], quantities: Mapping[str, Quantity], folder: Base

@@ -11,8 +11,6 @@ from dse.fitting.columns import Floats
 from dse.validation.folds import Folds, Places, groups_of
 from dse.validation.scores import Score
 
-__all__ = ["along", "constant_choice", "one_value", "random_search", "scaled"]
-
 
 def one_value(measured: Floats, folds: Folds) -> Floats:
     """The median of what is known, for every row."""

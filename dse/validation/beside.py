@@ -21,8 +21,6 @@ from symbolic.model import Model
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
-__all__ = ["DRAWN", "Scored", "beside"]
-
 #: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
 DRAWN = ", mean over its ties"
 #: The score on some rows, with the spaces among these, in their numbers.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Table
 from symbolic.errors import DseError
 
-__all__ = ["Folds", "Places", "deal", "groups_of", "keys_of", "subspaces"]
-
 Places = NDArray[np.int64]
 #: The rows that are predicted together, and those that are known then.
 Folds = Sequence[tuple[Places, Places]]

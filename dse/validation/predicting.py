@@ -21,8 +21,6 @@ from sweeps.grid.laws import NAME as LAW
 from symbolic.errors import DseError
 from symbolic.model import Model
 
-__all__ = ["predict"]
-
 
 def predict(
     question: Question,

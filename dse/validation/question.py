@@ -12,8 +12,6 @@ from dse.inputs import Parts, read_parts
 from symbolic.errors import DseError
 from symbolic.model import Model
 
-__all__ = ["ROW", "Question", "parts_of"]
-
 #: Left out by itself where ``leave_out`` says so.
 ROW = "row"
 

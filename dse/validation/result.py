@@ -15,8 +15,6 @@ from dse.validation.beside import DRAWN
 from dse.validation.scores import Score
 from symbolic.answer import Answer, Report, Table
 
-__all__ = ["Validation", "cells", "heads"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Validation(Report):

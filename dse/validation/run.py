@@ -24,8 +24,6 @@ from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-__all__ = ["run"]
-
 #: Labels whose scores are told one by one.
 FEW = 24
 #: Rows of which an interval is learnt, at least.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Floats
 from dse.validation.folds import Places
 
-__all__ = ["MEASURES", "Score", "rank_correlation", "score", "slowdowns", "tied"]
-
 #: Predictions that differ by a smaller share are equally good.
 SAME = 1e-9
 #: What is compared with baselines: each measure, and whether more of it is better.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sweeps.sources.stores import StoreSearch
     from sweeps.sources.table import TableScan
 
-__all__ = ["Source", "answered", "asked"]
-
 #: What a question is asked of.
 Source: TypeAlias = "GridScan | StoreSearch | TableScan"
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
 
-__all__ = ["borders"]
-
 
 @verb
 def borders(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from dse.verbs.asking import Source
 
-__all__ = ["best_config", "optimum"]
-
 
 @verb
 def optimum(

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["disagreement"]
-
-
 def disagreement(
     source: Askable,
     *,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dse.explaining import Explanation
     from dse.planning import Plan
 
-__all__ = ["advise", "explain", "plan"]
-
 
 @overload
 def advise(

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sweeps.ask.draws import Draws, GridDraws
     from sweeps.grid.goals import Goal
 
-__all__ = ["asked_of_draws", "drawn"]
-
 
 @handing_back
 def asked_of_draws(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sweeps.ask.fold import AnyFold
     from sweeps.grid.at import At
 
-__all__ = ["fold"]
-
 
 @verb
 def fold(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from dse.verbs.asking import Source
 
-__all__ = ["pareto"]
-
 
 @verb
 def pareto(

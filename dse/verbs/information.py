@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from dse.uncertain.draws import Uncertain
     from sweeps.grid.grid import Grid
 
-__all__ = ["information"]
-
 
 @verb
 def information(

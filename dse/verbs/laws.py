@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
     from dse.uncertain.output import OutputLaw
 
-__all__ = ["law"]
-
 
 @verb
 def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:

@@ -12,8 +12,6 @@ from dse.verbs.sources import Askable, one_answer
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ranges"]
-
 
 @verb
 def ranges(

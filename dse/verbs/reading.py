@@ -15,8 +15,6 @@ from dse.verbs.sources import Askable, Table, with_file_read
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["asked_of", "identified"]
-
 #: What tells of which study an answer is.
 _IDENTITY = ("model", "study", "simt_dse_version")
 #: What was assumed when the file of somebody else was read.

@@ -20,8 +20,6 @@ from dse.verbs.reading import asked_of
 from dse.verbs.sources import kind_of, with_file_read
 from sweeps.ask.matrix import MODIFIERS, refuse
 
-__all__ = ["verb", "verbs"]
-
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
 #: The verbs whose modules were loaded, by name.

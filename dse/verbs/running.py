@@ -15,8 +15,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["run"]
-
 
 def run(
     source: Askable,

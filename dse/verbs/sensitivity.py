@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from dse.verbs.asking import Source
 
-__all__ = ["sensitivity"]
-
 
 @verb
 def sensitivity(

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from sweeps.files.written import Written
     from sweeps.store.reader import Stored
 
-__all__ = [
-    "Askable",
-    "Table",
-    "check_asked",
-    "each_study",
-    "kind_of",
-    "one_answer",
-    "read_file",
-    "with_file_read",
-]
-
 #: What every verb takes.
 Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | Written | str | Path"
 

@@ -15,8 +15,6 @@ from dse.verbs.sources import Askable
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["count", "histogram", "quantiles"]
-
 
 @verb
 def count(

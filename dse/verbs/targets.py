@@ -13,8 +13,6 @@ from sweeps.runtime.stopping import handing_back, time_limited
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["meets"]
-
 
 @verb
 @handing_back

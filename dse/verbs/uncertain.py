@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["chances"]
-
-
 @verb
 def chances(
     source: Askable,

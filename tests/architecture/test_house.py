@@ -130,8 +130,9 @@ def misnamed(path: Path) -> str:
     """What is wrong with the public names of a module; empty where nothing is."""
     module = module_of(path)
     names = getattr(module, "__all__", None)
-    if names is None:
-        return "defines public names and has no __all__" if defined_in(path) else ""
+    if names is None:  # of what is private to its package all names without an underscore are known
+        public = path.name == "__init__.py" and defined_in(path)
+        return "is a package that defines public names and has no __all__" if public else ""
     if list(names) != sorted(set(names), key=order):
         return f"__all__ is not {sorted(set(names), key=order)}"
     missing = [name for name in names if not hasattr(module, name)]

@@ -69,7 +69,10 @@ except dse.DseError as error:
     refused = str(error)
 rows = [row for row in table(verbs()).splitlines() if "`extremes`" in row]
 answers = [found.cs_throughput.values.round(3).tolist() for found in of]
-open("study.toml", "w").write(study.text())
+open("study.toml", "w").write(
+    'model = "transit"\\noutputs = ["cs_throughput"]\\n[axes]\\nthreads = [256, 512, 1024]\\n'
+    "[set]\\nintensity = 10\\nlanes_width = 32\\nms_peak = 1\\nmem_latency = 600\\n"
+)
 asked = ["extremes", "study.toml", "--quantity", "cs_throughput"]
 commands = [[*asked, "--json"], asked, ["extremes", "--help"], ["--help"]]
 printed = [CliRunner().invoke(main, command).stdout for command in commands]
