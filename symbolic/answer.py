@@ -62,10 +62,11 @@ class Table:
         """Return the table for a terminal, under its title."""
         shown = self.cells(self.most)
         if self.columns:
-            lines = text_table(list(self.columns), shown, of=len(self.rows))
+            lines, title = text_table(list(self.columns), shown, of=len(self.rows)), self.title
         else:
             lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in shown)
-        return f"{self.title}:\n{lines}" if self.title else lines
+            title = f"{self.title}:" if self.title else ""
+        return f"{title}\n{lines}" if title else lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

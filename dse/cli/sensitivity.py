@@ -104,8 +104,7 @@ def _answer(data: Mapping[str, Any]) -> Answer:
         tables += _tables(text, one, at, notes)
     figure = [f"figure: {data['figure']}"] if "figure" in data else []
     notes += [*data["notes"], data["treatment"], *figure]
-    title = f"sensitivity of {', '.join(data['outputs'])}"
-    return Answer(kind="Sensitivity", title=title, tables=tables, notes=notes, data=data)
+    return Answer(kind="Sensitivity", title="", tables=tables, notes=notes, data=data)
 
 
 def _tables(text: str, one: Mapping[str, Any], at: str, notes: list[str]) -> Iterator[Table]:

@@ -259,7 +259,7 @@ def test_sources_without_axes_or_of_another_kind() -> None:
 # --- the command and the figure
 def test_by_command(run: Run) -> None:
     text = run("sensitivity", "study.toml", "--output", "time", "--at", "active_sms=16").stdout
-    assert "\ntime: mean " in text
+    assert text.startswith("time: mean ")
     assert "15 of 21 configurations" in text
     assert "active_sms = 16" in text
     data = json.loads(
