@@ -7,7 +7,6 @@ import click
 from dse.cli.borders import borders
 from dse.cli.catalog import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
-from dse.cli.command import Commands
 from dse.cli.count import count, histogram, quantiles
 from dse.cli.disagreement import disagreement
 from dse.cli.doctor import doctor
@@ -27,12 +26,13 @@ from dse.cli.ranges import ranges
 from dse.cli.run import plan, run
 from dse.cli.sensitivity import sensitivity
 from dse.cli.store import add, export, verify
+from dse.cli.verbs import AllCommands
 
 __all__ = ["main"]
 
 
 @click.group(
-    cls=Commands,
+    cls=AllCommands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:

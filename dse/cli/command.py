@@ -118,20 +118,6 @@ class Commands(click.Group):
             except Signalled as stopped:
                 sys.exit(ending(stopped))
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands: the verbs that have none of their own, too."""
-        from dse.cli.verbs import names_of_verbs
-
-        return sorted({*self.commands} | names_of_verbs())
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Return a command by its name."""
-        from dse.cli.verbs import command_of, names_of_verbs
-
-        if name not in self.commands and name in names_of_verbs():
-            return command_of(name)
-        return super().get_command(ctx, name)
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:

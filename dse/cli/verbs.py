@@ -9,11 +9,25 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.command import command, handed_back, read_source
+from dse.cli.command import Commands, command, handed_back, read_source
 from dse.cli.options import Adds, from_study_or_store, given, names, values, where
 
 #: Functions of `dse.verbs` that take or give what a shell cannot.
 _PYTHON_ALONE = {"best_config", "fold"}
+
+
+class AllCommands(Commands):
+    """The commands: those of `dse.cli`, and of each verb that has none there one that is made."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted({*self.commands} | names_of_verbs())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name."""
+        if cmd_name not in self.commands and cmd_name in names_of_verbs():
+            return command_of(cmd_name)
+        return super().get_command(ctx, cmd_name)
 
 
 def names_of_verbs() -> set[str]:

@@ -28,6 +28,7 @@ what is shown to people, drawn or held by a page
     dse/cli/*
     dse/kernels/complaints.py
     dse/explaining.py
+    dse/glossary.py
     dse/measured/records.py _REASONS
     dse/page/*
     dse/plots/*

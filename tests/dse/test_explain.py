@@ -129,7 +129,7 @@ def test_text_and_json(study: Study) -> None:
     text = str(told)
     assert text.startswith("at machine = gtx280, waves = whole, threads_per_block = 128, pair = 0")
     for step in told.steps:
-        assert f"  {step.name} " in text
+        assert f"\n{step.name} " in text
     tree = json.loads(json.dumps(told.to_dict()))
     assert [step["name"] for step in tree["steps"]] == [step.name for step in told.steps]
     assert all(isinstance(value, bool) for value in tree["conditions"].values())

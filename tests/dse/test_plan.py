@@ -70,7 +70,7 @@ def test_its_text() -> None:
     assert "no axis" in text
     assert "feasible where" in text
     assert "time <= 1 s" in text
-    assert "no output depends on supply" in text
+    assert "no output depends on: supply" in text
     assert "assumed: transactions_per_uncoalesced of gtx280" in text
     single = Study(
         model="transit",
