@@ -59,7 +59,9 @@ def formula_of(name: str, value: object) -> tuple[str, ...]:
     return tuple(references(parsed)) if isinstance(parsed, Node) else ()
 
 
-def _lacking(need: str, entry: HasValues, model: Model, seen: tuple[str, ...] = ()) -> Iterator[str]:
+def _lacking(
+    need: str, entry: HasValues, model: Model, seen: tuple[str, ...] = ()
+) -> Iterator[str]:
     """What is not known of a quantity, down to what its formula or its default names."""
     if need in seen or (need in model.yields and seen):
         return
