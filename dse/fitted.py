@@ -234,7 +234,6 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
     ]
     errors = {name: fit.errors.get(key) for name, key in _ERRORS.items()}
     facts = {name: f"{value:.2%}" for name, value in errors.items() if value is not None}
-    facts |= {"r2": f"{fit.errors['r2']:.6g}"} if fit.errors.get("r2") is not None else {}
     for name, off, how in (
         ("residuals", fit.errors.get("rms"), ""),
         ("rows left out", fit.left_out.get("rms"), _LEFT_OUT.get(str(fit.left_out.get("how")), "")),
@@ -243,6 +242,7 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
             relative, row = fit.errors["residuals"] == "relative", TABLE.get(fit.to[0])
             shown = f"{off:.2%}" if relative else value_text(off, row.unit if row else "")
             facts[name] = f"root mean square {shown}{how}"
+    r2 = fit.errors.get("r2")
     mean = np.mean([each["mean"] for each in groups.values()]) if groups else 0.0
     left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}"
     return Answer(
@@ -254,7 +254,7 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
             Table(title=left_out, columns=("label", "mean error", "rows"), rows=by),
             Table(title="tried", columns=("alternative", "error", ""), rows=tried),
         ],
-        notes=notes,
+        notes=[*([] if r2 is None else [f"r2 = {r2:.6g}"]), *notes],
     )
 
 
