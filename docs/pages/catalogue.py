@@ -58,7 +58,8 @@ def commands():
     import click
 
     yield heading("Commands", "=")
-    for name, one in sorted(command.commands.items()):
+    for name in command.list_commands(click.Context(command)):
+        one = command.get_command(click.Context(command), name)
         with click.Context(one, info_name=f"dse {name}", max_content_width=90) as context:
             text = textwrap.indent(one.get_help(context), "   ")
         yield f"{heading(f'dse {name}', '-')}\n\n.. code-block:: text\n\n{text}"
