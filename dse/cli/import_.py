@@ -141,10 +141,10 @@ def _answer(data: Mapping[str, Any]) -> Answer:
     from dse.planning import bytes_text
 
     failed = [f"{n:,} {name}" for name, n in data["statuses"].items() if name != "correct"]
+    why = f"; failed: {', '.join(failed)}" if failed else ""
     axes = [f"{name} {n}" for name, n in data["axes"].items() if name != "configuration"]
     kind = "workload" if str(data["written"]).endswith(".toml") else "dataset"
     facts = {
-        "failed": ", ".join(failed),
         "axes": " x ".join(axes),
         "measured": shorten(data["measured"], _MOST),
     }
@@ -152,7 +152,7 @@ def _answer(data: Mapping[str, Any]) -> Answer:
     lines += [*data["assumptions"], *data["notes"]]
     return Answer(
         kind="Measured",
-        title=f"{data['configurations']:,} configurations",
+        title=f"{data['configurations']:,} configurations{why}",
         facts={name: text for name, text in facts.items() if text},
         notes=[*lines, f"{kind}: {data['written']} ({bytes_text(data['bytes'])})"],
         data=data,

@@ -124,26 +124,26 @@ def _run_answer(data: dict[str, Any]) -> Answer:
     from dse.wording import failures_text
     from sweeps.grid.failing import Failure
 
-    facts = {"outputs": ", ".join(data["outputs"])}
+    facts, notes = {"outputs": ", ".join(data["outputs"])}, list[str]()
     if data["conditions"]:
         facts["feasible"] = f"{data['feasible_points']:,}, where {' and '.join(data['conditions'])}"
     if data["computed"]:
         rate = f"{data['points_per_second'] / 1e6:,.3g}" if data["points_per_second"] else "-"
-        facts["computed"] = (
-            f"in {data['computing_seconds']:.3g} s, {rate} million configurations a second; "
-            f"compiled in {data['compiling_seconds']:.3g} s; {data['seconds']:.3g} s in all"
+        notes.append(
+            f"computed in {data['computing_seconds']:.3g} s, {rate} million configurations a "
+            f"second; compiled in {data['compiling_seconds']:.3g} s; {data['seconds']:.3g} s in all"
         )
         if data["tiles_stored_before"]:
             before, more = data["tiles_stored_before"], data["tiles_computed"]
-            facts["continued"] = f"{before:,} tiles were stored before, {more:,} were computed"
+            notes.append(f"continued: {before:,} tiles were stored before, {more:,} were computed")
     else:
-        facts["computed"] = "nothing to do: the store of this study is finished"
+        notes.append("nothing to do: the store of this study is finished")
     if data["values_barred"]:
         many = f"{data['values_barred']:,}"
-        facts["not computed"] = f"{many} values, in tiles where no point keeps the rules"
+        notes.append(f"not computed: {many} values, in tiles where no point keeps the rules")
     rows = [[name, axis["size"], _axis_text(axis)] for name, axis in data["axes"].items()]
     tables = [Table(columns=("axis", "values", ""), rows=rows)]
-    notes = failures_text([Failure(**failure) for failure in data["failed"]])
+    notes += failures_text([Failure(**failure) for failure in data["failed"]])
     notes += [f"note: {text}" for text in data["notes"]]
     if (best := data["best"]) is not None:
         apart = [name for name in best["over"] if name != "rank"]
