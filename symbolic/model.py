@@ -46,7 +46,7 @@ class Model(Visible, EquationSet):
                 default = (row["default"], row["unit"]) if "default" in row else None
                 labels = f" ({', '.join(row['labels'])})" if "labels" in row else ""
                 rows.append([row["name"], row["unit"], default, row["meaning"] + labels])
-            head = (title, "unit", "default", "meaning")
+            head = ("quantity", "unit", "default", "meaning")
             tables.append(Table(title=title, columns=head, rows=rows))
         rows = []
         for eq in data["equations"]:
