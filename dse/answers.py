@@ -90,7 +90,8 @@ def shown_answer(found: Any, order: Sequence[str] = ()) -> Any:
     for name, array in found.data_vars.items():
         groups.setdefault(array.dims, []).append(name)
     parts = [
-        answer(found[names].drop_dims({*found.dims} - {*d}), order) for d, names in groups.items()
+        answer(found[names].drop_dims({*found[names].dims} - {*d}), order)
+        for d, names in groups.items()
     ]
     if len(parts) == 1:
         return parts[0]

@@ -10,7 +10,7 @@ import click
 
 import dse
 from dse.cli.command import Commands, command, handed_back, read_source
-from dse.cli.options import Adds, from_study_or_store, given, names, values, where
+from dse.cli.options import Adds, from_study_or_store, given, names, number_of, values, where
 
 #: Functions of `dse.verbs` that take or give what a shell cannot.
 _PYTHON_ALONE = {"best_config", "fold"}
@@ -41,14 +41,17 @@ def command_of(name: str) -> click.Command:
     verb = getattr(dse, name)
     text = inspect.getdoc(verb) or ""
     _, *parameters = inspect.signature(verb).parameters.values()
+    spread = [each.name for each in parameters if each.kind is each.VAR_KEYWORD]
     takes_progress = any(parameter.name == "progress" for parameter in parameters)
 
     def ask(source: str, **options: Any) -> Any:
         from dse.answers import order_of, shown_answer
 
         read = read_source(source)
-        progress = {"progress": True} if takes_progress else {}
-        found = handed_back(lambda: verb(read, **given(options), **progress))
+        asked = given(options) | ({"progress": True} if takes_progress else {})
+        for name in spread:
+            asked |= asked.pop(name, {})
+        found = handed_back(lambda: verb(read, **asked))
         return shown_answer(found, order_of(read))
 
     ask.__doc__ = text.partition("\nParameters\n")[0]
@@ -64,6 +67,10 @@ def _help(name: str, text: str) -> str:
     return " ".join(found[1].split()) if found else ""
 
 
+def _numbers(texts: list[str]) -> list[Any]:
+    return [number_of(text, (float,)) for text in texts]
+
+
 def _option(parameter: inspect.Parameter, text: str) -> Adds:
     """Return what adds the option of a parameter, by its default and annotation."""
     flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
@@ -72,10 +79,13 @@ def _option(parameter: inspect.Parameter, text: str) -> Adds:
     about: dict[str, Any] = {"help": text}
     if isinstance(parameter.default, bool):
         return click.option(flag, parameter.name, is_flag=True, **about)
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return values(flag, parameter.name, metavar="NAME=VALUE", **about)
     about["required"] = parameter.default is parameter.empty
+    if "Sequence" in annotation:
+        numbers = "float" in annotation.partition("Sequence")[2]
+        return names(flag, parameter.name, read=_numbers if numbers else list, **about)
     if "Mapping" in annotation:
         return values(flag, parameter.name, metavar="NAME=VALUE", **about)
-    if "Sequence" in annotation:
-        return names(flag, parameter.name, **about)
     kind = next((kind for kind in (int, float) if kind.__name__ in annotation), str)
     return click.option(flag, parameter.name, type=kind, **about)

@@ -9,6 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from dse.cli.verbs import command_of, names_of_verbs
+
 ROOT = Path(__file__).parents[2]
 VERB = '''
 """The least and the largest value."""
@@ -128,3 +132,35 @@ def python(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_every_verb_could_do_without_a_command_of_its_own(tmp_path: Path) -> None:
+    """Of each verb the made command has the parameters as options, and asks the verb."""
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'model = "transit"\noutputs = ["cs_throughput", "bound"]\n[axes]\nthreads = [256, 512]\n'
+        "[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
+    )
+    asked = {
+        "borders": ["--along", "threads"],
+        "count": ["--where", "threads <= 512"],
+        "explain": ["--point", "threads=512"],
+        "histogram": ["--quantity", "cs_throughput"],
+        "meets": ["--targets", "threads <= 512"],
+        "optimum": ["--maximize", "cs_throughput", "--top", "2"],
+        "pareto": ["--maximize", "cs_throughput", "--minimize", "threads"],
+        "plan": ["--expand"],
+        "quantiles": ["--quantity", "cs_throughput", "--q", "0.5"],
+        "ranges": ["--within", "mem_latency=10%"],
+        "sensitivity": ["--output", "cs_throughput"],
+    }
+    assert set(asked) < names_of_verbs()
+    for name in names_of_verbs():
+        command, source = command_of(name), str(study)
+        told = CliRunner().invoke(command, ["--help"])
+        assert told.exit_code == 0, name
+        if name in asked:
+            for form in (["--json"], []):
+                done = CliRunner().invoke(command, [source, *asked[name], *form])
+                assert done.exit_code == 0, (name, done.output, done.exception)
+                assert json.loads(done.stdout) if form else done.stdout.strip()
