@@ -244,7 +244,7 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
             facts[name] = f"root mean square {shown}{how}"
     r2 = fit.errors.get("r2")
     mean = np.mean([each["mean"] for each in groups.values()]) if groups else 0.0
-    left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}"
+    left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}:"
     return Answer(
         kind=kind,
         title=f"{fit.model} fitted to {', '.join(fit.to)} of {fit.rows.get('used', 0):,} rows",

@@ -101,7 +101,7 @@ def _along(case: str, along: str, data: Mapping[str, Any]) -> Table:
         for row in rows
     ]
     return Table(
-        title=f"{case} along {along}, {len(rows):,} borders",
+        title=f"{case} along {along}, {len(rows):,} borders:",
         columns=[*axes, "border", "from", "to"],
         rows=cells,
         most=TEXT_ROWS,

@@ -105,7 +105,7 @@ def _answer(data: dict[str, Any]) -> Answer:
             + [f"{row['regret'][model]:.4f}" for model in data["models"]]
             for row in data["rows"]
         ]
-        title = f"{data['question']}; regret of the best by one model if another is right"
+        title = f"{data['question']}; regret of the best by one model if another is right:"
         tables.append(Table(title=title, columns=columns, rows=rows, most=TEXT_ROWS))
     return Answer(
         kind="Disagreement",

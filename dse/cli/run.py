@@ -149,7 +149,7 @@ def _run_answer(data: dict[str, Any]) -> Answer:
         apart = [name for name in best["over"] if name != "rank"]
         each = f" for each {' and '.join(apart)}" if apart else ""
         (table,) = rows_answer(best).tables
-        tables.append(replace(table, title=f"best, {best['question']}{each}"))
+        tables.append(replace(table, title=f"best, {best['question']}{each}:"))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
     if data["kept_aside"] is not None:

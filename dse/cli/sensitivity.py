@@ -136,7 +136,7 @@ def _tables(text: str, one: Mapping[str, Any], at: str, notes: list[str]) -> Ite
         notes.append(f"{text} = {here} at {at}: no input moves it")
     else:
         yield Table(
-            title=f"{text} = {here} at {at}; elasticities",
+            title=f"{text} = {here} at {at}; elasticities:",
             columns=("input", "elasticity", "downwards", "upwards"),
             rows=[[n, *(_shown(one["inputs"][n][key], ".4f") for key in _SLOPES)] for n in names],
             most=_TOLD,
