@@ -110,7 +110,7 @@ class Validation(Report):
             tables=[
                 Table(columns=("", *shown.values()), rows=rows, opened=True),
                 Table(
-                    title=f"{self.model}, {parts}",
+                    title=f"{self.model}, {parts}:",
                     columns=("", *shown.values()),
                     rows=by if len(self.by) > 1 else (),
                 ),
