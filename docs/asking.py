@@ -5,6 +5,7 @@ python docs/asking.py
 
 from pathlib import Path
 
+from dse.verbs.registry import verbs
 from sweeps.ask.matrix import table
 
 MARK = "<!-- the table, by python docs/asking.py -->"
@@ -12,4 +13,4 @@ MARK = "<!-- the table, by python docs/asking.py -->"
 if __name__ == "__main__":
     page = Path(__file__).with_suffix(".md")
     before, _, after = page.read_text(encoding="utf-8").split(MARK)
-    page.write_text(f"{before}{MARK}\n\n{table()}\n\n{MARK}{after}", encoding="utf-8")
+    page.write_text(f"{before}{MARK}\n\n{table(verbs())}\n\n{MARK}{after}", encoding="utf-8")

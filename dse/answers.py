@@ -1,67 +1,22 @@
-"""The answer to a question as rows: in a table of text, and in one of a notebook to be sorted."""
+"""The Dataset that answers a question, as rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.tables import ROWS
-from dse.tables import table as text_table
-from dse.wording import value_text
+from symbolic.answer import TEXT_ROWS, Answer, Table
 from symbolic.errors import DseError
 from symbolic.json_text import read_json
-from symbolic.visible import ROWS as MOST
-from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     import xarray as xr
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Answer(Visible):
-    """The configurations that answer a question, as rows."""
-
-    question: str
-    over: tuple[str, ...]
-    variables: Mapping[str, Mapping[str, Any]]
-    rows: tuple[Mapping[str, Any], ...]
-
-    def data(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "question": self.question,
-            "over": list(self.over),
-            "variables": self.variables,
-            "rows": list(self.rows),
-        }
-
-    @property
-    def shown(self) -> list[str]:
-        """The variables that people are shown."""
-        return [name for name in self.variables if name not in ("feasible", "point")]
-
-    def _card(self) -> Card:
-        names, many = self.shown, f"{len(self.rows):,} configurations"
-        shown = [[self.cell(name, row) for name in names] for row in self.rows[:MOST]]
-        keys = [[row[name] for name in names] for row in self.rows[:MOST]]
-        more = f"{many}, of which {MOST} are shown" if len(self.rows) > MOST else many
-        fold = Fold(title=more, header=names, rows=shown, keys=keys, opened=True)
-        return Card(kind="Table", line=f"{self.question}: {many}".lstrip(": "), folds=[fold])
-
-    def __str__(self) -> str:
-        names = self.shown
-        shown = [[self.cell(name, row) for name in names] for row in self.rows[:ROWS]]
-        return text_table(names, shown, of=len(self.rows))
-
-    def cell(self, name: str, row: Mapping[str, Any]) -> str:
-        """A value of a row for people, with its unit or what its flag means."""
-        attributes, value = self.variables[name], row[name]
-        if "flags" in attributes:
-            return str(attributes["flags"].get(str(value), "-"))
-        return value_text(value, str(attributes.get("units", "")))
+#: Variables that JSON holds and people are not shown.
+_HIDDEN = ("feasible", "point")
 
 
 def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
@@ -101,9 +56,49 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
         if "flag_values" in attributes:
             kept["flags"] = {str(flag): word for flag, word in meanings_of(attributes).items()}
         variables[name] = kept
-    rows = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     question = str(ds.attrs.get("question", ""))
-    return Answer(question=question, over=over, variables=variables, rows=rows)
+    found = {"question": question, "over": list(over), "variables": variables, "rows": rows}
+    return rows_answer(found)
+
+
+def rows_answer(
+    told: Answer | Mapping[str, Any], shown: Sequence[Mapping[str, Any]] | None = None
+) -> Answer:
+    """Return the answer of rows of variables, of which people are ``shown`` only some."""
+    data = told.data if isinstance(told, Answer) else told
+    variables = data["variables"]
+    names = [name for name in variables if name not in _HIDDEN]
+    flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
+    cells = [
+        [flags[n].get(str(row[n]), "-") if n in flags else row[n] for n in names]
+        for row in (data["rows"] if shown is None else shown)
+    ]
+    units = {name: str(variables[name].get("units", "")) for name in names}
+    table = Table(columns=units, rows=cells, most=TEXT_ROWS, opened=True, sortable=True)
+    return Answer(title=data["question"], tables=[table], data=data)
+
+
+def shown_answer(found: Any, order: Sequence[str] = ()) -> Any:
+    """Return what shows the answer of a verb: itself, or the tables of a Dataset.
+
+    A Dataset whose variables lie along different axes has a table for each of these.
+    """
+    if not hasattr(found, "data_vars"):
+        return found
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for name, array in found.data_vars.items():
+        groups.setdefault(array.dims, []).append(name)
+    parts = [
+        answer(found[names].drop_dims({*found[names].dims} - {*d}), order)
+        for d, names in groups.items()
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    question = str(found.attrs.get("question", ""))
+    data = {"question": question, "parts": [part.data for part in parts]}
+    tables = [replace(table, sortable=False) for part in parts for table in part.tables]
+    return Answer(title=question, tables=tables, data=data)
 
 
 def order_of(source: Any) -> list[str]:
@@ -133,6 +128,8 @@ def table(found: xr.Dataset) -> Answer:
     ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
     ...               outputs=["ms_throughput"])
     >>> print(table(study.optimum(maximize="ms_throughput", top=2)))
+    maximize ms_throughput
+    <BLANKLINE>
     rank  threads  ms_throughput
        1      512       0.839344
        2      256       0.419672

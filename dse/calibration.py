@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.cards import fit_card
-from dse.fitted import SavedFit, joined
+from dse.fitted import SavedFit, fit_answer, joined
 from dse.fitting import Fit, fit
 from dse.fitting.columns import numbers, read_table
 from dse.progress import Shown
 from sweeps.grid.goals import texts_of
+from symbolic.answer import Answer, Report
 from symbolic.errors import DseError
-from symbolic.visible import Card, Visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +49,7 @@ REGIMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Calibration(Visible):
+class Calibration(Report):
     """Quantities from measured rows, and errors of what was left out; its text tells all of it.
 
     Attributes
@@ -105,32 +104,15 @@ class Calibration(Visible):
         """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
         return self.saved.save(path)
 
-    def _card(self) -> Card:
-        return fit_card("Calibration", self.to_dict())
+    def _answer(self) -> Answer:
+        missing = [regime for regime in REGIMES if not {regime, "together"} & {*self.fits}]
+        notes = [f"{regime}: no row is of this regime" for regime in missing]
+        r2 = [f"r2 of {regime} = {r2:.6g}" for regime, r2 in self.r2.items() if len(self.r2) > 1]
+        return fit_answer("Calibration", self.saved, [*r2, *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """The tree of the file."""
         return self.saved.to_dict()
-
-    def _groups_text(self) -> list[str]:
-        lines = []
-        for one in self.tried:
-            own = ", ".join(f"{name} = {label}" for name, label in one["set"].items())
-            told = one.get("reason") or f"{one['error']:.2%} left out"
-            lines.append(f"  {own}: {told}{' (chosen)' if one['chosen'] else ''}")
-        saved = self.saved.left_out.get("groups", {})
-        if saved:
-            mean = float(np.mean([each["mean"] for each in saved.values()]))
-            lines.append(f"  error of each {self.by} left out, mean {mean:.2%}:")
-            lines += [f"    {label}: {each['mean']:.2%}" for label, each in saved.items()]
-        return lines
-
-    def __str__(self) -> str:
-        if self.by or self.tried:
-            return "\n".join([str(self.fits["together"]), *self._groups_text()])
-        parts = [f"{regime}: {found}" for regime, found in self.fits.items()]
-        missing = [regime for regime in REGIMES if not {regime, "together"} & {*self.fits}]
-        return "\n".join([*parts, *(f"{regime}: no row is of this regime" for regime in missing)])
 
 
 def calibrate(

@@ -39,32 +39,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dse.cards import listed_card
 from dse.entry_file import Value, read_entry_file
 from dse.products import alike, capability_of, meant, plain_name, written_capability
-from dse.wording import value_text
+from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.library import file_text, folders
 from symbolic.plain_text import one_line
 from symbolic.quantities import TABLE, Quantity
 from symbolic.reach import Base, below, located
-from symbolic.visible import Card, Fold, Visible
-
-__all__ = [
-    "DATA",
-    "Entry",
-    "Value",
-    "absolute",
-    "compute_capability",
-    "file_titles",
-    "machine",
-    "machines",
-    "paths_of",
-    "titles",
-    "unknown_entry",
-    "workload",
-    "workloads",
-]
 
 # --- Where the files of machines and workloads lie, and what a name that none bears may mean
 
@@ -161,24 +143,62 @@ class Entry(Visible):
         for name in ("values", "unknown"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
-    def _card(self) -> Card:
-        units = {row.name: row.unit for row in (*TABLE.values(), *self.declared)}
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {self.name}: {one_line(self.title)}>"
+
+    @property
+    def _kind(self) -> str:
+        return self.kind.replace("_", " ").capitalize()
+
+    def _answer(self) -> Answer:
+        data = self._data()
         rows = [
-            [n, value_text(v.value, units.get(n, "")), v.source or f"assumed: {v.assumed}"]
-            for n, v in self.values.items()
+            [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
+            for name, row in data["values"].items()
+        ]
+        closed = [
+            [name, shorten(lacking)] for name, lacking in data.get("closed_models", {}).items()
         ]
         capability = self.compute_capability
-        return Card(
-            kind=self.kind.replace("_", " ").capitalize(),
-            line=f"{self.name}: {one_line(self.title)}",
+        return Answer(
+            kind=self._kind,
+            title=f"{self.name}: {one_line(self.title)}",
             facts={"compute capability": capability} if capability else {},
-            folds=[
-                Fold(
-                    title=f"{len(rows)} values", header=("quantity", "value", "source"), rows=rows
+            tables=[
+                Table(title="values", columns=("quantity", "value", "source"), rows=rows),
+                Table(title="not known", columns=("quantity", "why"), rows=[*self.unknown.items()]),
+                Table(
+                    title="models that are closed",
+                    columns=("model", "until a study gives"),
+                    rows=closed,
                 ),
-                Fold(title="not known", rows=[*self.unknown.items()]),
             ],
+            data=data,
         )
+
+    def _data(self) -> dict[str, Any]:
+        units = {row.name: row.unit for row in (*TABLE.values(), *self.declared)}
+        values = {}
+        for name, value in self.values.items():
+            values[name] = {"value": value.value, "unit": units.get(name, "")}
+            values[name] |= (
+                {"assumed": value.assumed} if value.assumed else {"source": value.source}
+            )
+        capability = self.compute_capability
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "title": self.title,
+            **({"compute_capability": capability} if capability else {}),
+            "values": values,
+            **({} if self.kind == "workload" else self._lacking()),
+        }
+
+    def _lacking(self) -> dict[str, Any]:
+        from dse.gaps import closed_models
+
+        closed = {name: list(lacking) for name, lacking in closed_models(self).items()}
+        return {"unknown": dict(self.unknown), "closed_models": closed}
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
@@ -329,8 +349,10 @@ class _Catalog(Visible, Mapping[str, Entry]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and any(name.lower() == known for known in self)
 
-    def _card(self) -> Card:
-        return listed_card(f"{self.kind.title()}s", titles(self.kind))
+    def _answer(self) -> Answer:
+        rows = titles(self.kind)
+        data = {f"{self.kind}s": [{"name": key, "title": text} for key, text in rows.items()]}
+        return list_of_names(f"{self.kind.title()}s", rows, data)
 
 
 def machines() -> Mapping[str, Entry]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dse.wording import value_text
+from symbolic.answer import value_text
 from symbolic.units import dimension, to_si
 
 if TYPE_CHECKING:

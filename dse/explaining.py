@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.places import places_of
-from dse.wording import value_text
+from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import UnknownNameError, nearest
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import label_of
 from symbolic.statistic import StatisticName, statistics_of
-from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -32,9 +31,15 @@ class Step:
     how: str
     source: str
 
+    @property
+    def text(self) -> str:
+        """The value with its unit, to ten digits."""
+        value = self.value if isinstance(self.value, str) else f"{self.value:.10g}"
+        return f"{value} {self.unit}".rstrip()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Explanation(Visible):
+class Explanation(Report):
     """The steps in order of computation, and the conditions with whether they hold."""
 
     point: Mapping[str, Any]
@@ -48,44 +53,27 @@ class Explanation(Visible):
         known = [step.name for step in self.steps]
         raise UnknownNameError(f"{name!r} is no step of this explanation{nearest(name, known)}")
 
-    def _card(self) -> Card:
+    def _answer(self) -> Answer:
         units = {step.name: step.unit for step in self.steps}
-        point = {n: value_text(value, units.get(n, "")) for n, value in self.point.items()}
+        at = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in self.point.items()]
+        holds = [[text, "holds" if ok else "BROKEN"] for text, ok in self.conditions.items()]
         steps = [
-            [step.name, value_text(step.value, step.unit), step.meaning, step.how, step.source]
+            [step.name, step.text, f"{step.meaning} [{step.how}; {step.source}]".strip()]
             for step in self.steps
         ]
-        held = [[text, "holds" if holds else "BROKEN"] for text, holds in self.conditions.items()]
-        return Card(
+        return Answer(
             kind="Explanation",
-            line=f"at {', '.join(f'{n} = {v}' for n, v in point.items()) or 'one point'}",
-            folds=[
-                Fold(title="conditions", rows=held, opened=not all(self.conditions.values())),
-                Fold(
+            title=f"at {', '.join(at) or 'one point'}",
+            tables=[
+                Table(
                     title=f"{len(steps):,} quantities, in the order of computation",
-                    header=("quantity", "value", "meaning", "how", "source"),
+                    columns=("quantity", "value", "meaning [from; source]"),
                     rows=steps,
                     opened=len(steps) <= _FEW,
                 ),
+                Table(title="conditions", rows=holds, opened=not all(self.conditions.values())),
             ],
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        units = {step.name: f" {step.unit}" for step in self.steps if step.unit}
-        here = [f"{name} = {value}{units.get(name, '')}" for name, value in self.point.items()]
-        lines = ["at " + (", ".join(here) or "one point")]
-        width = max(len(step.name) for step in self.steps)
-        for step in self.steps:
-            value = step.value if isinstance(step.value, str) else f"{step.value:.10g}"
-            unit = f" {step.unit}" if step.unit else ""
-            lines.append(f"  {step.name:{width}} = {value}{unit}   [{step.how}; {step.source}]")
-        for text, holds in self.conditions.items():
-            lines.append(f"  {text}: {'holds' if holds else 'BROKEN'}")
-        return "\n".join(lines)
 
 
 def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:

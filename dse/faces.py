@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dse.page.explore import explore
-from dse.study.cards import comparison_card, study_card
+import dse
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.borders import borders
-from dse.verbs.chosen import optimum
-from dse.verbs.compared import disagreement
-from dse.verbs.described import advise, explain, plan
-from dse.verbs.folding import fold
-from dse.verbs.fronts import pareto
-from dse.verbs.information import information
-from dse.verbs.laws import law
-from dse.verbs.ranges import ranges
-from dse.verbs.running import run
-from dse.verbs.sensitivity import sensitivity
-from dse.verbs.statistics import count, histogram, quantiles
-from dse.verbs.targets import meets
-from dse.verbs.uncertain import chances
+from symbolic.answer import Answer, Table, Visible, shorten, value_text
 from symbolic.reach import Base
-from symbolic.visible import Card, Visible
+
+if TYPE_CHECKING:
+    from sweeps.grid.space import Axis
 
 
-class Study(Visible, StudyData):
+class Verbs:
+    """The verbs as methods of whatever is asked; what one cannot be asked it says itself."""
+
+    __slots__ = ()
+
+    advise = dse.advise
+    borders = dse.borders
+    chances = dse.chances
+    count = dse.count
+    disagreement = dse.disagreement
+    explain = dse.explain
+    explore = dse.explore
+    fold = dse.fold
+    histogram = dse.histogram
+    information = dse.information
+    law = dse.law
+    meets = dse.meets
+    optimum = dse.optimum
+    pareto = dse.pareto
+    plan = dse.plan
+    quantiles = dse.quantiles
+    ranges = dse.ranges
+    run = dse.run
+    sensitivity = dse.sensitivity
+
+
+class Study(Visible, Verbs, StudyData):
     """A design space and a question frame over it.
 
     Parameters
@@ -104,30 +118,30 @@ class Study(Visible, StudyData):
         given |= {"random": random}
         return Comparison.of(cls, model, folder=folder, **given)
 
-    def _card(self) -> Card:
-        return study_card(self)
+    def _answer(self) -> Answer:
+        grid = self.grid()
+        axes, quantities = list(grid.axes.values()), grid.model.quantities
+        given = {"machine": self.machine, "workload": self.workload}
+        outputs = []
+        for name in grid.outputs:
+            row = quantities.get(name)
+            outputs.append([name, row.unit if row else "", row.meaning if row else ""])
+        tables = [Table(title="axes", rows=[_axis(a, quantities) for a in axes], opened=True)]
+        for name in ("set", "random", "best"):
+            rows = [[n, _short(v)] for n, v in (getattr(self, name) or {}).items()]
+            tables.append(Table(title=name, rows=rows))
+        tables.append(Table(title="where", rows=[[text] for text in self.where]))
+        columns = ("quantity", "unit", "meaning")
+        tables.append(Table(title="outputs", columns=columns, rows=outputs))
+        return Answer(
+            kind="Study",
+            title=_title(self),
+            facts={name: text for name, text in given.items() if text},
+            tables=tables,
+        )
 
-    advise = advise
-    borders = borders
-    chances = chances
-    count = count
-    explain = explain
-    explore = explore
-    fold = fold
-    histogram = histogram
-    information = information
-    law = law
-    meets = meets
-    optimum = optimum
-    pareto = pareto
-    plan = plan
-    quantiles = quantiles
-    ranges = ranges
-    run = run
-    sensitivity = sensitivity
 
-
-class Comparison(Visible, ComparisonData):
+class Comparison(Visible, Verbs, ComparisonData):
     """Studies that differ in their model alone; ``each`` holds them by the model.
 
     >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -137,23 +151,35 @@ class Comparison(Visible, ComparisonData):
     ('model', 'threads')
     """
 
-    def _card(self) -> Card:
-        return comparison_card(self)
+    def _answer(self) -> Answer:
+        rows = [[name, _title(study)] for name, study in self.each.items()]
+        return Answer(
+            kind="Comparison",
+            title=f"{', '.join(self.each)}: {shorten(self.outputs)}",
+            tables=[Table(title="models", rows=rows, opened=True)],
+        )
 
-    advise = advise
-    borders = borders
-    chances = chances
-    count = count
-    disagreement = disagreement
-    explain = explain
-    fold = fold
-    histogram = histogram
-    information = information
-    meets = meets
-    optimum = optimum
-    pareto = pareto
-    plan = plan
-    quantiles = quantiles
-    ranges = ranges
-    run = run
-    sensitivity = sensitivity
+
+def _title(study: StudyData) -> str:
+    grid = study.grid()
+    sizes = " x ".join(f"{axis.name} {axis.size}" for axis in grid.axes.values())
+    title = f"{study.model}: {grid.points:,} configurations"
+    return f"{title} ({sizes})" if sizes else title
+
+
+def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
+    """An axis: its name, how many values it has, and which."""
+    row = quantities.get(axis.name)
+    values = [value_text(v, row.unit if row else "") for v in (axis.coordinate[[0, -1]]).tolist()]
+    if axis.labels:
+        return [axis.name, f"{axis.size:,}", shorten(axis.labels)]
+    told = values[0] if axis.size == 1 else f"{values[0]} to {values[-1]}"
+    return [axis.name, f"{axis.size:,}", told]
+
+
+def _short(value: Any) -> str:
+    """A value that was given, in a few words."""
+    if hasattr(value, "dims"):
+        return f"array over {', '.join(map(str, value.dims))}"
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -16,17 +16,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.cards import fit_card
 from dse.provenance import version
 from sweeps.files.whole import write_whole
+from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
-from symbolic.visible import Card, Visible
+from symbolic.quantities import TABLE
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
+_ERRORS = {"mean error": "mean", "largest error": "largest"}
+_LEFT_OUT = {"refit": ", a fit without each", "hat": ", by the hat matrix"}
 
-class Labelled(Visible):
+
+class Labelled(Report):
     """What was fitted: values, of which those of ``per`` are one for each of ``labels``."""
 
     __slots__ = ()
@@ -34,6 +37,14 @@ class Labelled(Visible):
     values: Mapping[str, float]
     per: tuple[str, ...]
     labels: tuple[str, ...]
+
+    def _answer(self) -> Answer:
+        return fit_answer("Fit", self.saved)
+
+    @property
+    def saved(self) -> SavedFit:
+        """What a file of it holds, and a study takes."""
+        raise NotImplementedError
 
     @property
     def set(self) -> dict[str, float]:
@@ -100,8 +111,10 @@ class SavedFit(Labelled):
     left_out: Mapping[str, Any] = field(default_factory=dict)
     tried: tuple[Mapping[str, Any], ...] = ()
 
-    def _card(self) -> Card:
-        return fit_card("Fit", self.to_dict())
+    @property
+    def saved(self) -> SavedFit:
+        """The fit itself."""
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The tree of the file."""
@@ -194,6 +207,55 @@ class SavedFit(Labelled):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"has no {error}" if isinstance(error, KeyError) else f"is damaged: {error}"
             raise DseError(f"{name} {what}; write it again by dse fit --save") from error
+
+
+def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
+    """Return the answer that shows a fit: values, errors, and how far rows left out are off."""
+
+    def error_of(name: str) -> str:
+        error, value = fit.standard_errors[name], fit.values[name]
+        if name in fit.at_end:
+            return "an end of its domain or bounds"
+        if math.isnan(error):
+            return "as many free as measured: no standard error"
+        share = f", {error / abs(value):.2%}" if value else ""
+        return f"{value_text(error, fit.units[name])}{share}"
+
+    rows = [[n, (value, fit.units[n]), error_of(n)] for n, value in fit.values.items()]
+    groups = fit.left_out.get("groups", {})
+    by = [[label, f"{each['mean']:.2%}", str(each["rows"])] for label, each in groups.items()]
+    tried = [
+        [
+            ", ".join(f"{name} = {label}" for name, label in one["set"].items()),
+            one.get("reason") or f"{one['error']:.2%} left out",
+            "chosen" if one["chosen"] else "",
+        ]
+        for one in fit.tried
+    ]
+    errors = {name: fit.errors.get(key) for name, key in _ERRORS.items()}
+    facts = {name: f"{value:.2%}" for name, value in errors.items() if value is not None}
+    for name, off, how in (
+        ("residuals", fit.errors.get("rms"), ""),
+        ("rows left out", fit.left_out.get("rms"), _LEFT_OUT.get(str(fit.left_out.get("how")), "")),
+    ):
+        if off is not None and not math.isnan(off):
+            relative, row = fit.errors["residuals"] == "relative", TABLE.get(fit.to[0])
+            shown = f"{off:.2%}" if relative else value_text(off, row.unit if row else "")
+            facts[name] = f"root mean square {shown}{how}"
+    r2 = fit.errors.get("r2")
+    mean = np.mean([each["mean"] for each in groups.values()]) if groups else 0.0
+    left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}:"
+    return Answer(
+        kind=kind,
+        title=f"{fit.model} fitted to {', '.join(fit.to)} of {fit.rows.get('used', 0):,} rows",
+        facts=facts,
+        tables=[
+            Table(columns=("quantity", "value", "standard error"), rows=rows, opened=True),
+            Table(title=left_out, columns=("label", "mean error", "rows"), rows=by),
+            Table(title="tried", columns=("alternative", "error", ""), rows=tried),
+        ],
+        notes=[*([] if r2 is None else [f"r2 = {r2:.6g}"]), *notes],
+    )
 
 
 def _numbers(column: Sequence[float | None]) -> list[float]:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
-from dse.catalog import Entry
+from dse.entry_file import Value
 from dse.library import models
+from symbolic.errors import DseError
 from symbolic.model import Model
 
 
-def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
+class HasValues(Protocol):
+    """A machine: what it tells, by the names of quantities."""
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """The values."""
+
+
+def closed_models(entry: HasValues) -> dict[str, tuple[str, ...]]:
     """The shipped models that lack a value of the machine, each with what it lacks.
 
     What the workload or the programmer gives is not counted, nor what has a default; of a value
@@ -20,7 +30,12 @@ def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     ('mem_latency_nominal',)
     """
     found = {}
-    for name, model in models().items():
+    known = models()
+    for name in known:
+        try:
+            model = known[name]
+        except DseError:  # a model of one's own that cannot be loaded: dse models says why
+            continue
         needed = model.needs(*model.outputs)
         lacking = dict.fromkeys(each for need in needed for each in _lacking(need, entry, model))
         if lacking:
@@ -44,7 +59,9 @@ def formula_of(name: str, value: object) -> tuple[str, ...]:
     return tuple(references(parsed)) if isinstance(parsed, Node) else ()
 
 
-def _lacking(need: str, entry: Entry, model: Model, seen: tuple[str, ...] = ()) -> Iterator[str]:
+def _lacking(
+    need: str, entry: HasValues, model: Model, seen: tuple[str, ...] = ()
+) -> Iterator[str]:
     """What is not known of a quantity, down to what its formula or its default names."""
     if need in seen or (need in model.yields and seen):
         return

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from dse.cards import listed_card
 from dse.library import model as load
 from dse.library import models
+from symbolic.answer import Answer, Table, Visible, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
-from symbolic.visible import Card, Visible
+
+#: So many models are named beside one of several quantities; a table of so many is unfolded.
+_NAMED, _OPENED = 3, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +64,26 @@ class Quantities(Visible, Mapping[str, Meaning]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def _card(self) -> Card:
-        heads = {n: f"{n} [{row.unit}]" if row.unit else n for n, row in self.items()}
-        return listed_card("Quantities", {heads[n]: row.meaning for n, row in self.items()})
+    def _answer(self) -> Answer:
+        def models(names: tuple[str, ...]) -> str:
+            return ", ".join(names) if len(self) == 1 else shorten(names, _NAMED)
+
+        rows = []
+        for row in self.values():
+            default = None if row.default is None else (row.default, row.unit)
+            labels = f" ({', '.join(row.labels)})" if row.labels else ""
+            text = [row.name, row.unit, row.symbol, default, row.meaning + labels]
+            rows.append([*text, models(row.yielded_by), models(row.needed_by)])
+        head = ("quantity", "unit", "symbol", "default", "meaning", "yielded by", "needed by")
+        return Answer(
+            kind="Quantities",
+            title=f"{len(self):,}: {shorten(self)}",
+            tables=[Table(columns=head, rows=rows, opened=len(rows) <= _OPENED)],
+            data={"quantities": [asdict(row) for row in self.values()]},
+        )
 
     def __str__(self) -> str:
-        heads = [f"{row.name} [{row.unit}]" if row.unit else row.name for row in self.values()]
-        width = max(map(len, heads), default=0)
-        pairs = zip(heads, self.values(), strict=True)
-        return "\n".join(f"{head:{width}}  {row.meaning}".rstrip() for head, row in pairs)
+        return str(self._answer())
 
 
 def quantities(word: str = "", *, model: str | None = None) -> Quantities:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from dse.cards import listed_card
+from symbolic.answer import Answer, Visible, list_of_names
 from symbolic.errors import DseError, UnknownEntryError, nearest
 from symbolic.library import available_models, load_model
 from symbolic.model import Model
-from symbolic.visible import Card, Visible
 
 
 def model(name: str, *, prefer: str | None = None) -> Model:
@@ -20,22 +20,22 @@ def model(name: str, *, prefer: str | None = None) -> Model:
     return load_model(name, prefer=prefer)
 
 
-def _summary(name: str) -> str:
-    """What a model says of itself, or why it cannot be loaded."""
-    try:
-        return load_model(name).summary
-    except DseError as error:
-        return str(error)
-
-
 class _Models(Visible, Mapping[str, Model]):
     """The models by name, loaded when asked for."""
 
-    def _card(self) -> Card:
-        return listed_card("Models", {name: _summary(name) for name in self})
+    def _answer(self) -> Answer:
+        data = []
+        for name in self:
+            try:
+                model = load_model(name)
+                row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
+            except DseError as error:  # it is listed, with the reason
+                row = {"summary": str(error), "outputs": []}
+            data.append({"name": name, **row})
+        return list_of_names("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
 
     def __repr__(self) -> str:
-        return f"<Models: {listed_card('Models', dict.fromkeys(self, '')).line}>"  # loads none
+        return repr(list_of_names("Models", dict.fromkeys(self, "")))  # loads none
 
     def __getitem__(self, name: str) -> Model:
         if name not in self:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dse.cautions import free_clock, odd_numbers
-from dse.wording import value_text
-from symbolic.visible import Card, Fold, Visible
+from symbolic.answer import Answer, Report, Table
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -26,7 +25,7 @@ class PlannedOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(Visible):
+class Plan(Report):
     """The size of a study; its text is what ``dse plan`` prints."""
 
     model: str
@@ -43,7 +42,7 @@ class Plan(Visible):
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def _card(self) -> Card:
+    def _answer(self) -> Answer:
         sizes = " x ".join(f"{name} {size}" for name, size in self.axes.items()) or "one point"
         outputs = [
             [out.name, f"{out.points:,}", bytes_text(out.bytes), ", ".join(out.axes) or "no axis"]
@@ -53,56 +52,16 @@ class Plan(Visible):
             "work": f"{self.tiles:,} tiles, {self.nests:,} loop nests, {bytes_text(self.bytes)}",
             "feasible where": " and ".join(self.conditions),
             "no output depends on": ", ".join(self.idle_axes),
+            "defaults": ", ".join(f"{name} = {value}" for name, value in self.defaults.items()),
         }
-        said = [("warning", self.warnings), ("note", self.notes), ("assumed", self.assumptions)]
-        told = [[kind, text] for kind, texts in said for text in texts]
-        defaults = [[name, value_text(value)] for name, value in self.defaults.items()]
-        return Card(
+        texts = {"assumed": self.assumptions, "note": self.notes, "warning": self.warnings}
+        return Answer(
             kind="Plan",
-            line=f"{self.model}: {self.points:,} points ({sizes})",
+            title=f"{self.model}: {self.points:,} points ({sizes})",
             facts={name: text for name, text in facts.items() if text},
-            folds=[
-                Fold(
-                    title="outputs",
-                    header=("output", "values", "size", "over"),
-                    rows=outputs,
-                    opened=True,
-                ),
-                Fold(
-                    title="warnings, notes and assumptions", rows=told, opened=bool(self.warnings)
-                ),
-                Fold(title="defaults", rows=defaults),
-            ],
+            tables=[Table(columns=("output", "values", "size", "over"), rows=outputs, opened=True)],
+            notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as plain data."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        sizes = " x ".join(f"{name} {size}" for name, size in self.axes.items()) or "one point"
-        lines = [
-            f"{self.model}: {self.points:,} points ({sizes})",
-            f"{self.tiles} tiles, {self.nests} loop nests, {bytes_text(self.bytes)} in memory",
-        ]
-        width = max((len(output.name) for output in self.outputs), default=0)
-        for output in self.outputs:
-            over = ", ".join(output.axes) or "no axis"
-            lines.append(
-                f"  {output.name:{width}}  {output.points:>14,} values  "
-                f"{bytes_text(output.bytes):>10}  over {over}"
-            )
-        if self.conditions:
-            lines.append("feasible where " + " and ".join(self.conditions))
-        if self.idle_axes:
-            lines.append("no output depends on " + ", ".join(self.idle_axes))
-        if self.defaults:
-            shown = ", ".join(f"{name} = {value}" for name, value in self.defaults.items())
-            lines.append(f"defaults: {shown}")
-        lines += [f"assumed: {text}" for text in self.assumptions]
-        lines += [f"note: {text}" for text in self.notes]
-        lines += [f"warning: {text}" for text in self.warnings]
-        return "\n".join(lines)
 
 
 def bytes_text(size: float) -> str:

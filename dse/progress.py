@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dse.wording import value_text
+from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.plain_text import one_line
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from symbolic.answer import Answer, Table, Visible
 from symbolic.equation import EquationSet, label_text
 from symbolic.errors import DseError, nearest
 from symbolic.ops import references
-from symbolic.visible import Card, Fold, Visible
 
 if TYPE_CHECKING:
     from symbolic.graph import Graph
@@ -36,23 +36,59 @@ class Model(Visible, EquationSet):
     ``model.closed_form("mwp", printed=True)``. Those not named keep their default.
     """
 
-    def _card(self) -> Card:
-        yielded, header = set(self.yields), ("quantity", "unit", "meaning")
-        inputs = dict.fromkeys(n for eq in self.equations for n in eq.inputs if n not in yielded)
-        named = {"outputs": self.outputs, "inputs": tuple(inputs)}
-        told = {kind: [self.quantity(n) for n in names] for kind, names in named.items()}
-        equations = [[eq.name, ", ".join(eq.inputs), eq.source] for eq in self.equations]
-        return Card(
-            kind="Model",
-            line=f"{self.name}: {self.summary}" if self.summary else self.name,
-            folds=[
-                *(
-                    Fold(title=kind, header=header, rows=[[r.name, r.unit, r.meaning] for r in of])
-                    for kind, of in told.items()
-                ),
-                Fold(title="equations", header=("of", "from", "source"), rows=equations),
+    def _answer(self) -> Answer:
+        data = self._data()
+        tables = []
+        for title in ("inputs", "switches", "outputs"):
+            rows = []
+            for row in data[title]:
+                default = (row["default"], row["unit"]) if "default" in row else None
+                labels = f" ({', '.join(row['labels'])})" if "labels" in row else ""
+                rows.append([row["name"], row["unit"], default, row["meaning"] + labels])
+            head = ("quantity", "unit", "default", "meaning")
+            tables.append(Table(title=title, columns=head, rows=rows))
+        rows = []
+        for eq in data["equations"]:
+            when = ", ".join(f"{name} = {label}" for name, label in eq["when"].items())
+            needs = ", ".join(eq["needs"]) + f" [{when}]" * bool(when)
+            rows.append([eq["name"], eq["source"], needs])
+        columns = ("equation", "source", "needs")
+        tables.append(Table(title="equations", columns=columns, rows=rows))
+        title = f"{self.name}: {self.summary}" if self.summary else self.name
+        return Answer(kind="Model", title=title, tables=tables, data=data)
+
+    def _data(self) -> dict[str, Any]:
+        def row(name: str) -> dict[str, Any]:
+            quantity = self.quantity(name)
+            found: dict[str, Any] = {
+                "name": name,
+                "unit": quantity.unit,
+                "meaning": quantity.meaning,
+            }
+            found |= {"labels": list(quantity.labels)} if quantity.labels else {}
+            return found | ({} if quantity.default is None else {"default": quantity.default})
+
+        switches = dict.fromkeys(switch for eq in self.equations for switch in eq.when)
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "inputs": [row(name) for name in self.inputs],
+            "switches": [row(name) for name in switches],
+            "outputs": [row(name) for name in self.outputs],
+            "equations": [
+                {
+                    "name": eq.name,
+                    "needs": list(eq.inputs),
+                    "source": eq.source,
+                    "when": dict(eq.when),
+                    "unit": self.quantity(eq.name).unit,
+                    "meaning": self.quantity(eq.name).meaning,
+                    "flags": {str(value): meaning for value, meaning in eq.flags.items()},
+                }
+                for eq in self.equations
             ],
-        )
+            "citations": list(self.citations),
+        }
 
     @property
     def inputs(self) -> tuple[str, ...]:

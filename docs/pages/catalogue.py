@@ -4,8 +4,8 @@ import textwrap
 
 import dse
 from dse.cli import main as command
-from dse.wording import value_text
 from pages.rst import heading, plain, table
+from symbolic.answer import value_text
 from symbolic.quantities import TABLE
 
 
@@ -58,7 +58,8 @@ def commands():
     import click
 
     yield heading("Commands", "=")
-    for name, one in sorted(command.commands.items()):
+    for name in command.list_commands(click.Context(command)):
+        one = command.get_command(click.Context(command), name)
         with click.Context(one, info_name=f"dse {name}", max_content_width=90) as context:
             text = textwrap.indent(one.get_help(context), "   ")
         yield f"{heading(f'dse {name}', '-')}\n\n.. code-block:: text\n\n{text}"

@@ -7,9 +7,9 @@ import re
 from itertools import combinations
 
 import dse
-from dse.wording import value_text
 from pages.gallery import figures_of
 from pages.rst import heading, listed, math, paragraphs, plain, table
+from symbolic.answer import value_text
 from symbolic.library import SHIPPED, available_models, run_file
 from symbolic.quantities import RULES
 

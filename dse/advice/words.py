@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from dse.wording import value_text
+from symbolic.answer import Answer, Report, Table, Visible, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
-from symbolic.visible import Card, Fold, Visible
 
 #: What is said of a gain that the equations of no case give.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
@@ -76,8 +74,8 @@ class Move(Visible):
     source: str
     limit: str = ""
 
-    def _card(self) -> Card:
-        return Card(kind="Move", line=str(self))
+    def _answer(self) -> Answer:
+        return Answer(kind="Move", title=str(self))
 
     def __str__(self) -> str:
         name = " with ".join(
@@ -129,8 +127,8 @@ class Suggestion(Visible):
     artefact: bool = False
     source: str
 
-    def _card(self) -> Card:
-        return Card(kind="Suggestion", line=str(self))
+    def _answer(self) -> Answer:
+        return Answer(kind="Suggestion", title=str(self))
 
     def __str__(self) -> str:
         value, now = value_text(self.value, self.unit), value_text(self.now, self.of_unit)
@@ -141,7 +139,7 @@ class Suggestion(Visible):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Advice(Visible):
+class Advice(Report):
     """The bound or case of a configuration, and the moves out of it, the most helpful first.
 
     Attributes
@@ -183,49 +181,27 @@ class Advice(Visible):
         known = ", ".join(dict.fromkeys(move.quantity for move in self.moves)) or "none"
         raise DseError(f"no advice on {quantity!r} here; there is on: {known}")
 
-    def _card(self) -> Card:
-        moves = {
-            f"what improves {self.goal}": [m for m in self.moves if m.helps],
-            "gains that no case gives": [m for m in self.moves if m.artefact],
-            "other borders": [m for m in self.moves if not (m.helps or m.artefact)],
-            "in closed form": self.suggestions,
-            "notes": self.notes,
-        }
-        folds = [
-            Fold(title=title, rows=[[str(one)] for one in every], opened=place == 0)
-            for place, (title, every) in enumerate(moves.items())
-        ]
-        values = {n: value_text(v, self.units[n]) for n, v in self.values.items()}
-        limited = f", limited by {' and '.join(self.limiter)}" if self.limiter else ""
-        helpful = sum(move.helps for move in self.moves)
-        told = f"{helpful} of {len(self.moves)} moves improve {self.goal}"
-        line = f"{self.state}: {self.bound}{limited}; {told}"
-        return Card(kind="Advice", line=line, facts=values, folds=folds)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The advice as plain data."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        values = (f"{name} = {value_text(v, self.units[name])}" for name, v in self.values.items())
-        lines = [self.goal if self.bound == self.goal else f"{self.state}: {self.bound}"]
+    def _answer(self) -> Answer:
+        title = self.goal if self.bound == self.goal else f"{self.state}: {self.bound}"
         if set(self.terms) != {self.goal}:
             terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
-            lines.append(f"  limited by {' and '.join(self.limiter)} (of {terms})")
-        lines.append("  " + ", ".join(values))
+            title += f", limited by {' and '.join(self.limiter)} (of {terms})"
+        helpful = [move for move in self.moves if move.helps]
+        parts: dict[str, list[Move] | tuple[Suggestion, ...]] = {}
         for lever in LEVERS:
-            helpful = [str(move) for move in self.moves if move.helps and move.lever == lever]
-            whose = f", for the {lever}" * (lever != LEVERS[0])
-            lines += _part(f"what improves {self.goal}{whose}", helpful)
-        if not any(move.helps for move in self.moves):
-            lines.append(f"no move improves {self.goal}")
-        lines += _part(ARTEFACT, [str(move) for move in self.moves if move.artefact])
-        others = [move for move in self.moves if not (move.helps or move.artefact)]
-        lines += _part("other borders", [str(move) for move in others])
-        lines += _part("in closed form", [str(suggestion) for suggestion in self.suggestions])
-        return "\n".join([*lines, *self.notes])
-
-
-def _part(title: str, items: list[str]) -> list[str]:
-    """A title and what stands under it; nothing where that is nothing."""
-    return [f"{title}:", *(f"  {text}" for text in items)] if items else []
+            heading = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
+            parts[heading] = [move for move in helpful if move.lever == lever]
+        parts[ARTEFACT] = [move for move in self.moves if move.artefact]
+        parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
+        parts["in closed form"] = self.suggestions
+        no_help = [] if helpful else [f"no move improves {self.goal}"]
+        return Answer(
+            kind="Advice",
+            title=title,
+            facts={n: value_text(value, self.units[n]) for n, value in self.values.items()},
+            tables=[
+                Table(title=title, rows=[[str(one)] for one in each], opened=place == 0)
+                for place, (title, each) in enumerate(parts.items())
+            ],
+            notes=[*no_help, *self.notes],
+        )

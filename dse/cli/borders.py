@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import command, read_study
+from dse.cli.command import command, read_study
 from dse.cli.options import from_study, names, values, where
-from dse.tables import ROWS, table
-from dse.wording import value_text
+from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,11 +40,10 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
 
     read = read_study(study)
     found = dse.borders(read, quantity, along=along or None, **options, progress=True)
-    data = _borders_data(found)
-    return data, lambda: _borders_text(data)
+    return _answer(found)
 
 
-def _borders_data(found: xr.Dataset) -> dict[str, Any]:
+def _answer(found: xr.Dataset) -> Answer:
     from dse.inverse.crossing import border_rows, case_of, next_rows
     from sweeps.grid.dataset import meanings_of
 
@@ -65,44 +63,46 @@ def _borders_data(found: xr.Dataset) -> dict[str, Any]:
         import json
 
         data["closed_forms"] = json.loads(found.attrs["closed_forms"])
-    return data
-
-
-def _borders_text(data: Mapping[str, Any]) -> str:
-    lines: list[str] = []
+    tables = []
     if "next" in data:
-        lines += [f"{data['case']}: {data['here']}", ""]
-        header = ["along", "side", "border", "distance", "then"]
-        body = [
+        title = f"{case}: {data['here']}"
+        rows = [
             [
-                row["along"],
-                row["side"],
-                value_text(row["border"], row["unit"]),
-                value_text(row["distance"], row["unit"]) if row["beyond"] != "none" else "-",
+                *(row["along"], row["side"], (row["border"], row["unit"])),
+                "-" if row["beyond"] == "none" else (row["distance"], row["unit"]),
                 row["beyond"],
             ]
             for row in data["next"]
         ]
-        lines += [table(header, body)]
-    elif not data["borders"]:
-        lines += [f"{data['case']} is the same all along"]
-    for along in dict.fromkeys(row["along"] for row in data["borders"]) if not lines else ():
-        rows = [row for row in data["borders"] if row["along"] == along]
-        names = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
-        body = [
-            [
-                *(value_text(row[name], data["units"].get(name, "")) for name in names),
-                value_text(row["border"], row["unit"]),
-                row["from"],
-                row["to"],
-            ]
-            for row in rows[:ROWS]
-        ]
-        lines += [f"{data['case']} along {along}: {len(rows):,} borders", ""]
-        lines += [table([*names, "border", "from", "to"], body, of=len(rows)), ""]
-    for along, told in data.get("closed_forms", {}).items():
-        for pair, solved in told.items():
-            lines += [f"{pair}: {along} = {each}" for each in solved]
+        tables.append(Table(columns=("along", "side", "border", "distance", "then"), rows=rows))
+    else:
+        title = "" if data["borders"] else f"{case} is the same all along"
+        lines = dict.fromkeys(row["along"] for row in data["borders"])
+        tables += [_along(case, along, data) for along in lines]
+    notes = [
+        f"{pair}: {along} = {each}"
+        for along, pairs in data.get("closed_forms", {}).items()
+        for pair, forms in pairs.items()
+        for each in forms
+    ]
     if gaps := data["undecided"]:
-        lines.append(f"of {gaps:,} gaps it is not certain that they hold no others")
-    return "\n".join(lines).rstrip()
+        notes.append(f"of {gaps:,} gaps it is not certain that they hold no others")
+    return Answer(kind="Borders", title=title, tables=tables, notes=notes, data=data)
+
+
+def _along(case: str, along: str, data: Mapping[str, Any]) -> Table:
+    rows = [row for row in data["borders"] if row["along"] == along]
+    axes = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
+    cells = [
+        [
+            *((row[name], data["units"].get(name, "")) for name in axes),
+            *((row["border"], row["unit"]), row["from"], row["to"]),
+        ]
+        for row in rows
+    ]
+    return Table(
+        title=f"{case} along {along}, {len(rows):,} borders:",
+        columns=[*axes, "border", "from", "to"],
+        rows=cells,
+        most=TEXT_ROWS,
+    )

@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.cli.ends import end_with
-from dse.cli.frame import command
-from dse.tables import table
+from dse.cli.command import command, end_with
+from symbolic.answer import Answer, Table
 
 #: What an extra is for.
 _EXTRAS = {
@@ -55,7 +54,9 @@ def doctor() -> Any:
     if any(one.state == "wrong" for one in found):
         end_with(1)
     rows = [[one.what, one.state, one.told] for one in found]
-    return {"findings": [asdict(one) for one in found]}, table(["what", "state", "told"], rows)
+    table = Table(columns=("what", "state", "told"), rows=rows)
+    data = {"findings": [asdict(one) for one in found]}
+    return Answer(kind="Doctor", title="", tables=[table], data=data)
 
 
 def _findings() -> Iterator[Finding]:

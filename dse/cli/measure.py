@@ -9,9 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dse.cli.ends import Misused, reading
-from dse.cli.frame import command
+from dse.cli.command import Misused, command, reading
 from dse.cli.options import names
+from symbolic.answer import Answer
 
 #: What is measured, and the options that it takes besides OUT.
 _TAKES: dict[str, tuple[str, ...]] = {
@@ -98,8 +98,8 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     notes = _notes(ds)
     if notes:
         data["notes"] = notes
-    text = f"{path}: {rows} rows of {', '.join(columns)}, on {facts['device']}"
-    return data, "\n".join([text, *notes])
+    title = f"{path}: {rows} rows of {', '.join(columns)}, on {facts['device']}"
+    return Answer(title=title, notes=notes, data=data)
 
 
 def _given(ctx: click.Context, what: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,19 @@ from typing import Any
 import click
 
 from dse.cli import completing
-from dse.cli.named import Source, StudyFile
-from dse.cli.output import echo
+from symbolic.plain_text import without_controls
+from symbolic.reach import Base, Reach
 
 #: What adds an option or an argument to the function of a command.
 Adds = Callable[[Any], Any]
+#: How a range of an axis begins; labels such as geometric:0.05 are none.
+_RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 _PICTURES = (".png", ".pdf", ".svg")
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text, to standard error with ``err``; what steers a terminal is shown by its code."""
+    click.echo(without_controls(text), err=err)
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +119,34 @@ def drawn(flag: str, **about: Any) -> Adds:
     )
 
 
+def examples() -> dict[str, Path]:
+    """The shipped studies that run no file beside them, by name."""
+    import dse
+
+    inside, beside = (Path(dse.__file__).parents[k] / "examples" for k in (0, 1))
+    found = sorted((inside if inside.is_dir() else beside).glob("*.toml"))
+    return {path.stem: path for path in found if ".py" not in path.read_text(encoding="utf-8")}
+
+
+class StudyFile(click.Path):
+    """The path of a file; or the name of a shipped study, where no file is called so."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The path that a word names."""
+        plain = isinstance(value, str) and value.replace("-", "").isalnum()
+        if plain and not Path(value).exists() and value in examples():
+            value = str(examples()[value])
+        return super().convert(value, param, ctx)
+
+
+class Source(StudyFile):
+    """The path of something that exists, a shipped study, or a URL."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The path that a word names."""
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
+
 telling = click.option(
     "--progress",
     type=click.Choice(["auto", "json", "none"]),
@@ -168,3 +204,59 @@ def kinds(function: Any) -> Any:
 def time_limit(text: str) -> Adds:
     """The option --time-limit, in seconds."""
     return click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help=text)
+
+
+def described(function: Any) -> Any:
+    """The options --axis and --set."""
+
+    def read(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+        return {name: axis_of(text) for name, text in pairs(texts, "--axis").items()}
+
+    text = "An axis, or Q=V,V,...; repeatable."
+    axes = values("--axis", "axes", callback=read, metavar="Q=A:B[:STEP]", help=text)
+    given = values("--set", "given", metavar="Q=VALUE", help="A value; repeatable.")
+    return axes(given(function))
+
+
+def axis_of(text: str) -> Any:
+    """``1:30``, ``0.4 GHz:1.6 GHz:50 MHz`` or ``64,128,256``."""
+    if not _RANGE.fullmatch(text):
+        return [number_of(piece) for piece in listed([text])]
+    parts = [number_of(piece.strip()) for piece in text.split(":")]
+    if len(parts) > 3:
+        raise click.UsageError(f"the axis {text!r}: expected START:STOP or START:STOP:STEP")
+    return dict(zip(("start", "stop", "step"), parts, strict=False))
+
+
+def number_of(text: str, kinds: Sequence[Callable[[str], Any]] = (int, float)) -> Any:
+    """A number of the first kind that a text is of; else the text."""
+    for read in kinds:
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def allowing(folder: Base, given: Mapping[str, str], axes: Mapping[str, Any]) -> Base:
+    """Return the reach of a study in which files that the command line names may lie anywhere."""
+    if not isinstance(folder, Reach):
+        return folder
+    listed = [text for axis in axes.values() if isinstance(axis, list) for text in axis]
+    return folder.giving(str(text) for text in (*given.values(), *listed))
+
+
+def changed(
+    fields: Mapping[str, Any], given: Mapping[str, str], axes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Fields of a study in which values and axes stand instead of what it says of their names."""
+    for name in given:
+        if name in axes:
+            raise click.UsageError(f"{name} is set and is an axis: keep one of them")
+    own = {name: axes.get(name, v) for name, v in fields["axes"].items() if name not in given}
+    values = {**fields["set"], **{name: number_of(text) for name, text in given.items()}}
+    found = {name: values.pop(name, fields[name]) for name in ("machine", "workload")}
+    for name in axes:
+        values.pop(name, None)
+        found |= {name: None} if name in found else {}
+    return {**found, "axes": {**own, **axes}, "set": values}

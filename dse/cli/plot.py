@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.canvas import canvas, save, write_figure
-from dse.cli.described import described
-from dse.cli.ends import reading
-from dse.cli.frame import command, read_values
-from dse.cli.named import Source
-from dse.cli.options import drawn, entries, names, picture, values, where
+from dse.cli.command import command, read_values, reading
+from dse.cli.options import Source, described, drawn, entries, names, picture, values, where
+from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -113,7 +111,7 @@ def plot(kind: Kind, source: str | None, out: Path, size: str | None, **options:
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
     data |= {"chosen": chosen} if chosen else {}
     texts = [kind.shows, "; ".join(f"{name} {_text(value)}" for name, value in chosen.items())]
-    return data, f"{out} ({kind.name}: {'; '.join(filter(None, texts))})"
+    return Answer(title=f"{out} ({kind.name}: {'; '.join(filter(None, texts))})", data=data)
 
 
 def _text(value: Any) -> str:
@@ -241,11 +239,15 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
         if figure or out:
             raise click.UsageError("name the paper: dse plot paper lists them")
         listed = [_about(one) for one in papers.papers().values()]
-        return listed, "\n".join(
-            f"{one['paper']:<13} {one['title']} ({', '.join(one['aliases'])})\n"
-            f"{'':<13} {one['drawn']} of {one['of']} figures are drawn"
+        shown = [
+            [
+                *(one["paper"], f"{one['title']} ({', '.join(one['aliases'])})"),
+                f"{one['drawn']} of {one['of']} figures are drawn",
+            ]
             for one in listed
-        )
+        ]
+        table = Table(columns=("paper", "title", ""), rows=shown)
+        return Answer(kind="Papers", title="", tables=[table], data=listed)
     with reading():
         paper = papers.paper(name)
     if figure is None:
@@ -255,7 +257,7 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
             {"figure": row.number, "shows": row.shows, "kind": row.kind, "not_drawn": row.why}
             for row in paper.figures.values()
         ]
-        return {**_about(paper), "figures": rows}, lambda: _listed(paper)
+        return Answer(title=_listed(paper), data={**_about(paper), "figures": rows})
     if figure != "all":
         with reading():
             numbers = [paper.figure(figure).number]
@@ -274,7 +276,8 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
             image = papers.paper_figure(paper.key, number)
         write_figure(image, path)
         data.append({"figure": number, "path": path, "caption": paper.figure(number).caption})
-    return data, "\n".join(f"{one['path']} ({one['caption']})" for one in data)
+    title = "\n".join(f"{one['path']} ({one['caption']})" for one in data)
+    return Answer(title=title, data=data)
 
 
 def _about(paper: Paper) -> dict[str, Any]:

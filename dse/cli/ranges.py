@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import command, read_study
+from dse.cli.command import command, read_study
 from dse.cli.options import from_study, names, values, where
 
 if TYPE_CHECKING:
@@ -33,29 +33,21 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     which configurations can be the best for some values of the inputs, shared by all.
     """
     import dse
-    from dse.answers import answer, order_of
+    from dse.answers import answer, order_of, rows_answer
 
     if None not in (options["minimize"], options["maximize"]):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
     found = dse.ranges(read, within, outputs=output or None, **options, progress=True)
-    flat = _flattened(found)
-    told = answer(flat, order_of(read))
-    data = told.data()
-    shown = told
-    if "can_be_best" in found:
-        best, size = int(found.can_be_best.sum()), found.can_be_best.size
-        data |= {"objective": found.attrs["objective"], "can_be_best": best, "of": size}
-        shown = replace(told, rows=tuple(row for row in told.rows if row["can_be_best"]))
-
-    def text() -> str:
-        lines = [told.question, "", str(shown)]
-        if "can_be_best" in data:
-            said = f"{best:,} of {size:,} configurations can be the best: {data['objective']}"
-            lines += ["", said]
-        return "\n".join(lines)
-
-    return data, text
+    told = answer(_flattened(found), order_of(read))
+    if "can_be_best" not in found:
+        return told
+    best, size = int(found.can_be_best.sum()), found.can_be_best.size
+    objective = found.attrs["objective"]
+    data = {**told.data, "objective": objective, "can_be_best": best, "of": size}
+    shown = [row for row in data["rows"] if row["can_be_best"]]
+    note = f"{best:,} of {size:,} configurations can be the best: {objective}"
+    return replace(rows_answer(told, shown), notes=[note], data=data)
 
 
 def _flattened(found: xr.Dataset) -> xr.Dataset:

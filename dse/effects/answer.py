@@ -148,7 +148,7 @@ def _check(source: Source, text: str, one: Decomposition) -> None:
 
 
 def _constant(source: Source, found: dict[str, Decomposition]) -> None:
-    from dse.wording import value_text
+    from symbolic.answer import value_text
 
     told = ", ".join(
         f"{text} is {value_text(one.mean, source.units.get(text, ''))}"

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.cards import fit_card
 from dse.fitted import Labelled, SavedFit
 from dse.fitting.columns import Floats
 from dse.fitting.problem import Problem
 from dse.fitting.rows import ROW, Case, Rows
 from dse.fitting.search import FLAT, STEP, Found, derivatives, units_at
-from dse.wording import value_text
 from sweeps.grid.dataset import assemble, describe
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_known
-from symbolic.visible import Card
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -270,9 +267,6 @@ class Fit(Labelled):
         """Root mean square of the residuals of rows predicted by fits to all others."""
         return _rms(self.left_out)
 
-    def _card(self) -> Card:
-        return fit_card("Fit", self.saved.to_dict())
-
     def to_dict(self) -> dict[str, Any]:
         """The fit as plain data, without its rows."""
         found = {
@@ -294,45 +288,6 @@ class Fit(Labelled):
             "how_left_out": self.how_left_out,
         }
 
-    def __str__(self) -> str:
-        lines = [f"{self.model} fitted to {', '.join(self.to)} of {self.rows:,} rows"]
-        width = max(map(len, [*self.set, *self.per]))
-        lines += [f"  {n:{width}} = {self._value(n)}  ({self._error(n)})" for n in self.set]
-        for name in self.per:
-            values = {label: self.values[f"{name}[{label}]"] for label in self.labels}
-            least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-            lines.append(
-                f"  {name:{width}} = {self._value(f'{name}[{least}]')} ({least}) to "
-                f"{self._value(f'{name}[{most}]')} ({most}), for each of {len(values)} labels"
-            )
-        lines.append(
-            f"  residuals: root mean square {self._shown(self.rms)}, of rows left out "
-            f"{self._shown(self.leave_one_out)} ({_LEFT_OUT[self.how_left_out]})"
-        )
-        lines.append(
-            f"  error: mean {self.mean_error:.2%}, largest {self.largest_error:.2%}; "
-            f"r2 = {self.r2:.6g}"
-        )
-        return "\n".join(lines)
-
-    def _value(self, name: str) -> str:
-        return value_text(self.values[name], self.units[name])
-
-    def _error(self, name: str) -> str:
-        error, value = self.standard_errors[name], self.values[name]
-        if name in self.at_end:
-            return "an end of its domain or bounds"
-        if math.isnan(error):
-            return "as many free as measured: no standard error"
-        share = f", {error / abs(value):.2%}" if value else ""
-        return f"standard error {value_text(error, self.units[name])}{share}"
-
-    def _shown(self, number: float) -> str:
-        if math.isnan(number):
-            return "unknown"
-        unit = str(self.dataset[self.to[0]].attrs.get("units", ""))
-        return f"{number:.2%}" if self.relative else value_text(number, unit)
-
 
 def ranges(places: Sequence[int]) -> list[list[int]]:
     """Ascending places as ranges.
@@ -347,9 +302,6 @@ def ranges(places: Sequence[int]) -> list[list[int]]:
         else:
             found.append([place, place])
     return found
-
-
-_LEFT_OUT = {"refit": "a fit without each", "hat": "by the hat matrix"}
 
 
 def _rms(arrays: Mapping[str, Floats]) -> float:

@@ -13,23 +13,6 @@ from numba.cuda.extending import intrinsic
 
 from stochastic.kernels.device import SIMULATED, clock
 
-__all__ = [
-    "ROUND",
-    "SIMULATED",
-    "chasing",
-    "copied",
-    "instant",
-    "place",
-    "seconds",
-    "sent",
-    "squaring",
-    "standing",
-    "sustained",
-    "thinking",
-    "uuid",
-    "waiting",
-]
-
 #: Operations of a round of :func:`thinking`, one after the other without a jump.
 ROUND = 64
 #: Seconds between two looks at power, which drivers renew about so often.

@@ -14,8 +14,7 @@ from dse.kernels.memory_accesses import in_flight
 from dse.kernels.source import plain
 from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
 from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
-from dse.wording import value_text
-from symbolic.visible import Card, Fold, Visible
+from symbolic.answer import Answer, Table, Visible
 
 #: Classes of instructions (see :mod:`dse.kernels.instructions`) that each quantity counts.
 UNITS: Mapping[str, tuple[str, ...]] = {
@@ -103,22 +102,18 @@ class Counted(Visible, Mapping[str, float]):
     def __len__(self) -> int:
         return len(self.quantities)
 
-    def _card(self) -> Card:
-        rows = [
-            [name, value_text(value), self.formulas.get(name, "")]
-            for name, value in self.quantities.items()
-        ]
-        return Card(
+    def _answer(self) -> Answer:
+        formulas = self.formulas
+        rows = [[name, value, formulas.get(name)] for name, value in self.quantities.items()]
+        holds = [[name, ", ".join(of)] for name, of in self.holds_for.items()]
+        return Answer(
             kind="Kernel",
-            line=self.origin,
-            folds=[
-                Fold(title="quantities", header=("quantity", "value", "formula"), rows=rows),
-                Fold(title="assumed", rows=[*self.assumed.items()]),
-                Fold(
-                    title="holds for the values given alone",
-                    rows=[[name, ", ".join(of)] for name, of in self.holds_for.items()],
-                ),
-                Fold(title="left out", rows=[[each] for each in self.left_out]),
+            title=self.origin,
+            tables=[
+                Table(title="quantities", columns=("quantity", "value", "formula"), rows=rows),
+                Table(title="assumed", rows=[*self.assumed.items()]),
+                Table(title="holds for the values given alone", rows=holds),
+                Table(title="left out", rows=[[each] for each in self.left_out]),
             ],
         )
 

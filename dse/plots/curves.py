@@ -30,8 +30,8 @@ from dse.plots.sources import (
 )
 from dse.study.data import StudyData
 from dse.verbs.chosen import optimum
-from dse.wording import value_text
 from sweeps.grid.goals import texts_of
+from symbolic.answer import value_text
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.fitted import SavedFit, load_fit
 from dse.fitted_inputs import FittedInputs
-from dse.wording import value_text
+from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.reach import Base, located
 

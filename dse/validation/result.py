@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dse.fitting.columns import Floats
 from dse.validation.baselines import DRAWN
 from dse.validation.scores import Score
-from symbolic.visible import Card, Fold, Visible
+from symbolic.answer import Answer, Report, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Validation(Visible):
+class Validation(Report):
     """Predictions of measured rows, beside what anybody would predict without a model.
 
     Attributes
@@ -86,19 +86,36 @@ class Validation(Visible):
         own = {} if self.drawn is None else {self.model + DRAWN: self.drawn}
         return {self.model: self.score, **own, **self.baselines}
 
-    def _card(self) -> Card:
+    def _answer(self) -> Answer:
         every = self.table
         shown = heads([*every.values(), *self.by.values()])
-
-        def table(title: str, scores: Mapping[str, Any], opened: bool) -> Fold:
-            rows: Sequence[Sequence[str]] = [[n, *cells(s, shown)] for n, s in scores.items()]
-            return Fold(title=title, header=("", *shown.values()), rows=rows, opened=opened)
-
-        return Card(
+        by = []
+        for label, each in self.by.items():
+            by.append([label, *cells(each, shown)])
+            others = self.beside[label] if self.per else {}
+            by += [[f"  {name}", *cells(other, shown)] for name, other in others.items()]
+        parts = f"for each {' and '.join(self.per)}" if self.per else "each left out"
+        losses = {"": self.losses, **(self.losses_by if self.per else {})}
+        notes = [
+            f"LOSES{f' at {label}' if label else ''} to {name}: {', '.join(_HEADS[m] for m in in_)}"
+            for label, of in losses.items()
+            for name, in_ in of.items()
+        ]
+        if self.score.missing:
+            notes.append(f"NOT PREDICTED: {self.score.missing:,} rows")
+        rows = [[name, *cells(score, shown)] for name, score in every.items()]
+        return Answer(
             kind="Validation",
-            line=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
-            facts={f"loses to {name}": ", ".join(in_) for name, in_ in self.losses.items()},
-            folds=[table("errors", every, True), table(self._each, self.by, False)],
+            title=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
+            tables=[
+                Table(columns=("", *shown.values()), rows=rows, opened=True),
+                Table(
+                    title=f"{self.model}, {parts}:",
+                    columns=("", *shown.values()),
+                    rows=by if len(self.by) > 1 else (),
+                ),
+            ],
+            notes=notes,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,38 +137,6 @@ class Validation(Visible):
             "losses": {name: list(measures) for name, measures in self.losses.items()},
             "fitted": [dict(each) for each in self.fitted],
         }
-
-    def __str__(self) -> str:
-        every = self.table
-        shown = heads([*every.values(), *self.by.values()])
-        table = [["", *shown.values()]]
-        table += [[name, *cells(each, shown)] for name, each in every.items()]
-        if len(self.by) > 1:
-            table.append([f"{self.model}, {self._each}:", *("" for _ in shown)])
-            for label, each in self.by.items():
-                table.append([f"  {label}", *cells(each, shown)])
-                if self.per:
-                    others = self.beside[label].items()
-                    table += [[f"    {name}", *cells(other, shown)] for name, other in others]
-        wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}"]
-        for first, *rest in table:
-            numbers = (cell.rjust(w) for cell, w in zip(rest, wide[1:], strict=True))
-            lines.append(f"  {first:{wide[0]}}  {'  '.join(numbers)}".rstrip())
-        for name, measures in self.losses.items():
-            lines.append(f"LOSES to {name}: {', '.join(_HEADS[m] for m in measures)}")
-        if self.per:
-            for label, losses in self.losses_by.items():
-                for name, measures in losses.items():
-                    told = ", ".join(_HEADS[m] for m in measures)
-                    lines.append(f"LOSES at {label} to {name}: {told}")
-        if self.score.missing:
-            lines.append(f"NOT PREDICTED: {self.score.missing:,} rows")
-        return "\n".join(lines)
-
-    @property
-    def _each(self) -> str:
-        return f"for each {' and '.join(self.per)}" if self.per else "each left out"
 
 
 def _losses(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
 from dse.progress import Shown, shown
-from dse.verbs.query import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, one_answer
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dse.study.data import StudyData
 
 
-@with_reasons
+@verb
 def borders(
     source: Askable,
     quantity: str | None = None,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.query import resolve_source, run_query_with_identity, with_reasons
+from dse.verbs.query import resolve_source, run_query_with_identity
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 from sweeps.runtime.stopping import time_limited
 from symbolic.errors import DseError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dse.verbs.query import Source
 
 
-@with_reasons
+@verb
 def optimum(
     source: Askable,
     *,

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.query import resolve_source, run_query, with_reasons
+from dse.verbs.query import resolve_source, run_query
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sweeps.grid.at import At
 
 
-@with_reasons
+@verb
 def fold(
     source: Askable,
     make: Callable[[], AnyFold],

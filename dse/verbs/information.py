@@ -9,7 +9,8 @@ from dse.progress import Shown, shown
 from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
 from dse.verbs.draws import drawn
-from dse.verbs.query import identified, with_reasons
+from dse.verbs.query import identified
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, one_answer
 from symbolic.errors import DseError, check_known
 from symbolic.statistic import DRAW
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
 
 
-@with_reasons
+@verb
 def information(
     source: Askable,
     *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dse.given import a_mapping
 from dse.study.comparison import ComparisonData
 from dse.study.uncertain import uncertain_of
-from dse.verbs.query import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, each_study, with_file_read
 from symbolic.errors import DseError
 from symbolic.statistic import DRAW
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dse.uncertain.output import OutputLaw
 
 
-@with_reasons
+@verb
 def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
     """The law of an output at one configuration, where inputs are random.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import signature
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -13,8 +11,7 @@ from dse.given import a_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
-from dse.verbs.sources import Askable, check_asked, kind_of, with_file_read
-from sweeps.ask.matrix import MODIFIERS, refuse
+from dse.verbs.sources import Askable, check_asked, with_file_read
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, InternalError, UnknownNameError
 
@@ -29,10 +26,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
-_Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
-_KEYWORDS = {name: name for name in MODIFIERS if name != "objectives"}
-_KEYWORDS |= {"minimize": "objectives", "maximize": "objectives"}
 #: What tells of which study an answer is.
 _IDENTITY = ("model", "study", "simt_dse_version")
 #: What was assumed when the file of somebody else was read.
@@ -85,22 +79,6 @@ def resolve_values(source: Askable) -> StudyData | xr.Dataset:
 def _check_source(source: Any) -> None:
     if not isinstance(source, (str, Path)):
         a_dataset(source, "source", "a Study, a Dataset, or the path of one")
-
-
-def with_reasons(verb: _Verb) -> _Verb:
-    """A verb that tells why it does not take what others take."""
-
-    @wraps(verb)
-    def told(*source: Any, **given: Any) -> Any:
-        taken = signature(verb).parameters
-        if others := {m: True for name, m in _KEYWORDS.items() if name in given.keys() - taken}:
-            of = with_file_read(source[0] if source else given.get("source"))
-            if not isinstance(of, (StudyData, ComparisonData)):
-                of = resolve_source(of)
-            refuse(verb.__name__, kind_of(of), others)
-        return verb(*source, **given)
-
-    return told  # type: ignore[return-value]
 
 
 @handing_back

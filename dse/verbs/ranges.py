@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.query import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, one_answer
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@with_reasons
+@verb
 def ranges(
     source: Askable,
     within: Mapping[str, Any],

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
 from dse.progress import Shown, shown
-from dse.verbs.query import resolve_source, run_query_with_identity, with_reasons
+from dse.verbs.query import resolve_source, run_query_with_identity
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dse.verbs.query import Source
 
 
-@with_reasons
+@verb
 def sensitivity(
     source: Askable,
     output: str | Sequence[str] | None = None,

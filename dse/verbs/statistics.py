@@ -7,14 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.query import resolve_source, run_query_with_identity, with_reasons
+from dse.verbs.query import resolve_source, run_query_with_identity
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@with_reasons
+@verb
 def count(
     source: Askable,
     *,
@@ -48,7 +49,7 @@ def count(
     return _counted("count", source, count_of, where, per, progress)
 
 
-@with_reasons
+@verb
 def histogram(
     source: Askable,
     quantity: str,
@@ -88,7 +89,7 @@ def histogram(
     return _counted("histogram", source, ask, where, per, progress, texts=[quantity])
 
 
-@with_reasons
+@verb
 def quantiles(
     source: Askable,
     quantity: str,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.progress import Shown, shown
-from dse.verbs.query import with_reasons
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, one_answer
 from sweeps.runtime.stopping import handing_back, time_limited
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@with_reasons
+@verb
 @handing_back
 def meets(
     source: Askable,

@@ -9,7 +9,8 @@ from dse.progress import Shown, shown
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.draws import asked_of_draws
-from dse.verbs.query import identified, resolve_source, with_reasons
+from dse.verbs.query import identified, resolve_source
+from dse.verbs.registry import verb
 from dse.verbs.sources import Askable, check_asked, with_file_read
 from sweeps.ask.matrix import refuse
 from symbolic.statistic import DRAW, RUN
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@with_reasons
+@verb
 def chances(
     source: Askable,
     *,

@@ -5,25 +5,10 @@ Used to refuse calls and to generate ``docs/asking.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from symbolic.errors import DseError
 
-VERBS = (
-    "optimum",
-    "pareto",
-    "count",
-    "histogram",
-    "quantiles",
-    "fold",
-    "sensitivity",
-    "meets",
-    "ranges",
-    "borders",
-    "chances",
-    "information",
-    "law",
-)
 #: Sources by name: what they are.
 SOURCES = {
     "study": "a study over values of its axes, or a finished store of it",
@@ -162,14 +147,14 @@ def refuse(verb: str, source: str, given: Mapping[str, bool]) -> None:
             )
 
 
-def table() -> str:
+def table(verbs: Iterable[str]) -> str:
     """What may be asked of what, in Markdown: where something cannot be, the number of the reason.
 
     The reasons are listed below the table.
     """
     reasons: dict[str, int] = {}
     lines = [f"| verb | of | {' | '.join(MODIFIERS)} |", f"|---|---|{'---|' * len(MODIFIERS)}"]
-    for verb in VERBS:
+    for verb in verbs:
         rows: dict[str, list[str]] = {}  # sources of which the same may be asked stand together
         for source in SOURCES:
             cells = []

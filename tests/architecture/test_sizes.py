@@ -25,19 +25,18 @@ PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
 #: What decides how much is done together, by which method, or at most, belongs in the table.
 NO_SIZES = """
 what is shown to people, drawn or held by a page
-    dse/cards.py
     dse/cli/*
     dse/kernels/compile.py _SHOWN
     dse/explaining.py
+    dse/glossary.py
     dse/measured/records.py _REASONS
     dse/page/*
     dse/plots/*
-    dse/tables.py
     dse/validation/run.py FEW
     stochastic/work/pmf.py _LONG
     stochastic/work/given.py _SHORT
     symbolic/resolve.py _SHOWN
-    symbolic/visible.py
+    symbolic/answer.py
 formats, flags and codes
     dse/inverse/crossing.py BROKEN
     dse/kernels/counted.py FLOPS

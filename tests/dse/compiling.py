@@ -30,7 +30,7 @@ sys.addaudithook(
     and str(given[0]).endswith(".code")
     and opened.append(str(given[0]))
 )
-from dse.cli.law import law_data
+from dse.cli.imbalance import law_data
 from stochastic import Pmf, imbalance
 from stochastic.kept import telling
 
@@ -61,7 +61,7 @@ def asked(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
 SEARCH = """
 import os
 from stochastic.kept import telling
-from dse.cli.proof import proving
+from dse.cli.optimum import proving
 from sweeps.bounds.search import ready
 
 os.cpu_count = lambda: 2

@@ -40,7 +40,7 @@ import pandas as pd  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 import zarr  # noqa: F401
 
-import dse.cli.report
+import dse.cli.run
 import dse.derived
 import dse.growth
 import dse.storing

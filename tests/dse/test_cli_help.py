@@ -13,7 +13,7 @@ import pytest
 
 import dse
 from dse.cautions import odd_numbers
-from dse.tables import table
+from symbolic.answer import text_table as table
 from tests.long import long
 
 BARE = [

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-from dse.cli.compare import disagreement as command
+from dse.cli.disagreement import disagreement as command
 from symbolic.errors import InfeasibleError, UnknownNameError
 from tests.long import draws
 

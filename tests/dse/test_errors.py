@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 import dse
-from dse.cli.frame import to_json
+from symbolic.answer import to_json
 from tests.dse import covering_draws
 
 MODEL = '''"""Functions of one random number."""

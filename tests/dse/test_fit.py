@@ -380,7 +380,7 @@ def test_each_label_has_values_of_its_own() -> None:
     assert fit.set == {}
     for label, values in truth.items():
         assert fit.set_of(label) == pytest.approx(values, rel=1e-9, abs=1e-12)
-    assert "for each of 3 labels" in str(fit)
+    assert all(f"core_cycles[{label}]" in str(fit) for label in fit.labels)
     rng = np.random.default_rng(5)
     noisy = rows.assign(time=rows["time"] * (1 + 0.01 * rng.normal(size=len(rows))))
     both = dse.fit(
@@ -719,7 +719,7 @@ def test_a_slope_in_its_own_unit() -> None:
     power = measured("clock_scaling", "power", core_clock=CLOCKS, voltage_slope=5e-10, **given_)
     rows = {"core_clock": CLOCKS, "power": power}
     fit = dse.fit("clock_scaling", rows, free=["voltage_slope"], to="power", set=given_)
-    assert "voltage_slope = 5e-10 1/Hz" in str(fit)
+    assert "voltage_slope  5e-10 1/Hz" in str(fit)
 
 
 def test_two_columns_of_one_name() -> None:
@@ -922,7 +922,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     command = ["fit", "transit_supply", "supply.csv", "--free", ",".join(SUPPLY)]
     text = run(*command).stdout
     assert "transit_supply fitted to attained_bandwidth of 20 rows" in text
-    assert "ms_peak_bandwidth = 8 GB/s" in text
+    assert "ms_peak_bandwidth  8 GB/s" in text
     found = json.loads(run(*command, "--relative", "--out", "fit.nc", "--json").stdout)
     assert found["fitted"]["ms_transition"]["value"] == pytest.approx(500)
     assert found["relative"] is True
@@ -941,7 +941,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     columns = "core_clock=core_clock [MHz],time"
     own = "kernel=core_cycles,stall_time"
     runs = ["fit", "clock_scaling", "runs.csv", "--to", "time", "--per", own, "--columns", columns]
-    assert "for each of 3 labels" in run(*runs).stdout
+    assert run(*runs).stdout.count("core_cycles[") == 3
 
 
 MISUSED = [

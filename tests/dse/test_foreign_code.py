@@ -259,7 +259,7 @@ def test_somebody_is_asked(
         asked.append(text)
         return answer == "y"
 
-    monkeypatch.setattr("dse.cli.frame._someone", lambda: True)
+    monkeypatch.setattr("dse.cli.command._someone", lambda: True)
     monkeypatch.setattr("click.confirm", confirm)
     said = run("plan", f"{received}/far.toml", status=0 if answer == "y" else 2)
     assert len(asked) == 1

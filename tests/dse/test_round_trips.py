@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import dse
 from dse import DseError, Study
-from dse.cli.beginnings import entry_lines
+from dse.cli.new import entry_lines
 from dse.entry_file import SourceText, parse_entry, write_entry_file
 from dse.fitted import SavedFit, load_fit
 from dse.gpu import dataset_of

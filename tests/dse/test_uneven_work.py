@@ -79,7 +79,7 @@ def test_the_commands_of_its_first_lines(run: Run) -> None:
     assert "best, minimize time for each distribution" in text
     assert "negative_binomial:10,1/5" in text
     told = run("plan", str(PATH)).output
-    assert "over distribution, threads_per_block" in told
+    assert "distribution, threads_per_block" in told
     point = ("distribution=negative_binomial:10,1/5", "threads_per_block=64")
     explained = run("explain", str(PATH), *point).output
     assert re.search("distribution += negative_binomial:10,1/5", explained)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli.canvas import write_figure
-from dse.cli.frame import command, read_source
+from dse.cli.command import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
-from dse.tables import table
-from dse.wording import value_text
+from symbolic.answer import Answer, Table, value_text
 from symbolic.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
 
         write_figure(draw_tornado(found, output[0]).figure, plot)
         data["figure"] = plot
-    return data, lambda: _text(data)
+    return _answer(data)
 
 
 def _data(found: xr.Dataset) -> dict[str, Any]:
@@ -92,64 +91,61 @@ _SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
 _EACH = ("mean", "std", "counted", "points", "value")
 
 
-def _text(data: Mapping[str, Any]) -> str:
-    lines: list[str] = []
+def _answer(data: Mapping[str, Any]) -> Answer:
     at = ", ".join(
         one_line(value)
         if isinstance(value, str)
         else f"{name} = {value_text(value, data['units'][name])}"
         for name, value in data["configuration"].items()
     )
+    tables: list[Table] = []
+    notes: list[str] = []
     for text, one in data["outputs"].items():
-        unit = one["unit"]
-        mean, std = (value_text(one[name], unit) for name in ("mean", "std"))
-        holes = one["points"] - one["counted"]
-        out = f" of {one['points']:,}" if holes else ""
-        lines.append(
-            f"{text}: mean {mean}, standard deviation {std}; {one['counted']:,}{out} configurations"
-        )
-        axes = sorted(one["axes"].items(), key=lambda item: -_or_zero(item[1]["total"]))
-        body = [
+        tables += _tables(text, one, at, notes)
+    figure = [f"figure: {data['figure']}"] if "figure" in data else []
+    notes += [*data["notes"], data["treatment"], *figure]
+    return Answer(kind="Sensitivity", title="", tables=tables, notes=notes, data=data)
+
+
+def _tables(text: str, one: Mapping[str, Any], at: str, notes: list[str]) -> Iterator[Table]:
+    """Yield the table of the axes of an output, and that of its elasticities or a note."""
+    unit = one["unit"]
+    mean, std, here = (value_text(one[name], unit) for name in ("mean", "std", "value"))
+    counted, points = one["counted"], one["points"]
+    many = f"{counted:,} of {points:,}" if counted != points else f"{counted:,}"
+    axes = sorted(one["axes"].items(), key=lambda item: -_or_zero(item[1]["total"]))
+    yield Table(
+        title=f"{text}: mean {mean}, standard deviation {std}; {many} configurations",
+        columns={"axis": "", "alone": "", "in all": "", "mean from": unit, "to": unit},
+        rows=[
             [
-                name,
-                *(_percent(said[key]) for key in ("first", "total")),
-                *(value_text(said[key], unit) for key in ("low", "high")),
+                *(name, _shown(axis["first"], ".1%"), _shown(axis["total"], ".1%")),
+                *(axis["low"], axis["high"]),
             ]
-            for name, said in axes
-        ]
-        lines += ["", table(["axis", "alone", "in all", "mean from", "to"], body), ""]
-        lines += _slopes_text(text, one, at)
-    lines += data["notes"]
-    lines.append(data["treatment"])
-    lines += [f"figure: {data['figure']}"] if "figure" in data else []
-    return "\n".join(lines)
-
-
-def _slopes_text(text: str, one: Mapping[str, Any], at: str) -> list[str]:
-    told = {
-        name: said
-        for name, said in one["inputs"].items()
-        if any(abs(_or_zero(said[key])) > 1e-4 for key in _SLOPES)
+            for name, axis in axes
+        ],
+    )
+    moving = {
+        name: max(abs(_or_zero(slopes[key])) for key in _SLOPES)
+        for name, slopes in one["inputs"].items()
     }
+    names = sorted((name for name in moving if moving[name] > 1e-4), key=lambda n: -moving[n])
     if math.isnan(one["value"]):
-        return [f"no elasticities at {at}: {text} has no value there that counts", ""]
-    here = value_text(one["value"], one["unit"])
-    if not told:
-        return [f"{text} = {here} at {at}: no input moves it", ""]
-    rows = sorted(told.items(), key=lambda item: -max(abs(_or_zero(item[1][k])) for k in _SLOPES))
-    body = [[name, *(_slope(said[key]) for key in _SLOPES)] for name, said in rows[:_TOLD]]
-    lines = [f"{text} = {here} at {at}; elasticities:", ""]
-    told_of = table(["input", "elasticity", "downwards", "upwards"], body, of=len(rows))
-    return [*lines, told_of, ""]
+        notes.append(f"no elasticities at {at}: {text} has no value there that counts")
+    elif not names:
+        notes.append(f"{text} = {here} at {at}: no input moves it")
+    else:
+        yield Table(
+            title=f"{text} = {here} at {at}; elasticities:",
+            columns=("input", "elasticity", "downwards", "upwards"),
+            rows=[[n, *(_shown(one["inputs"][n][key], ".4f") for key in _SLOPES)] for n in names],
+            most=_TOLD,
+        )
 
 
 def _or_zero(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{share:.1%}"
-
-
-def _slope(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
+def _shown(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else f"{value:{form}}"

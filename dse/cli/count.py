@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.described import number_of
-from dse.cli.frame import command, read_source
-from dse.cli.options import from_study_or_store, listed, names, where
-from dse.tables import table
-from dse.wording import value_text
+from dse.cli.command import command, read_source
+from dse.cli.options import from_study_or_store, listed, names, number_of, where
+from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
 
 #: Widest bar of a histogram for people.
 _BAR = 40
+#: Where values lie that are in no bin.
+_OUTSIDE = ("below", "above", "undefined")
 
 _where = where('Constraint, such as "time <= 10 ms"; may be repeated.')
 _per = names("--per", metavar="AXIS,...", help="For each value of some axes.")
@@ -51,14 +51,22 @@ def _rows(found: xr.Dataset, axes: list[str], names: Sequence[str]) -> dict[str,
     return {"per": axes, "each": rows}
 
 
-def _each(told: dict[str, Any]) -> str:
-    """The rows of :func:`_rows` as a table."""
-
-    if not told:
-        return ""
-    heads = list(told["each"][0])
-    rows = [[_shown(row[head]) for head in heads] for row in told["each"]]
-    return f"{table(heads, rows)}\n\n"
+def _answer(data: dict[str, Any], rows: dict[str, Any], *tables: Table) -> Answer:
+    """Return the answer: a table of each part, the tables, and how many are feasible."""
+    each = []
+    if rows:
+        cells = [[_shown(cell) for cell in row.values()] for row in rows["each"]]
+        each = [Table(columns=list(rows["each"][0]), rows=cells)]
+    outside = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
+    share = f"{100 * data['feasible_points'] / data['points']:.3g} %"
+    count = f"{data['feasible_points']:,} of {data['points']:,} configurations ({share})"
+    where = f", where {' and '.join(data['conditions'])}" if data["conditions"] else ""
+    notes = [*outside, f"feasible: {count}{where}"]
+    if data["points_skipped"]:
+        skipped = f"of {data['points_skipped']:,} of them bounds over whole tiles told enough"
+        notes.append(skipped)
+    title = data["question"] if tables else ""
+    return Answer(kind="Count", title=title, tables=[*each, *tables], notes=notes, data=data | rows)
 
 
 def _shown(value: Any) -> str:
@@ -67,20 +75,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _skipped(data: dict[str, Any]) -> str:
-    if not data["points_skipped"]:
-        return ""
-    return f"\nof {data['points_skipped']:,} of them bounds over whole tiles told enough"
-
-
-def _feasible(data: dict[str, Any]) -> str:
-    """How many are feasible, as text."""
-    share = f"{100 * data['feasible_points'] / data['points']:.3g} %"
-    said = f"{data['feasible_points']:,} of {data['points']:,} configurations ({share})"
-    where = f", where {' and '.join(data['conditions'])}" if data["conditions"] else ""
-    return f"feasible: {said}{where}{_skipped(data)}"
 
 
 @command(
@@ -100,8 +94,7 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
 
     found = dse.count(read_source(source), where=where, per=per, progress=True)
     data = {**_data(found), **_counts(found)}
-    rows = _rows(found, per, ("feasible_points", "points"))
-    return data | rows, lambda: _each(rows) + _feasible(data)
+    return _answer(data, _rows(found, per, ("feasible_points", "points")))
 
 
 @command(
@@ -132,24 +125,16 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
     columns = [whole[name].values.tolist() for name in names]
     bars = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     data = {**_data(found), "units": unit, "bins": bars}
-    rows = _rows(found, per, ("configurations",))
-    return data | rows, lambda: _each(rows) + _bars(data, unit)
-
-
-def _bars(data: dict[str, Any], unit: str) -> str:
-    most = max(row["configurations"] for row in data["bins"]) or 1
-    rows = [
+    most = max(row["configurations"] for row in bars) or 1
+    shown = [
         [
-            value_text(row["low"], unit),
-            value_text(row["high"], unit),
-            f"{row['configurations']:,}",
+            *(row["low"], row["high"], f"{row['configurations']:,}"),
             "#" * -(-row["configurations"] * _BAR // most),
         ]
-        for row in data["bins"]
+        for row in bars
     ]
-    outside = [f"{name}: {data[name]:,}" for name in ("below", "above", "undefined") if data[name]]
-    lines = [data["question"], "", table(["from", "to", "configurations", ""], rows), ""]
-    return "\n".join([*lines, *outside, _feasible(data)])
+    table = Table(columns={"from": unit, "to": unit, "configurations": "", "": ""}, rows=shown)
+    return _answer(data, _rows(found, per, ("configurations",)), table)
 
 
 @command(
@@ -175,15 +160,8 @@ def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]
     unit = str(found[name].attrs.get("units", ""))
     if per:
         each = _rows(found, per, (str(name),))
-        data = {**_data(found), "units": unit, "q": shares, **each}
-        return data, lambda: f"{data['question']} at {q}\n\n{_each(each)}{_feasible(data)}"
-    pairs = zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)
+        return _answer({**_data(found), "units": unit, "q": shares}, each)
+    pairs = [*zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)]
     rows = [{"quantile": share, "value": value} for share, value in pairs]
     data = {**_data(found), "units": unit, "quantiles": rows}
-
-    def text() -> str:
-        shown = [[f"{row['quantile']:g}", value_text(row["value"], unit)] for row in rows]
-        told = table(["quantile", output], shown)
-        return f"{data['question']}\n\n{told}\n\n{_feasible(data)}"
-
-    return data, text
+    return _answer(data, {}, Table(columns={"quantile": "", output: unit}, rows=pairs))

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.ends import Misused, reading
-from dse.cli.frame import command, read_study, warned
-from dse.cli.named import StudyFile
-from dse.cli.options import at_point, entries
-from dse.cli.output import echo
-from dse.cli.point import described_study, given_point
+from dse.cli.command import Misused, command, read_study, reading, warned
+from dse.cli.evaluate import described_study, given_point
+from dse.cli.options import StudyFile, at_point, echo, entries
+from symbolic.answer import Answer
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
@@ -70,7 +68,8 @@ def explore(
     with reading():
         page = dse.explore(_source(source, at), path, title=title, note=note)
     size = page.stat().st_size
-    return {"page": page, "bytes": size}, f"{page} ({size / 1000:,.0f} kB): open it in a browser"
+    title = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
+    return Answer(title=title, data={"page": page, "bytes": size})
 
 
 def _source(source: str, at: dict[str, str]) -> StudyData | str:

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.canvas import write_figure
-from dse.cli.ends import reading
-from dse.cli.frame import command
+from dse.cli.command import command, reading
 from dse.cli.options import drawn
-from dse.tables import table
-from dse.wording import value_text
+from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
@@ -66,7 +64,7 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
         unit = data["rounding"]["steps"] if "rounding" in data else 1
         write_figure(launch_figure(found, step=unit * (data["step"] or 1.0)), plot)
         data["plot"] = plot
-    return data, lambda: launch_text(data)
+    return launch_answer(data)
 
 
 def launch_data(
@@ -219,79 +217,79 @@ def _lengths(path: str) -> Any:
 
 
 # --- for people
+_LOST = {
+    "working": "lanes work",
+    "lanes": "lanes wait for the longest of their warp",
+    "warps": "warps wait for the longest of their block",
+    "tail": "slots wait for the end of the launch",
+}
+_WAVES = "waves times the mean time of a block: the usual estimate"
+_HELPS = (
+    "what would help, by the law of each launch anew (--cut-overhead and --share-overhead say what "
+    "pieces and shared items cost)"
+)
 
 
-def launch_text(data: Mapping[str, Any]) -> str:
-    """The same for people."""
+def launch_answer(data: Mapping[str, Any]) -> Answer:
+    """Return the law of a launch, where its time goes and what would help."""
+    unit = "s" if data["step"] is not None else ""
 
-    told = _teller(data["step"])
+    def time_text(time: float) -> str:
+        return value_text(time, unit)
+
     rows = [
-        ["mean", told(data["mean"]), "E[C]"],
-        ["standard deviation", told(data["std"]), ""],
+        ["mean", (data["mean"], unit), "E[C]"],
+        ["standard deviation", (data["std"], unit), ""],
         *(
-            [f"{float(q):g} quantile", told(value), f"P(C <= t) >= {float(q):g}"]
+            [f"{float(q):g} quantile", (value, unit), f"P(C <= t) >= {float(q):g}"]
             for q, value in data["quantiles"].items()
         ),
-        ["0.95 CVaR", told(data["cvar"]["0.95"]), "mean of the slowest 5 % of launches"],
-        ["waves", told(data["waves"]), "waves times the mean time of a block: the usual estimate"],
-        ["work bound", told(data["work_bound"]), "no slot ever waits"],
+        ["0.95 CVaR", (data["cvar"]["0.95"], unit), "mean of the slowest 5 % of launches"],
+        ["waves", (data["waves"], unit), _WAVES],
+        ["work bound", (data["work_bound"], unit), "no slot ever waits"],
     ]
     if "deadline" in data:
         by, chance = data["deadline"]["time"], data["deadline"]["chance"]
-        rows.append(["chance", f"{chance:.6g}", f"P(C <= {told(by)}), the deadline"])
+        rows.append(["chance", f"{chance:.6g}", f"P(C <= {time_text(by)}), the deadline"])
     if "energy" in data:
         spent = data["energy"]
-        unit = "J" if data["step"] else "W·step"
+        energy_unit = "J" if data["step"] else "W·step"
         each = ", ".join(f"{name} {spent[name]:.4g}" for name in ("working", "on", "idling"))
-        rows.append(["energy", f"{spent['mean']:.6g} {unit}", f"± {spent['std']:.2g}; {each}"])
+        text = f"{spent['mean']:.6g} {energy_unit}"
+        rows.append(["energy", text, f"± {spent['std']:.2g}; {each}"])
     rows.append(["error", f"{data['error']:.1e}", "at most, of a probability"])
     if "rounding" in data:
         off = data["rounding"]
         most = max(off["mean"], off["cvar"]["0.95"], *off["quantiles"].values())
         what = f"at most, of mean, quantiles and CVaR: {off['steps']:,} steps are counted as one"
-        rows.append(["rounding", f"± {told(most)}", what])
+        rows.append(["rounding", f"± {time_text(most)}", what])
         if "deadline" in off:
             rows.append(["", f"± {off['deadline']['chance']:.2g}", "at most, of the chance"])
-    shape = f"{data['blocks']:,} blocks of {data['warps']} · {data['lanes']} items"
-    parts = [
-        f"{data['law']}: {shape} on {data['slots']:,} slots",
-        table(["", "value", "meaning"], rows),
-        _lost(data["shares"]),
-    ]
-    if "trace" in data:
-        orders = [[name, told(time)] for name, time in data["trace"].items()]
-        title = f"the items of the file, by their order; --alike {data['stickiness']:.2g} fits them"
-        parts.append(f"{title}\n{table(['order', 'time'], orders)}")
-    if "advice" in data:
-        parts.append(_helps(data["advice"], told))
-    return "\n\n".join([*parts, *([f"figure: {data['plot']}"] if "plot" in data else [])])
-
-
-def _teller(step: float | None) -> Any:
-    return (lambda t: f"{t:.6g}") if step is None else (lambda t: value_text(t, "s"))
-
-
-def _lost(shares: Mapping[str, float]) -> str:
-    words = {
-        "working": "lanes work",
-        "lanes": "lanes wait for the longest of their warp",
-        "warps": "warps wait for the longest of their block",
-        "tail": "slots wait for the end of the launch",
-    }
-    rows = [[name, f"{shares[name]:.1%}", words[name]] for name in words]
-    return f"where the time of all slots goes\n{table(['', 'share', ''], rows)}"
-
-
-def _helps(advice: Any, told: Any) -> str:
-    rows = [
+    shares = [[name, f"{data['shares'][name]:.1%}", text] for name, text in _LOST.items()]
+    orders = f"the items of the file, by their order; --alike {data.get('stickiness', 0):.2g} fits"
+    helps = [
         [
-            *(one["remedy"], told(one["mean"]), told(one["0.99"]), f"{one['gain']:.3f}"),
+            *(one["remedy"], (one["mean"], unit), (one["0.99"], unit), f"{one['gain']:.3f}"),
             one["what"] if one["gain"] > 1 else f"{one['what']}: does not help",
         ]
-        for one in advice
+        for one in data.get("advice", ())
     ]
-    title = (
-        "what would help, by the law of each launch anew (--cut-overhead and --share-overhead say "
-        "what pieces and shared items cost)"
+    shape = f"{data['blocks']:,} blocks of {data['warps']} · {data['lanes']} items"
+    return Answer(
+        kind="Launch",
+        title=f"{data['law']}: {shape} on {data['slots']:,} slots",
+        tables=[
+            Table(columns=("", "value", "meaning"), rows=rows, opened=True),
+            Table(title="where the time of all slots goes", columns=("", "share", ""), rows=shares),
+            Table(
+                title=f"{orders} them",
+                columns={"order": "", "time": unit},
+                rows=[*data.get("trace", {}).items()],
+            ),
+            Table(
+                title=_HELPS, columns=("remedy", "mean", "0.99 quantile", "gain", ""), rows=helps
+            ),
+        ],
+        notes=[f"figure: {data['plot']}"] if "plot" in data else [],
+        data=data,
     )
-    return f"{title}\n{table(['remedy', 'mean', '0.99 quantile', 'gain', ''], rows)}"

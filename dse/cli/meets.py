@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.ends import handed_back
-from dse.cli.frame import command, read_study
+from dse.cli.command import command, handed_back, read_study
+from dse.cli.optimum import end_unproven
 from dse.cli.options import from_study, time_limit, where
-from dse.cli.proof import end_unproven
 from dse.signals import left
-from dse.tables import ROWS, table
-from dse.wording import value_text
+from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,8 +35,7 @@ def meets(study: str, where: list[str], boxes: int, time_limit: float | None) ->
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
     found = handed_back(lambda: dse.meets(read, where, **limits, progress=True))
     end_unproven(found.attrs)
-    data = _meets_data(found, list(read.grid().axes))
-    return data, lambda: _meets_text(data)
+    return _answer(_meets_data(found, list(read.grid().axes)))
 
 
 def _meets_data(found: xr.Dataset, axes: Sequence[str]) -> dict[str, Any]:
@@ -58,27 +55,23 @@ def _meets_data(found: xr.Dataset, axes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _meets_text(data: Mapping[str, Any]) -> str:
+def _answer(data: Mapping[str, Any]) -> Answer:
     inner, outer, total = data["inner"], data["outer"], data["total"]
     if data["complete"]:
         count = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
     else:
         count = f"between {inner:,} and {outer:,} of {total:,} configurations"
-    lines = [f"{data['question']}: {count}"]
-    if data["boxes"]:
-        units = data["units"]
+    units, boxes = data["units"], data["boxes"]
 
-        def ends(axis: str, pair: Sequence[Any]) -> str:
-            texts = dict.fromkeys(value_text(end, units[axis]) for end in pair)
-            return " to ".join(texts)
+    def ends(axis: str, pair: Sequence[Any]) -> str:
+        return " to ".join(dict.fromkeys(value_text(end, units[axis]) for end in pair))
 
-        body = [
-            [
-                *(ends(axis, row[axis]) for axis in units),
-                "certain" if row["certain"] else "open",
-                f"{row['points']:,}",
-            ]
-            for row in data["boxes"][:ROWS]
+    rows = [
+        [
+            *(ends(axis, row[axis]) for axis in units),
+            *("certain" if row["certain"] else "open", f"{row['points']:,}"),
         ]
-        lines += ["", table([*units, "", "configurations"], body, of=len(data["boxes"]))]
-    return "\n".join(lines)
+        for row in boxes
+    ]
+    table = Table(columns=[*units, "", "configurations"], rows=rows, most=TEXT_ROWS)
+    return Answer(kind="Boxes", title=f"{data['question']}: {count}", tables=[table], data=data)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from dse.cli import completing
-from dse.cli.frame import command
-from dse.tables import table
+from dse.cli.command import command, reading
+from symbolic.answer import Answer
+
+
+def _listed(what: Any) -> Answer:
+    """Return the answer that an entry or a model, or without its title a list, shows itself by."""
+    found: Answer = what._answer()
+    return replace(found, title="") if isinstance(what, Mapping) else found
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
@@ -21,22 +28,19 @@ def models(name: str | None, latex: bool) -> Any:
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
-    from dse.cli.about import model_data, model_text
     from dse.library import model
     from dse.library import models as known
 
     if name is None:
         if latex:
             raise click.UsageError("--latex needs the NAME of a model")
-        rows = [(key, one.summary, list(one.outputs)) for key, one in known().items()]
-        data = [{"name": key, "summary": text, "outputs": out} for key, text, out in rows]
-        lines = [[key, text] for key, text, _ in rows]
-        return {"models": data}, lambda: table(["model", "summary"], lines)
+        return _listed(known())
     found = model(name)
     if latex:
         equations = found.latex()
-        return {"name": found.name, "latex": equations.splitlines()}, equations
-    return model_data(found), lambda: model_text(found)
+        data = {"name": found.name, "latex": equations.splitlines()}
+        return Answer(title=equations, data=data)
+    return found._answer()
 
 
 @command("dse machines", "dse machines a100_80", "dse machines cc8.0 --json")
@@ -47,9 +51,10 @@ def machines(name: str | None) -> Any:
     NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
     value with its source, what is not known, and the models that this closes.
     """
-    from dse.cli.about import entries
+    from dse.catalog import machine
+    from dse.catalog import machines as known
 
-    return entries("machine", name)
+    return _listed(known() if name is None else machine(name))
 
 
 @command("dse workloads", "dse workloads svm")
@@ -59,9 +64,10 @@ def workloads(name: str | None) -> Any:
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
-    from dse.cli.about import entries
+    from dse.catalog import workload
+    from dse.catalog import workloads as known
 
-    return entries("workload", name)
+    return _listed(known() if name is None else workload(name))
 
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
@@ -72,11 +78,7 @@ def quantities(words: tuple[str, ...], model: str | None) -> Any:
 
     Each with its unit, symbol, default and meaning, the models that yield it and that need it.
     """
-    from dse.cli.about import quantities_text
-    from dse.cli.ends import reading
     from dse.glossary import quantities as known
 
     with reading():
-        found = known(" ".join(words), model=model)
-    data = {"quantities": [asdict(row) for row in found.values()]}
-    return data, lambda: quantities_text(found)
+        return _listed(known(" ".join(words), model=model))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.ends import reading
-from dse.cli.frame import command
+from dse.cli.command import command, reading
 from dse.cli.options import names, pairs, values
+from symbolic.answer import Answer, shorten
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def import_measured(
     are. Failed configurations are kept: their numbers are NaN, and a status says why. OUT.toml
     becomes a workload file of one row.
     """
-    from dse.cli.report import size_of
+    from dse.cli.run import size_of
     from dse.files import export
     from dse.measured import open_measured
     from dse.measured.workload import workload_text
@@ -86,7 +86,7 @@ def import_measured(
 
     path = write_entry_file(Path(out), text, "workload") if text else export(ds, Path(out))
     data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
-    return data, lambda: _text(data)
+    return _answer(data)
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
@@ -137,20 +137,23 @@ def _told(ds: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _text(data: Mapping[str, Any]) -> str:
+def _answer(data: Mapping[str, Any]) -> Answer:
     from dse.planning import bytes_text
 
-    failed = {name: count for name, count in data["statuses"].items() if name != "correct"}
-    why = "; failed: " + ", ".join(f"{count:,} {name}" for name, count in failed.items())
-    lines = [f"{data['configurations']:,} configurations{why if failed else ''}"]
+    failed = [f"{n:,} {name}" for name, n in data["statuses"].items() if name != "correct"]
+    why = f"; failed: {', '.join(failed)}" if failed else ""
     axes = [f"{name} {n}" for name, n in data["axes"].items() if name != "configuration"]
-    lines += [f"axes: {' x '.join(axes)}"] if axes else []
-    counters = len(data["measured"]) - _MOST
-    more = f" and {counters} more" if counters > 0 else ""
-    lines.append(f"measured: {', '.join(data['measured'][:_MOST])}{more}")
-    lines += [f"  {name} = {source}" for name, source in data["sources"].items()]
-    lines += data["assumptions"]
-    lines += data["notes"]
     kind = "workload" if str(data["written"]).endswith(".toml") else "dataset"
-    lines.append(f"{kind}: {data['written']} ({bytes_text(data['bytes'])})")
-    return "\n".join(lines)
+    facts = {
+        "axes": " x ".join(axes),
+        "measured": shorten(data["measured"], _MOST),
+    }
+    lines = [f"{name} = {source}" for name, source in data["sources"].items()]
+    lines += [*data["assumptions"], *data["notes"]]
+    return Answer(
+        kind="Measured",
+        title=f"{data['configurations']:,} configurations{why}",
+        facts={name: text for name, text in facts.items() if text},
+        notes=[*lines, f"{kind}: {data['written']} ({bytes_text(data['bytes'])})"],
+        data=data,
+    )

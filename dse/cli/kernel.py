@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from dse.cli.ends import reading
-from dse.cli.frame import command
+from dse.cli.command import command, reading
 from dse.cli.options import given, listed, names, pairs, values
-from dse.tables import table
+from symbolic.answer import Answer, Table
 
 _MACRO = "A macro, or all of several; repeatable."
 _TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
@@ -103,7 +102,7 @@ def kernel(
     data = {"kernel": path, "values": dict(found)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):
         data[name] = getattr(found, name)
-    return data, text if out is None else f"{out}: {len(found)} quantities"
+    return Answer(title=text if out is None else f"{out}: {len(found)} quantities", data=data)
 
 
 def _beside(found: Any, out: str | None) -> Any:
@@ -116,16 +115,9 @@ def _beside(found: Any, out: str | None) -> Any:
     rows, failed = list(shares(found)), [str(each) for each in found.status.values if each]
     data = {"counts": rows, "launches": found.status.size, "not_counted": failed}
 
-    def told() -> str:
-        cells = [
-            [f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows
-        ]
-        lines = [table(list(rows[0]), cells)] if rows else []
-        if failed:
-            lines.append(f"{len(failed)} not counted; the first: {failed[0]}")
-        return "\n".join(lines)
-
-    return data, told
+    title = f"{len(failed)} not counted; the first: {failed[0]}" if failed else ""
+    table = Table(columns=list(rows[0]) if rows else (), rows=[[*row.values()] for row in rows])
+    return Answer(kind="Counts", title=title, tables=[table], data=data)
 
 
 def _table(found: Any, out: str | None) -> Any:
@@ -137,4 +129,5 @@ def _table(found: Any, out: str | None) -> Any:
     dse.export(found, out)
     failed = int((found.status != "").sum())
     data = {"variants": found.status.size, "not_counted": failed, "out": out}
-    return data, f"{out}: {found.status.size:,} variants, {failed:,} not counted"
+    title = f"{out}: {found.status.size:,} variants, {failed:,} not counted"
+    return Answer(title=title, data=data)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dse.cli import completing
-from dse.cli.described import axis_of, changed
-from dse.cli.ends import Misused, reading
-from dse.cli.frame import command, read_study, warned
-from dse.cli.named import StudyFile
-from dse.cli.options import at_point, entries, names
-from dse.tables import table
+from dse.cli.command import Misused, command, read_study, reading, warned
+from dse.cli.options import StudyFile, at_point, axis_of, changed, entries, names
+from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
-    from dse.answers import Answer
     from dse.study.data import StudyData
 
 _of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
@@ -88,11 +85,13 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     else:
         study, lacking = _what_can_be(model, at)
     found = answer(run(warned(study), expand=True), order_of(study))
-    notes = beyond_validity(study._parts)
-    more = [f"\n{name}: not told: {text}" for name, text in lacking.items()]
-    more += [f"\nnote: {text}" for text in notes]
-    data = {**found.data(), "lacking": lacking, "notes": notes}
-    return data, lambda: _text(found) + "".join(more)
+    validity = beyond_validity(study._parts)
+    notes = [f"{name}: not told: {text}" for name, text in lacking.items()]
+    notes += [f"note: {text}" for text in validity]
+    data = {**found.data, "lacking": lacking, "notes": validity}
+    (table,) = found.tables
+    tables = [table] if len(table.rows) > 1 else [_upright(found)]
+    return replace(found, tables=tables, notes=notes, data=data)
 
 
 def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
@@ -119,18 +118,16 @@ def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, s
     return described_study(model, at, told), lacking
 
 
-def _text(found: Answer) -> str:
-    """One configuration stands upright, with what each output is; several are rows."""
-
-    if len(found.rows) > 1:
-        return str(found)
-    (row,) = found.rows
-    lines = [
-        [name, found.cell(name, row), str(told.get("long_name", ""))]
-        for name, told in found.variables.items()
-        if name not in ("feasible", "point")
+def _upright(found: Answer) -> Table:
+    """Return the table of one configuration: a row for each quantity, with what it is."""
+    (table,) = found.tables
+    assert isinstance(table.columns, Mapping)
+    meanings = {name: v.get("long_name", "") for name, v in found.data["variables"].items()}
+    rows = [
+        [name, (value, unit), meanings[name]]
+        for (name, unit), value in zip(table.columns.items(), table.rows[0], strict=True)
     ]
-    return table(["quantity", "value", "meaning"], lines)
+    return Table(columns=("quantity", "value", "meaning"), rows=rows)
 
 
 @command(
@@ -160,8 +157,7 @@ def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     at = given_point(options)
     of = read_study(source) if _is_study(source) else source
     with reading():
-        told = dse.advise(of, goal=goal, levers=levers, **at)
-    return told.to_dict(), told
+        return dse.advise(of, goal=goal, levers=levers, **at)
 
 
 @command(
@@ -181,7 +177,5 @@ def explain(source: str, **options: Any) -> Any:
 
     at = given_point(options)
     if _is_study(source):
-        told = dse.explain(read_study(source), **at)
-    else:
-        told = dse.explain(warned(described_study(source, at)))
-    return told.to_dict(), told
+        return dse.explain(read_study(source), **at)
+    return dse.explain(warned(described_study(source, at)))

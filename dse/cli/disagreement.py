@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.frame import asked, command, read_models
+from dse.cli.command import asked, command, read_models
 from dse.cli.options import from_study_or_store, goals, names
-from dse.tables import ROWS, table
-from dse.wording import value_text
+from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,8 +45,7 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     found = compared(ds, **given, progress=True)
     if store is not None:
         export(ds, Path(store))
-    data = _data(found) | ({"dataset": store} if store is not None else {})
-    return data, lambda: _text(data)
+    return _answer(_data(found) | ({"dataset": store} if store is not None else {}))
 
 
 def _data(found: xr.Dataset) -> dict[str, Any]:
@@ -83,32 +81,39 @@ def _data(found: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def _text(data: dict[str, Any]) -> str:
+def _answer(data: dict[str, Any]) -> Answer:
     letters = dict(zip(data["models"], _letters(), strict=False))
-    lines = [f"{letter} = {model}" for model, letter in letters.items()]
-    for name, said in data["differs"].items():
+    notes = []
+    for name, differs in data["differs"].items():
         where = "nowhere"
-        if said["configurations"]:
-            share = said["configurations"] / said["of"]
-            where = f"at {said['configurations']:,} of {said['of']:,} configurations, {share:.2%}"
-        lines.append(f"{name} differs {where}")
-    if data["rows"]:
-        first = data["rows"][0]
-        names = [name for name in first if name not in ("model", "regret")]
-        split = len(data["per"])
-        heads = [name.removeprefix("best_") for name in names]
-        regrets = [f"regret if {letter}" for letter in letters.values()]
-        header = [*heads[:split], "by", *heads[split:], *regrets]
-        body = []
-        for row in data["rows"][:ROWS]:
-            cells = [value_text(row[name], data["units"].get(name, "")) for name in names]
-            regret = [f"{row['regret'][model]:.4f}" for model in data["models"]]
-            body.append([*cells[:split], letters[row["model"]], *cells[split:], *regret])
-        lines += ["", f"{data['question']}; regret of the best by one model if another is right:"]
-        lines += ["", table(header, body, of=len(data["rows"]))]
+        if many := differs["configurations"]:
+            where = f"at {many:,} of {differs['of']:,} configurations, {many / differs['of']:.2%}"
+        notes.append(f"{name} differs {where}")
     if "dataset" in data:
-        lines.append(f"dataset: {data['dataset']}")
-    return "\n".join(lines)
+        notes.append(f"dataset: {data['dataset']}")
+    tables = []
+    if data["rows"]:
+        names = [name for name in data["rows"][0] if name not in ("model", "regret")]
+        split, units = len(data["per"]), data["units"]
+        columns = {name.removeprefix("best_"): units.get(name, "") for name in names[:split]}
+        columns |= {"by": ""}
+        columns |= {name.removeprefix("best_"): units.get(name, "") for name in names[split:]}
+        columns |= {f"regret if {letter}": "" for letter in letters.values()}
+        rows = [
+            [*(row[n] for n in names[:split]), letters[row["model"]]]
+            + [*(row[n] for n in names[split:])]
+            + [f"{row['regret'][model]:.4f}" for model in data["models"]]
+            for row in data["rows"]
+        ]
+        title = f"{data['question']}; regret of the best by one model if another is right:"
+        tables.append(Table(title=title, columns=columns, rows=rows, most=TEXT_ROWS))
+    return Answer(
+        kind="Disagreement",
+        title="\n".join(f"{letter} = {model}" for model, letter in letters.items()),
+        tables=tables,
+        notes=notes,
+        data=data,
+    )
 
 
 def _letters() -> list[str]:

@@ -10,12 +10,10 @@ import click
 
 from dse.cli.beside import compiling_beside
 from dse.cli.canvas import write_figure
-from dse.cli.described import number_of
-from dse.cli.ends import reading
-from dse.cli.frame import command
-from dse.cli.options import drawn
-from dse.tables import table
+from dse.cli.command import command, reading
+from dse.cli.options import drawn, number_of
 from stochastic import sizes
+from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
     from stochastic import Law
@@ -92,7 +90,7 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
         write_figure(law_figure(found, seed=seed), plot)
         data["plot"] = plot
-    return data, lambda: law_text(data)
+    return law_answer(data)
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
@@ -184,56 +182,54 @@ def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
     return dict(zip(map(str, QUANTILES), values, strict=True)), _GROUPS
 
 
-def law_text(data: Mapping[str, Any]) -> str:
-    """The same for people."""
-
+def law_answer(data: Mapping[str, Any]) -> Answer:
+    """Return the loss of a group, what a workload pays, and what could be done about it."""
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     groups = data["quantiles_simulated"]
     drawn = f", of {groups:,} simulated groups" if groups else ""
     beyond = f", cut above {work['cut']:,}" if work["missing"] else f", at most {work['cut']:,}"
+    of_workload = (
+        f"E[max] / E[W] of a workload; ± {slowdown['std']:.2g} over {slowdown['groups']:,} groups"
+    )
+    unmet = "" if error["met"] else f"; tol = {error['tol']:g} is NOT met"
     rows = [
         ["mean loss", f"{data['mean']:.11g}", "E[X] of a group, X = lanes · max / sum"],
-        [
-            "slowdown",
-            f"{slowdown['value']:.11g}",
-            f"E[max] / E[W] of a workload; ± {slowdown['std']:.2g} over {slowdown['groups']:,} "
-            "groups",
-        ],
+        ["slowdown", f"{slowdown['value']:.11g}", of_workload],
         [
             "difference",
             f"{slowdown['difference']:+.3g}",
             "a workload weighs each group's loss by its work: Cov(X, sum) / E[sum]",
         ],
-        ["spread", f"{data['std']:.6g}", "standard deviation of X from group to group"],
-        *(
-            [f"{float(q):.4g} quantile", f"{value:.6g}", f"P(X <= x) >= {float(q):.4g}{drawn}"]
-            for q, value in data["quantiles"].items()
-        ),
-        *(
-            [["bounds", f"{bound['lower']:.6g}", f"<= E[X] <= {bound['upper']:.6g}, from moments"]]
-            if bound
-            else []
-        ),
-        [
-            "error",
-            f"{error['mean']:.1e}",
-            "at most, of the mean: the cut, rigorous, and the numerics"
-            + ("" if error["met"] else f"; tol = {error['tol']:g} is NOT met"),
+        ["spread", data["std"], "standard deviation of X from group to group"],
+    ]
+    for q, value in data["quantiles"].items():
+        rows.append([f"{float(q):.4g} quantile", value, f"P(X <= x) >= {float(q):.4g}{drawn}"])
+    if bound:
+        rows.append(["bounds", bound["lower"], f"<= E[X] <= {bound['upper']:.6g}, from moments"])
+    certain = "at most, of the mean: the cut, rigorous, and the numerics"
+    rows.append(["error", f"{error['mean']:.1e}", f"{certain}{unmet}"])
+    law = f"{data['law']} in {data['lanes']} lanes: work of mean {work['mean']:.6g}"
+    return Answer(
+        kind="Imbalance",
+        title=f"{law}, standard deviation {work['std']:.6g}{beyond}",
+        tables=[
+            Table(columns=("", "value", "meaning"), rows=rows, opened=True),
+            _granularity(data["granularity"]),
+            _binning(data["binning"]),
+            *([_orders(data["trace"])] if "trace" in data else []),
         ],
-    ]
-    parts = [
-        f"{data['law']} in {data['lanes']} lanes: work of mean {work['mean']:.6g}, standard "
-        f"deviation {work['std']:.6g}{beyond}",
-        table(["", "value", "meaning"], rows),
-        _granularity(data["granularity"]),
-        _binning(data["binning"]),
-        *([_orders(data["trace"])] if "trace" in data else []),
-        *([f"figure: {data['plot']}"] if "plot" in data else []),
-    ]
-    return "\n\n".join(parts)
+        notes=[
+            *([] if data["binning"]["enough"] else [_MORE_BINS]),
+            *([f"figure: {data['plot']}"] if "plot" in data else []),
+        ],
+        data=data,
+    )
 
 
-def _granularity(found: Mapping[str, Any]) -> str:
+_MORE_BINS = "further bins gain more than 1 % each: ask for more (--bins)"
+
+
+def _granularity(found: Mapping[str, Any]) -> Table:
     rows = []
     for n, loss, cost in zip(found["items_per_group"], found["loss"], found["cost"], strict=True):
         mark = "best" if int(n) == found["best"] else ""
@@ -242,10 +238,10 @@ def _granularity(found: Mapping[str, Any]) -> str:
         f"granularity: lanes of a group of {found['group']} that work on one item together, each "
         f"further lane costing {found['overhead']:g} of the item's work (--overhead)"
     )
-    return f"{title}\n{table(['items', 'lanes each', 'loss', 'cost', ''], rows)}"
+    return Table(title=title, columns=("items", "lanes each", "loss", "cost", ""), rows=rows)
 
 
-def _binning(found: Mapping[str, Any]) -> str:
+def _binning(found: Mapping[str, Any]) -> Table:
     rows = []
     for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
         mark = "enough" if bins == found["enough"] else ""
@@ -254,19 +250,17 @@ def _binning(found: Mapping[str, Any]) -> str:
     title = (
         f"binning: items sorted into bins with the best edges{among}, groups formed within a bin"
     )
-    more = (
-        "" if found["enough"] else "\nfurther bins gain more than 1 % each: ask for more (--bins)"
-    )
-    return f"{title}\n{table(['bins', 'slowdown', 'gain', ''], rows)}{more}"
+    return Table(title=title, columns=("bins", "slowdown", "gain", ""), rows=rows)
 
 
-def _orders(found: Mapping[str, Mapping[str, float]]) -> str:
-    rows = [
-        [order, *(f"{told[name]:.6g}" for name in ("loss", "slowdown", "loss_over_iid"))]
-        for order, told in found.items()
-    ]
+def _orders(found: Mapping[str, Mapping[str, float]]) -> Table:
+    names = ("loss", "slowdown", "loss_over_iid")
     title = (
         "the trace as it lies, its items sorted in blocks or whole, and at random; autocorrelation "
         f"of neighbours {found['given']['autocorrelation']:.3f}"
     )
-    return f"{title}\n{table(['order', 'loss', 'slowdown', 'loss over i.i.d.'], rows)}"
+    return Table(
+        title=title,
+        columns=("order", "loss", "slowdown", "loss over i.i.d."),
+        rows=[[order, *(told[name] for name in names)] for order, told in found.items()],
+    )

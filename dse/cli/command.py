@@ -1,0 +1,413 @@
+"""The frame of a command: what it reads, how it prints its answer, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shlex
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.options import echo, given
+from dse.cli.waiting import waiting
+from dse.signals import Signalled, ending, struck
+from dse.signals import listening as listening_to_signals
+from stochastic.errors import LawError
+from sweeps.runtime.stopping import Interrupted
+from symbolic.answer import to_json
+from symbolic.errors import (
+    DamagedError,
+    DseError,
+    InfeasibleError,
+    InternalError,
+    OtherProcessError,
+    OutOfTimeError,
+    TooLargeError,
+    UnfinishedError,
+    UnreachableError,
+)
+from symbolic.plain_text import without_controls
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study.best import Best
+    from dse.study.comparison import ComparisonData
+    from dse.study.data import StudyData
+    from sweeps.runtime.progress import Progress
+
+#: Letters of an error that are shown; a file may hold a name of millions.
+_LONGEST = 20_000
+#: The exit status of a command whose time was up before its answer was proven.
+UNPROVEN = 3
+#: The exit status of a command that has told its answer all the same.
+_STATUS = "dse.status"
+
+
+#: Errors of what was asked rightly.
+_FAILURES = (
+    *(DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnfinishedError),
+    UnreachableError,
+)
+
+
+#: Errors of what was given to be read; any other is the system's.
+_GIVEN = {
+    None,  # by a library
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
+    *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
+}
+
+
+def _told(error: Exception) -> str:
+    """The words of an error; of values that a model lacks, the models that yield them, too."""
+    text = str(error)
+    if not text.endswith("or join a model that yields it"):
+        return text
+    from dse.library import models
+
+    found: dict[str, str] = {}
+    for name in re.findall(r"^  (\w+)[, ]", text, flags=re.MULTILINE):
+        able = [each for each in models().values() if name in each.yields]
+        if able:
+            found[name] = min(able, key=lambda each: len(each.equations)).name
+    named = ", ".join(f"{model} for {name}" for name, model in found.items())
+    return f"{text}: {named}" if named else text
+
+
+class _Failed(click.ClickException):
+    exit_code = 1
+
+    def format_message(self) -> str:
+        """Return the message without characters that steer a terminal."""
+        return error_text(self.message)
+
+
+class _Unproven(_Failed):
+    exit_code = UNPROVEN
+
+
+class _Wrong(_Failed):
+    """A fault of this program; the status is that of sysexits.h for one."""
+
+    exit_code = 70
+
+
+class Misused(_Failed):
+    """A wrong option, name or input."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """The commands; every error a person can cause becomes one message and an exit status."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command that the arguments name, and end the process."""
+        with listening_to_signals():
+            try:
+                return super().main(*args, **options)
+            except Signalled as stopped:
+                sys.exit(ending(stopped))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            with waiting(), plain_warnings():
+                found = super().invoke(ctx)
+            if (number := struck()) is not None:  # what it raised was lost where nobody could tell
+                ctx.exit(ending(Signalled(number)))
+            if status := ctx.meta.get(_STATUS):
+                ctx.exit(status)
+            return found
+        except (Signalled, KeyboardInterrupt) as stopped:
+            ctx.exit(ending(stopped))
+        except click.ClickException as error:
+            object.__setattr__(error, "message", error_text(error.message))
+            raise
+        except (DseError, LawError) as error:
+            if isinstance(error, OutOfTimeError):
+                raise _Unproven(_told(error)) from error
+            failed = isinstance(error, _FAILURES)
+            failed = failed or isinstance(error.__cause__, OSError)
+            raise (_Failed if failed else Misused)(_told(error)) from error
+        except InternalError as error:
+            raise _Wrong(str(error)) from error
+        except ValueError as error:
+            if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
+                raise
+            raise _Failed(
+                "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
+            ) from error
+        except MemoryError as error:
+            detail = str(error) or "no more can be had"
+            raise _Failed(
+                f"not enough memory: {detail}; see dse plan for what is needed"
+            ) from error
+        except RuntimeError as error:
+            if "can't start new thread" not in str(error):
+                raise
+            raise _Failed(
+                "no more threads can be started: the system, or a limit on this session, allows no "
+                "more; end other programs, or raise the limit (ulimit -u)"
+            ) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise _Failed(str(error)) from error
+
+
+def end_with(status: int) -> None:
+    """Let the command end with a status, once its answer is told."""
+    click.get_current_context().meta[_STATUS] = status
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What is wrong with an input that is reached and whole is misuse, if the system is well."""
+    try:
+        yield
+    except (DamagedError, UnfinishedError, UnreachableError):
+        raise
+    except (DseError, LawError) as error:
+        cause = error.__cause__
+        failed = isinstance(cause, OSError) and cause.errno not in _GIVEN
+        raise (_Failed if failed else Misused)(_told(error)) from error
+
+
+def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
+    """The answer of a search; where it is interrupted, that so far, and the exit status says so.
+
+    Only its attributes, and what :func:`sweeps.grid.plain.arrays_of` has, are sure to be there.
+    """
+    from sweeps.grid.plain import plainly
+
+    try:
+        with plainly():
+            return search()
+    except Interrupted as stopped:
+        if stopped.best is None:
+            raise
+        end_with(128 + signal.SIGINT)
+        found: xr.Dataset = stopped.best
+        return found
+
+
+def command(
+    *examples: str,
+    name: str | None = None,
+    before: str = "",
+    kind: type[click.Command] = click.Command,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with examples at the end of its help, ``before`` them a text, and --json.
+
+    Its function returns an answer: an :class:`symbolic.answer.Answer`, or an object with the same
+    text and ``to_dict``; nothing where it prints nothing.
+    """
+    told = f"{before}\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def printed(*args: Any, as_json: bool, **options: Any) -> None:
+            answer = function(*args, **options)
+            if answer is None:
+                return
+            echo(to_json(answer.to_dict()) if as_json else str(answer))
+
+        found: click.Command = click.command(name, cls=kind, epilog=told)(printed)
+        help_of_json = "Print one JSON document."
+        found.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_of_json))
+        return found
+
+    return made
+
+
+def _someone() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _from_file(path: str) -> StudyData | ComparisonData:
+    """The study of a file; a model file that lies elsewhere is run if a person says so."""
+    from dse.study_file import is_near
+    from dse.verbs.sources import read_file
+
+    folder = Path(path).resolve().parent
+
+    def allow(file: Path) -> bool:
+        if is_near(file, folder):
+            return True
+        what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
+        if not _someone():
+            raise Misused(
+                f"{what}, and nobody is there to be asked: read it (dse plan --no-code tells what "
+                f"it is), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
+            )
+        return click.confirm(without_controls(f"{what}. Run it?"), err=True)
+
+    with reading():
+        return read_file(path, allow)
+
+
+def read_study(path: str) -> StudyData:
+    """The study of a file."""
+    from dse.study.data import StudyData
+
+    study = _from_file(path)
+    if not isinstance(study, StudyData):
+        raise Misused(
+            f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
+            "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
+        )
+    return warned(study)
+
+
+def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
+    """The study; numbers in it that look like those of another unit are told, unless known."""
+    from dse.cautions import odd_numbers
+
+    told = odd_numbers(known) if known is not None else ()
+    for text in odd_numbers(study):
+        if text not in told:
+            echo(f"warning: {text}", err=True)
+    return study
+
+
+def read_source(path: str) -> StudyData | xr.Dataset:
+    """Return the study of a file that ends in .toml or of a store, else a dataset.
+
+    That is measured, of models compared, or a store whose model is not at hand.
+    """
+    from dse.verbs.query import resolve_source
+
+    return _read(path, resolve_source)
+
+
+def read_values(path: str) -> StudyData | xr.Dataset:
+    """As :func:`read_source`; but of a store, its dataset."""
+    from dse.verbs.query import resolve_values
+
+    return _read(path, resolve_values)
+
+
+def _read(path: str, resolve: Callable[[str], StudyData | xr.Dataset]) -> StudyData | xr.Dataset:
+    from dse.study.data import StudyData
+    from dse.verbs.running import run
+
+    if Path(path).suffix == ".toml":
+        study = _from_file(path)
+        return study if isinstance(study, StudyData) else run(study)
+    with reading():
+        found = resolve(path)
+        return found if isinstance(found, StudyData) else assumed(found)
+
+
+def assumed(ds: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset; print what was assumed when it was read from a file of somebody else."""
+    from json import loads
+
+    if "statuses" in ds.attrs:  # measured
+        _say_assumptions(loads(ds.attrs.get("assumptions", "[]")))
+    return ds
+
+
+def assumed_of_rows(path: str) -> None:
+    """Print what a fit assumes when it reads a table of text."""
+    from dse.fitting.columns import read_table
+
+    if path.lower().endswith(".csv") and Path(path).is_file():
+        with reading():
+            _say_assumptions(read_table(path).assumptions)
+
+
+def _say_assumptions(texts: Iterable[str]) -> None:
+    from stochastic.delimited import USUAL
+
+    for text in texts:
+        if text != USUAL:
+            click.echo(f"assumed: {text}", err=True)
+
+
+def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
+    """The dataset of several models, and what its study file asks under [best]."""
+    from dse.study.data import StudyData
+    from dse.verbs.running import run
+
+    if Path(path).suffix != ".toml":
+        return read_values(path), {}  # type: ignore[return-value]
+    read = _from_file(path)
+    if isinstance(read, StudyData):
+        raise Misused(f"{path} names one model: expected a list, model = [..., ...]")
+    first = next(iter(read.each.values()))
+    return run(read), dict(first.best or {})
+
+
+@contextmanager
+def listening(
+    how: str, looked_for: tuple[str, str] | None = None
+) -> Iterator[Callable[[Progress], None] | bool]:
+    """The listener of a run that --progress asks for."""
+    from dse.progress import Lines, Meter
+
+    if how == "none":
+        yield False
+        return
+    listener = (Lines if how == "json" else Meter)(looked_for)
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+def asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The question of the options, in the form of a study's ``[best]``."""
+    names = ("minimize", "maximize", "per", "where", "top")
+    found = given({name: options.get(name) for name in names})
+    alone = {name: found[name][0] for name in names[:2] if len(found.get(name, ())) == 1}
+    return found | alone
+
+
+def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
+    """What the options ask; where they name no objective, they refine the study file's question."""
+    from dse.study.best import read_best
+
+    if "minimize" in given or "maximize" in given:
+        return read_best(given, origin="the question")
+    if filed is not None:
+        return read_best({**filed, **given}, origin="the question")
+    if given:
+        raise click.UsageError(
+            f"--{next(iter(given))} needs an objective: give --minimize or --maximize a quantity, "
+            "or the study a table [best]"
+        )
+    return None
+
+
+def error_text(text: str) -> str:
+    """Return the message of an error as it is printed: no line of it passes for a new message."""
+    text = without_controls(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(f"  {line}" if line[:1].strip() else line for line in rest)])
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print warnings as :func:`echo` prints text."""
+    before = warnings.formatwarning
+
+    def shown(*args: Any, **options: Any) -> str:
+        return without_controls(before(*args, **options))
+
+    warnings.formatwarning = shown
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before

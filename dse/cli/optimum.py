@@ -1,0 +1,350 @@
+"""The commands for the best configurations: ``dse optimum`` and ``dse pareto``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dse.cli.beside import compiling_beside
+from dse.cli.command import (
+    UNPROVEN,
+    asked,
+    command,
+    end_with,
+    handed_back,
+    question,
+    read_source,
+)
+from dse.cli.options import (
+    Adds,
+    from_study_or_store,
+    given,
+    goals,
+    kinds,
+    listed,
+    names,
+    pairs,
+    time_limit,
+    values,
+)
+from dse.signals import left
+from stochastic import sizes
+from symbolic.answer import Answer
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study.best import Best
+    from dse.study.data import StudyData
+    from sweeps.store.fill import Watch
+
+#: Below this many points no loop nest is compiled for the question.
+_LOOKED_UP = sizes.LOOKED_UP
+
+
+def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
+    """The question of the options, or of the study file, if the study can answer it."""
+    best = question(given, study.best)
+    if best is not None:
+        study.check_best(best)
+    return best
+
+
+def watched(best: Best, study: StudyData) -> Watch | None:
+    """What a run watches, where the objective is an output and nothing else constrains it."""
+    from sweeps.store.fill import Watch
+
+    (goal, *later), grid = best.goals, study.grid()
+    if later or best.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
+        return None
+    return Watch(output=goal.text, sign=goal.sign)
+
+
+def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
+    """The name and unit of the objective where it is an output, whose best a run can tell."""
+    from symbolic.expression import parse_output
+
+    watch = watched(best, study)
+    if watch is None:
+        return None
+    model = study.grid().model
+    return watch.output, model.quantity(parse_output(watch.output, model.quantities)).unit
+
+
+def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
+    """Return the winners: of few values that a run has in memory, else of the study."""
+    from dse.verbs.chosen import optimum
+
+    if values is not None and study.grid().points <= _LOOKED_UP:
+        from symbolic.expression import parse, parse_condition
+        from symbolic.ops import references
+        from symbolic.quantities import label_of
+
+        quantities = study.grid().model.quantities
+        nodes = [parse(goal.text, quantities) for goal in best.goals]
+        nodes += [parse_condition(text, quantities) for text in best.where]
+        if all(label_of(name) in values.variables for name in references(*nodes)):
+            return optimum(values, **best.as_asked())
+    return optimum(study, **best.as_asked())
+
+
+# --- how an optimum is found, and what is proven of it
+#: What is told of an answer, of one where it is not 0, and of what is certified.
+_ALWAYS = ("within", "configurations", "complete", "points_proven", "boxes_left")
+_SOME = ("points_skipped", "points_left")
+_TOLD = (
+    *("bound", "gap", "settled", "boxes"),
+    *("points_visited", "points_excluded"),
+)
+
+
+def proving() -> AbstractContextManager[object]:
+    """While something may be proven: two processes compile the search, where it must be."""
+    program = "from sweeps.bounds.search import parts; parts()"
+    return compiling_beside(program, bodies=("enclose", "relax"), begins="dig")
+
+
+def end_unproven(attributes: Mapping[str, Any], slack: float | None = None) -> None:
+    """Let the command exit with 3 if its answer is not proven to the gap that was asked."""
+    import numpy as np
+
+    proven = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (slack or 0.0))
+    if not attributes.get("interrupted") and not (proven and attributes.get("complete", 1)):
+        end_with(UNPROVEN)
+
+
+def share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A share of a value, as a number: 0.01, or 1%."""
+    if value is None:
+        return None
+    try:
+        found = float(value.strip().removesuffix("%")) / (100 if value.strip()[-1:] == "%" else 1)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf"):
+        raise click.BadParameter(f"{value!r} is no share such as 1% or 0.01", param=param)
+    return found
+
+
+def how(text: str) -> Adds:
+    """The option --method."""
+    kinds = click.Choice(["auto", "scan", "certified"])
+    return click.option("--method", type=kinds, help=f"Look at every point, or {text}. [auto]")
+
+
+def seconds(text: str) -> Adds:
+    """The option --time-limit."""
+    told = f"Seconds after which {text}; counted from the start of the command."
+    return time_limit(told)
+
+
+slack = click.option(
+    "--gap",
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="End when none can be better by more than this share, such as 0.05.",
+)
+
+
+def certified(told: Answer, attributes: Mapping[str, Any]) -> Answer:
+    """Return an answer with what is proven of it."""
+    data = told.data | proof_data(attributes)
+    return replace(told, data=data, certificate=proof_text(attributes))
+
+
+def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
+    found: dict[str, Any] = {"method": attributes.get("method", "scan")}
+    found |= {name: attributes[name] for name in _ALWAYS if name in attributes}
+    found |= {name: attributes[name] for name in _SOME if attributes.get(name)}
+    if attributes.get("interrupted"):
+        found["interrupted"] = True
+    if "bound" in attributes:
+        found["certificate"] = {key: attributes[key] for key in _TOLD if key in attributes}
+        if "settled" in attributes:
+            found["certificate"]["settled"] = bool(attributes["settled"])
+    return found
+
+
+def _of_each(gaps: Any, bounds: Any, settled: bool) -> str:
+    """What is proven of objectives in order of priority."""
+    if not gaps.any():
+        told = "none is better in the order of the objectives"
+        return told if settled else f"{told}, though an earlier one may be as good"
+    parts = []
+    for number, (gap, bound) in enumerate(zip(gaps.tolist(), bounds.tolist(), strict=True)):
+        among = " among those as good before" if number else ""
+        if gap == 0:
+            parts.append(f"({number + 1}) none is better{among}")
+        elif math.isfinite(bound):
+            off = f"{bound:.6g}, {gap:.2%} from the best found"
+            parts.append(f"({number + 1}) none{among} is better than {off}")
+        else:
+            parts.append(f"({number + 1}) nothing is proven: the time was up")
+    return "; ".join(parts)
+
+
+def proof_text(attributes: Mapping[str, Any]) -> str:
+    """What is proven, or what a scan could leave out, in a line of its own; else nothing.
+
+    >>> proof_text({"points_skipped": 4096})
+    'scanned, but for 4,096 configurations: bounds over whole tiles told enough of them'
+
+    >>> proof_text({"gap": 0.0, "bound": 2.5, "settled": 1, "boxes": 1200, "points_visited": 5,
+    ...             "points_excluded": 1e20})
+    'certified: none is better (1,200 boxes bounded, 5 points looked at, 1e+20 excluded)'
+    """
+    if attributes.get("points_left"):
+        many = f"{attributes['points_left']:,}"
+        return f"scanned, but for {many} configurations, of which one may be better"
+    if "configurations" in attributes:
+        many, how = attributes["configurations"], attributes["method"]
+        return f"{how}: {many:,} within {attributes['within']:.4g} of the best, and no others"
+    if attributes.get("points_skipped"):
+        many = f"{attributes['points_skipped']:,}"
+        return (
+            f"scanned, but for {many} configurations: bounds over whole tiles told enough of them"
+        )
+    if "complete" in attributes:
+        told = "each is proven to be on the front, and no others"
+        if not attributes["complete"]:
+            told = f"{attributes['points_proven']:,} are proven to be on the front; others may be, "
+            told += f"in {attributes['boxes_left']:,} boxes: the time was up"
+        return f"certified: {told} ({attributes['boxes']:,} boxes bounded)"
+    if "bound" not in attributes:
+        return ""
+    import numpy as np
+
+    excluded = attributes["points_excluded"]
+    gaps = np.atleast_1d(attributes["gap"])
+    if gaps.size > 1:
+        told = _of_each(gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"]))
+    elif (gap := float(gaps[0])) == 0:
+        told = "none is better"
+        told += "" if attributes["settled"] else ", though an earlier one may be as good"
+    else:
+        told = f"none is better than {attributes['bound']:.6g}, {gap:.2%} from the best found"
+    many = f"{excluded:,}" if isinstance(excluded, int) else f"{excluded:.3g}"
+    return (
+        f"certified: {told} ({attributes['boxes']:,} boxes bounded, "
+        f"{attributes['points_visited']:,} points looked at, {many} excluded)"
+    )
+
+
+# --- the commands
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
+
+
+def _pinned(_ctx: click.Context, _option: click.Parameter, at: Sequence[str]) -> list[str]:
+    """As conditions what --at says; what is no number, with or without a unit, is a label."""
+    return [
+        f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
+        for axis, value in pairs(listed(at), "--at").items()
+    ]
+
+
+_held = values(
+    "--at",
+    callback=_pinned,
+    metavar="AXIS=VALUE,...",
+    help="One value of an axis; others are chosen.",
+)
+
+
+@command(
+    'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
+    "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
+    "dse optimum merge.zarr --minimize time --at workload=svm,active_sms=30",
+    "dse optimum examples/energy-gtx280.toml --minimize edp --method certified",
+    "dse optimum examples/energy-gtx280.toml --minimize edp --within 1%",
+    "dse optimum examples/energy-gtx280.toml --minimize time,energy",
+    'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
+)
+@from_study_or_store
+@goals(several=False)
+@kinds
+@_held
+@click.option("--ties", is_flag=True, help="All that are as good as the best.")
+@click.option(
+    "--within",
+    callback=share,
+    metavar="X%",
+    help="All that are worse than the best by at most this.",
+)
+@how("prove that none is better; auto scans small spaces")
+@seconds("the best found is told, and how good it is proven to be")
+@slack
+def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
+    """The best configurations of a study, a stored dataset, or measurements.
+
+    Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
+    good configurations the one with the lowest index wins, in the order of the axes. Spaces too
+    large to scan are searched by bounds over boxes, which prove that none is better. Of several
+    objectives each decides among what is best by those before it; a minus turns one around.
+    Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
+    """
+    from dse.answers import answer, order_of
+    from dse.study.data import StudyData
+    from dse.verbs import chosen
+
+    read = read_source(source)
+    wanted = asked({**options, "where": [*where, *at]})
+    best = checked(read, wanted) if isinstance(read, StudyData) else question(wanted, None)
+    if best is None:
+        raise click.UsageError("give --minimize or --maximize a quantity")
+    limits = _limits(options) | {"ties": ties, "progress": True}
+    with proving():
+        found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
+    end_unproven(found.attrs, options["gap"])
+    told = certified(answer(found, order_of(read)), found.attrs)
+    of_models = not isinstance(read, StudyData) and "model" in read.sizes
+    notes = [_OF_MODELS] if of_models and "model" not in options["per"] else []
+    return replace(told, notes=notes)
+
+
+def _limits(options: dict[str, Any]) -> dict[str, Any]:
+    """How to search, and for how long: what was said of it."""
+    named = ("method", "time_limit", "gap", "within")
+    said = given({name: options.get(name) for name in named})
+    return said | ({"time_limit": left(said["time_limit"])} if "time_limit" in said else {})
+
+
+#: What is told where one of several models was chosen.
+_OF_MODELS = (
+    "of several models the one that promises most is told: --per model gives the best of each, "
+    "dse disagreement what it costs to follow the wrong one"
+)
+
+
+@command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
+@from_study_or_store
+@goals(several=True)
+@names("--per", metavar="AXIS,...", help="A front for each value of some axes.")
+@_held
+@how("prove each of the front; auto scans what it can")
+@seconds("the best points found are told, and which of them are proven")
+def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
+    """The configurations no other beats in every objective.
+
+    Of configurations equal in every objective the first in the order of the axes stands for all.
+    """
+    from dse.answers import answer, order_of
+    from dse.verbs import fronts
+
+    if not options["minimize"] and not options["maximize"]:
+        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
+    read = read_source(source)
+    limits = _limits(options) | {"progress": True}
+    wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
+    wanted["where"] = [*where, *at]
+    with proving():
+        found = handed_back(lambda: fronts.pareto(read, **wanted, **limits))
+    end_unproven(found.attrs)
+    told = certified(answer(found, order_of(read)), found.attrs)
+    return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")
