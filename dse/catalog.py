@@ -43,10 +43,10 @@ from dse.entry_file import Value, read_entry_file
 from dse.products import alike, capability_of, meant, plain_name, written_capability
 from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
-from symbolic.library import file_text, folders
+from symbolic.library import file_text
 from symbolic.plain_text import one_line
 from symbolic.quantities import TABLE, Quantity
-from symbolic.reach import Base, below, located
+from symbolic.reach import Base, below, folders, located
 
 # --- Where the files of machines and workloads lie, and what a name that none bears may mean
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.library import folders, own_files
-from symbolic.reach import TEXT_LIMIT, check_file, is_within
+from symbolic.library import own_files
+from symbolic.reach import TEXT_LIMIT, check_file, folders, is_within
 
 KEYS = (
     *("model", "machine", "workload", "axes", "set", "fit", "random", "where", "outputs"),

@@ -21,6 +21,7 @@ from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
+from symbolic.reach import folders
 
 if TYPE_CHECKING:
     from symbolic.guides import Family
@@ -80,12 +81,6 @@ def run_file(path: Path) -> tuple[ModuleType, str]:
     digest = hashlib.sha256(loader.data).hexdigest()
     _RUN[digest] = path
     return module, digest
-
-
-def folders() -> list[Path]:
-    """The folders of ``DSE_PATH``."""
-    parts = os.environ.get("DSE_PATH", "").split(os.pathsep)
-    return [Path(part).expanduser() for part in parts if part.strip()]
 
 
 def file_text(path: Path) -> str:

@@ -24,13 +24,19 @@ from pathlib import Path
 from typing import TypeAlias
 
 from symbolic.errors import DseError
-from symbolic.library import folders
 
 #: Bytes of a study file, and of a machine, workload or fit that one names. TOML is read at
 #: 0.6 to 4 MB a second.
 TEXT_LIMIT = 1 << 20
 #: Bytes of a table (draws, a law) that a study file names, unpacked.
 TABLE_LIMIT = 16 << 20
+
+
+def folders() -> list[Path]:
+    """Return the folders of ``DSE_PATH``."""
+    parts = os.environ.get("DSE_PATH", "").split(os.pathsep)
+    return [Path(part).expanduser() for part in parts if part.strip()]
+
 
 #: Files that Python calls of this process named, by these names: a Dataset may name them, too.
 _NAMED: dict[str, Path] = {}

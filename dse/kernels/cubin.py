@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dse.kernels.compile import HINT
 from dse.kernels.instructions import WORD
 from symbolic.errors import DseError
 
@@ -60,7 +59,10 @@ class _Cubin:
         try:
             from elftools.elf.elffile import ELFFile
         except ImportError:
-            raise DseError(f"pyelftools is not installed, which reads cubins: {HINT}") from None
+            raise DseError(
+                "cubins need pyelftools, which is not installed: pip install pyelftools "
+                "(in a clone: '.[kernels]')"
+            ) from None
         if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
             raise DseError(_describe(data))
         self.data, elf = data, ELFFile(io.BytesIO(data))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from stochastic.work.families import FAMILIES
+from stochastic.work import families
 from symbolic.equation import Equation, equation
 from symbolic.errors import DseError
 from symbolic.model import Guide, Validity
@@ -77,7 +77,7 @@ def _law_of(family):
     )
 
 
-LAWS = tuple(map(_law_of, FAMILIES.values()))
+LAWS = tuple(map(_law_of, families.FAMILIES.values()))
 
 
 # --- one item

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("dse", "symbolic", "stochastic", "sweeps")
 #: Imported in notebooks alone, where it is there.
 NOTEBOOK = {"ipython"}
+#: Modules whose distribution has another name.
+DISTRIBUTIONS = {"elftools": "pyelftools"}
 #: Libraries of large extras, which the first command must not need.
 OPTIONAL = ("pyarrow", "netCDF4", "matplotlib", "distributed", "s3fs")
 
@@ -54,8 +56,8 @@ def imported() -> dict[str, set[str]]:
             for module in modules:
                 top = module.split(".")[0]
                 if top not in sys.stdlib_module_names and top not in PACKAGES:
-                    name = str(path.relative_to(ROOT))
-                    found.setdefault(name_of(top), set()).add(name)
+                    name = name_of(DISTRIBUTIONS.get(top, top))
+                    found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
     return found
 
 

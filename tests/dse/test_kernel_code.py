@@ -151,7 +151,7 @@ def test_what_numba_writes_is_counted(form: str) -> None:
 def test_a_cubin_without_its_reader_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
     with pytest.raises(
-        DseError, match=r"pyelftools is not installed, .*in a clone: '.\[kernels\]'"
+        DseError, match=r"need pyelftools, which is not installed: .*in a clone: '.\[kernels\]'"
     ):
         dse.kernel(NUMBA["cubin"])
     assert dse.kernel(NUMBA["ptx"], set={"arg15": 9})["fp_fused_insts"] > 0
