@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.rebuilding import read_study_text, rebuilt
 from dse.study.data import StudyData
+from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["derive", "study_of"]
+__all__ = ["derive", "stored_study", "study_of"]
 
 
 def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
@@ -42,8 +45,6 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     >>> derive(ds, "cs_throughput").cs_throughput.values.round(3).tolist()
     [4.197, 10.0]
     """
-    from dataclasses import replace
-
     from dse.given import a_dataset, some_outputs
     from sweeps.files.derived import with_derived
 
@@ -83,4 +84,30 @@ def study_of(ds: xr.Dataset) -> StudyData:
             "the Dataset was computed by other equations, values or another version than there are "
             "now: run the study again"
         )
+    return study
+
+
+def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
+    """Return the study of a store; None of anything else, or where its model or values changed.
+
+    Of a Dataset as it was opened from a store, it is that of the outputs that it has.
+
+    Raises
+    ------
+    OtherProcessError
+        Another store came to be there since the Dataset was opened.
+    """
+    from sweeps.files.written import origin
+
+    place = origin(source)
+    if place is None:
+        return None
+    try:
+        study = rebuilt(place)[0]
+        if not isinstance(source, (str, Path)):
+            names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
+            study = replace(study, outputs=names, best=None)
+    except DseError:  # the values in the store answer
+        return None
+    origin(source)  # raises where another store was read
     return study

@@ -107,7 +107,7 @@ def grow(
     from sweeps.store.growth import Growing, Growth
     from sweeps.store.layout import Layout
     from sweeps.store.medium import medium_of
-    from sweeps.store.reader import stored
+    from sweeps.store.reader import Stored, is_finished
     from sweeps.store.skeleton import compression_of, skeleton
     from sweeps.store.swap import take_place
     from sweeps.store.versions import Version
@@ -128,11 +128,10 @@ def grow(
     beside = medium_of(medium.beside())
     if beside.exists() and not _is_of_safely(beside, study, expand=expand):
         beside.remove()
-    store = stored(medium.name)
-    if store is None:
+    if not is_finished(medium.name):
         raise DseError(f"{medium.name} is no store of a run")
     held.enter_context(beside.claim())
-    growth = Growth(layout, Layout(before.grid(), expand=expand), store)
+    growth = Growth(layout, Layout(before.grid(), expand=expand), Stored(medium.name))
     filled = fill(
         layout,
         beside,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.files.written import Written
     from sweeps.grid.failing import Failure
 
 __all__ = ["Outcome"]
@@ -18,14 +18,15 @@ __all__ = ["Outcome"]
 class Outcome:
     """What a run gave: its values, in memory or written, and how they came about.
 
-    ``seconds`` is without ``compiling``; ``share`` is how much of the values was computed now,
-    ``tiles`` how many of the store's tiles, and how many an earlier run had stored; ``feasible``
-    the feasible points, None where all are; ``kept`` where a fresh run keeps the earlier store;
-    ``failed`` the configurations that could not be computed; ``barred`` how many values needed no
-    computing, because no point of their tile keeps the rules.
+    ``open`` returns the Dataset, which a run into a store opens then. ``seconds`` is without
+    ``compiling``; ``share`` is how much of the values was computed now, ``tiles`` how many of the
+    store's tiles, and how many an earlier run had stored; ``feasible`` the feasible points, None
+    where all are; ``kept`` where a fresh run keeps the earlier store; ``failed`` the configurations
+    that could not be computed; ``barred`` how many values needed no computing, because no point of
+    their tile keeps the rules.
     """
 
-    values: xr.Dataset | Written
+    open: Callable[[], xr.Dataset]
     seconds: float
     compiling: float
     share: float = 1.0
@@ -34,10 +35,3 @@ class Outcome:
     kept: str | None = None
     failed: tuple[Failure, ...] = ()
     barred: int = 0
-
-    @property
-    def dataset(self) -> xr.Dataset:
-        """The Dataset; a store is opened for it."""
-        import xarray as xr
-
-        return self.values if isinstance(self.values, xr.Dataset) else self.values.dataset()

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any
 from dse.growth import grow, refused, widened
 from dse.identity import WAY_OUT, attributes_of, belongs, stored_identity
 from dse.outcome import Outcome
-from sweeps.files.written import Written
+from sweeps.files.export import open_dataset
+from sweeps.grid.grid import FEASIBLE
 from sweeps.store.fill import Filled, Watch, fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.medium import medium_of
 from sweeps.store.skeleton import compression_of, skeleton
 from sweeps.store.swap import begun, claimed
-from sweeps.store.versions import steady
+from sweeps.store.versions import Version, steady
 from symbolic.errors import DseError, OtherProcessError
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from dse.study.data import StudyData
     from sweeps.runtime.progress import Progress
     from sweeps.store.crew import Crew
@@ -118,8 +121,14 @@ def _target(
 def _outcome(
     store: str | Path, filled: Filled, names: tuple[str, ...], kept: str | None = None
 ) -> Outcome:
+    version = Version(str(store))
+
+    def opened() -> xr.Dataset:
+        ds = open_dataset(version.place, version)
+        return ds.drop_vars([name for name in ds.data_vars if name not in (*names, FEASIBLE)])
+
     return Outcome(
-        values=Written(store, names),
+        open=opened,
         seconds=filled.seconds,
         compiling=filled.compiling,
         share=filled.share,

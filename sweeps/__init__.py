@@ -13,7 +13,7 @@ FACE = {
     "prove": "borders rivals targets tolerances",
     "runtime": "loop progress stopping watching",
     "scan": "arrays choosing decompose",
-    "sources": "best grids stores table",
+    "sources": "best grids table",
     "store": "crew fill growth held layout medium reader records skeleton swap verify versions "
     "zones",
 }

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dse.cli.beside import compiling_beside
 from dse.cli.best import optimum, pareto
 from dse.cli.borders import borders
 from dse.cli.checking import verify
@@ -35,6 +33,7 @@ from dse.cli.options import expanding, from_store, from_study, goals, kinds, tel
 from dse.cli.outcomes import law
 from dse.cli.plot import plot
 from dse.cli.point import advise, evaluate, explain
+from dse.cli.proof import proving
 from dse.cli.ranges import ranges
 from dse.cli.spread import count, histogram, quantiles
 from dse.cli.starting import new
@@ -44,8 +43,6 @@ from dse.cli.validating import validate
 
 __all__ = ["main"]
 
-#: Whatever the study, its best configuration takes the same compiled code, of this name.
-_BEST, _NAMED = "from sweeps.stored.kernels import ready; ready()", ("least",)
 #: Options of a run that are handed on as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 
@@ -140,19 +137,20 @@ def run(
         warned(read, filed)
     best = checked(read, asked(options))
     began = time.monotonic()
-    with nullcontext() if store is None else compiling_beside(_BEST, _NAMED):
-        with listening(progress, looked_for(best, read) if best is not None else None) as listener:
-            done = run_study(
-                read,
-                store=store,
-                progress=listener,
-                client=scheduler,
-                watch=watched(best, read) if best is not None else None,
-                **{name: options[name] for name in _RUN},
-            )
-        found = (
-            handed_back(lambda: looked_up(best, read, done.values)) if best is not None else None
+    with listening(progress, looked_for(best, read) if best is not None else None) as listener:
+        done = run_study(
+            read,
+            store=store,
+            progress=listener,
+            client=scheduler,
+            watch=watched(best, read) if best is not None else None,
+            **{name: options[name] for name in _RUN},
         )
+    found = None
+    if best is not None:
+        values = done.open() if store is None else None
+        with proving():
+            found = handed_back(lambda: looked_up(best, read, values))
     seconds = time.monotonic() - began
     data = run_data(read, done, seconds=seconds, store=store, best=found)
     if done.failed:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from dse.cli.frame import question
 from stochastic import sizes
-from symbolic.errors import DamagedError, DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.best import Best
     from dse.study.data import StudyData
-    from sweeps.files.written import Written
     from sweeps.store.fill import Watch
 
 __all__ = ["checked", "looked_for", "looked_up", "watched"]
@@ -52,11 +50,11 @@ def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
     return watch.output, model.quantity(parse_output(watch.output, model.quantities)).unit
 
 
-def looked_up(best: Best, study: StudyData, run: xr.Dataset | Written) -> xr.Dataset:
-    """The winners; looked up in the Dataset or store of a run where that is quicker."""
+def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
+    """Return the winners: of few values that a run has in memory, else of the study."""
     from dse.verbs.chosen import optimum
 
-    if _at_hand(run, study.grid().points <= _LOOKED_UP):
+    if values is not None and study.grid().points <= _LOOKED_UP:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
         from symbolic.quantities import label_of
@@ -64,22 +62,6 @@ def looked_up(best: Best, study: StudyData, run: xr.Dataset | Written) -> xr.Dat
         quantities = study.grid().model.quantities
         nodes = [parse(goal.text, quantities) for goal in best.goals]
         nodes += [parse_condition(text, quantities) for text in best.where]
-        if all(label_of(name) in run.variables for name in references(*nodes)):
-            return optimum(run, **best.as_asked())
+        if all(label_of(name) in values.variables for name in references(*nodes)):
+            return optimum(values, **best.as_asked())
     return optimum(study, **best.as_asked())
-
-
-def _at_hand(run: xr.Dataset | Written, small: bool) -> bool:
-    """Whether a Dataset answers quickly: it lies in a finished store, or in memory and is small."""
-    from sweeps.files.written import origin
-    from sweeps.store.reader import stored
-
-    place = origin(run)
-    if place is None:
-        return small
-    try:
-        return stored(place) is not None
-    except DamagedError:
-        raise
-    except DseError:
-        return False

@@ -41,7 +41,7 @@ def run_data(
     best: xr.Dataset | None,
 ) -> dict[str, Any]:
     """The report of a run for JSON; ``seconds`` it took in all."""
-    grid, ds = study.grid(), done.dataset if store is None else None
+    grid, ds = study.grid(), done.open() if store is None else None
     computed = done.tiles is None or done.tiles[0] > 0
     feasible = done.feasible
     if ds is not None and "feasible" in ds:

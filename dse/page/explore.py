@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dse.verbs.reading import asked_of
-from dse.verbs.sources import Askable, Table
+from dse.study.data import StudyData
+from dse.verbs.sources import Askable, resolve_values
 from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
 
@@ -66,10 +66,10 @@ def page_of(
     from dse.page.stored import told_of_values
     from dse.page.told import told
 
-    asked = asked_of(source, zones=False)
-    if isinstance(asked, Table):
+    asked = resolve_values(source)
+    if not isinstance(asked, StudyData):
         named = Path(source).name if isinstance(source, (str, Path)) else ""
-        heading = title or named or str(asked.ds.attrs.get("title") or "a Dataset")
-        return told_of_values(asked.ds, heading, note)
+        heading = title or named or str(asked.attrs.get("title") or "a Dataset")
+        return told_of_values(asked, heading, note)
     named = " on ".join(filter(None, [asked.workload, asked.machine]))
     return told(asked, title or asked.model + (f": {named}" if named else ""), note)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
 from dse.progress import Shown, shown
-from dse.verbs.refusals import with_reasons
+from dse.verbs.query import with_reasons
 from dse.verbs.sources import Askable, one_answer
 
 if TYPE_CHECKING:

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.asking import answered
-from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable
+from dse.verbs.query import run_query_with_identity, with_reasons
+from dse.verbs.sources import Askable, resolve_source
 from sweeps.runtime.stopping import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.asking import Source
+    from dse.verbs.query import Source
 
 __all__ = ["best_config", "optimum"]
 
@@ -108,7 +106,7 @@ def optimum(
 
     with time_limited(time_limit), shown(progress, "searching", goals[0].sign):
         about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
-        return answered("optimum", asked_of(source), ask, **about)
+        return run_query_with_identity("optimum", resolve_source(source), ask, **about)
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:

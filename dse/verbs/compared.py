@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
-from dse.verbs.reading import asked_of
-from dse.verbs.sources import Askable
+from dse.verbs.sources import Askable, resolve_values
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -73,13 +72,13 @@ def disagreement(
     from sweeps.grid.goals import one_goal, texts_of
 
     with shown(progress, "comparing"):
-        of = asked_of(source, zones=False)
+        of = resolve_values(source)
         if isinstance(of, StudyData):
             raise DseError("a study of one model disagrees with none: give a list, model=[...]")
         named = minimize is not None or maximize is not None
-        if not named and "time" in of.ds:
+        if not named and "time" in of:
             minimize, named = "time", True
-        if not named and not flag_names(of.ds):
+        if not named and not flag_names(of):
             raise DseError("nothing to compare: name an objective with minimize= or maximize=")
         goal = one_goal(minimize, maximize) if named else None
-        return dataset_disagreement(of.ds, goal, where=texts_of(where, "where"), per=per)
+        return dataset_disagreement(of, goal, where=texts_of(where, "where"), per=per)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
-from dse.verbs.reading import asked_of, identified
-from dse.verbs.sources import Askable, Table, with_file_read
+from dse.verbs.query import identified
+from dse.verbs.sources import Askable, resolve_source, with_file_read
 from sweeps.runtime.stopping import handing_back
 from symbolic.statistic import DRAW, RUN
 
@@ -35,21 +35,21 @@ def asked_of_draws(
     if isinstance(of, ComparisonData):
         each = {m: asked_of_draws(study, goal, where, per, ask) for m, study in of.each.items()}
         return joined_answers(each)
-    told = of if isinstance(of, StudyData) else _random(asked_of(of, zones=False))
+    told = of if isinstance(of, StudyData) else _random(resolve_source(of))
     if isinstance(told, StudyData):
         return identified(ask(drawn(told, goal, where)), told)
     from sweeps.ask.draws import TableDraws
-    from sweeps.scan.arrays import Table as Arrays
+    from sweeps.scan.arrays import Table
 
-    return identified(ask(TableDraws(table=Arrays(told.ds, where))), told)
+    return identified(ask(TableDraws(table=Table(told, where))), told)
 
 
-def _random(of: StudyData | Table) -> StudyData | Table:
+def _random(of: StudyData | xr.Dataset) -> StudyData | xr.Dataset:
     """A Dataset with draws or runs as it is; else the study of which it tells."""
     from dse.derived import study_of
 
-    if isinstance(of, Table) and not {DRAW, RUN} & set(of.ds.dims) and "study" in of.ds.attrs:
-        return study_of(of.ds)
+    if not isinstance(of, StudyData) and not {DRAW, RUN} & set(of.dims) and "study" in of.attrs:
+        return study_of(of)
     return of
 
 

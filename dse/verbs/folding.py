@@ -7,16 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.study.data import StudyData
-from dse.verbs.asking import asked
-from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable, Table
+from dse.verbs.query import run_query, with_reasons
+from dse.verbs.sources import Askable, resolve_source
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.asking import Source
+    from dse.verbs.query import Source
     from sweeps.ask.fold import AnyFold
     from sweeps.grid.at import At
 
@@ -102,7 +99,7 @@ def fold(
         whole = checked(make, names)
         dims = [axis for axis in part.values(*names).dims if axis not in part.at]
         parts = [{**part.at, **one} for one in parts_of(part.sizes, dims, crew)]
-        for one in shared(crew, partial(_share, make=make, **about), _sent(of), parts):
+        for one in shared(crew, partial(_share, make=make, **about), of, parts):
             whole.merge(one)
         return whole.answer()
 
@@ -117,19 +114,8 @@ def fold(
         return found.get("answer", found)
 
     with shown(progress, "folding"), opened(client, workers) as crew:
-        of = asked_of(source)
-        return asked("fold", of, ask, **about)
-
-
-def _sent(of: StudyData | Table) -> Any:
-    """What a worker is told of which to ask: a study, a Dataset, or the place of a store."""
-    if isinstance(of, StudyData):
-        return of
-    if of.store is None:
-        return of.ds
-    from sweeps.cluster.order import seen_by_all
-
-    return seen_by_all(of.store.medium)
+        of = resolve_source(source)
+        return run_query("fold", of, ask, **about)
 
 
 def _share(
@@ -138,5 +124,5 @@ def _share(
     """A fold that has seen a part of what is asked."""
     from sweeps.ask.fold import folded
 
-    of = asked_of(source)
-    return asked("fold", of, lambda whole: folded(whole, make, texts, at), texts=texts, **about)
+    of = resolve_source(source)
+    return run_query("fold", of, lambda whole: folded(whole, make, texts, at), texts=texts, **about)

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.asking import answered
-from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable
+from dse.verbs.query import run_query_with_identity, with_reasons
+from dse.verbs.sources import Askable, resolve_source
 from sweeps.runtime.stopping import time_limited
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.asking import Source
+    from dse.verbs.query import Source
 
 __all__ = ["pareto"]
 
@@ -70,4 +68,4 @@ def pareto(
 
     with time_limited(time_limit), shown(progress, "searching"):
         about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
-        return answered("pareto", asked_of(source), ask, **about)
+        return run_query_with_identity("pareto", resolve_source(source), ask, **about)

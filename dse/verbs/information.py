@@ -9,8 +9,7 @@ from dse.progress import Shown, shown
 from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
 from dse.verbs.draws import drawn
-from dse.verbs.reading import identified
-from dse.verbs.refusals import with_reasons
+from dse.verbs.query import identified, with_reasons
 from dse.verbs.sources import Askable, one_answer
 from symbolic.errors import DseError, check_known
 from symbolic.statistic import DRAW

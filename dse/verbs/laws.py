@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dse.given import a_mapping
 from dse.study.comparison import ComparisonData
 from dse.study.uncertain import uncertain_of
-from dse.verbs.refusals import with_reasons
+from dse.verbs.query import with_reasons
 from dse.verbs.sources import Askable, each_study, with_file_read
 from symbolic.errors import DseError
 from symbolic.statistic import DRAW

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.refusals import with_reasons
+from dse.verbs.query import with_reasons
 from dse.verbs.sources import Askable, one_answer
 
 if TYPE_CHECKING:

@@ -83,7 +83,7 @@ def run(
     done = run_study(of, **whole, **of_store)
     if done.failed:
         warn_of(done.failed)
-    return done.dataset
+    return done.open()
 
 
 def _only_without_store(**asked: Any) -> None:

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
 from dse.progress import Shown, shown
-from dse.study.data import StudyData
-from dse.verbs.asking import answered
-from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable
+from dse.verbs.query import run_query_with_identity, with_reasons
+from dse.verbs.sources import Askable, resolve_source
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.asking import Source
+    from dse.verbs.query import Source
 
 __all__ = ["sensitivity"]
 
@@ -91,14 +88,15 @@ def sensitivity(
         raise DseError("output is empty: name a quantity, or leave it out for all outputs")
     conditions, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "looking at every point"):
-        of = asked_of(source, zones=False)
-        of_what = of if isinstance(of, StudyData) else of.ds
+        of = resolve_source(source)
 
         def ask(part: Source) -> xr.Dataset:
             place = dict(part.at)
-            found = analysed(read_source(of_what, texts, conditions, point, place))
+            found = analysed(read_source(of, texts, conditions, point, place))
             here = [str(axis) for axis in found.axis.values if axis in place]
             return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
 
         about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
-        return answered("sensitivity", of, lambda whole: for_each(whole, axes, ask), **about)
+        return run_query_with_identity(
+            "sensitivity", of, lambda whole: for_each(whole, axes, ask), **about
+        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from dse.given import a_dataset
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
 from sweeps.ask.matrix import refuse
@@ -16,46 +16,29 @@ from symbolic.reach import Reach
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.files.written import Written
-    from sweeps.store.reader import Stored
-
 __all__ = [
     "Askable",
-    "Table",
     "check_asked",
     "each_study",
     "kind_of",
     "one_answer",
     "read_file",
+    "resolve_source",
+    "resolve_values",
     "with_file_read",
 ]
 
 #: What every verb takes.
-Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | Written | str | Path"
+Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | str | Path"
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A Dataset, and the finished store in which it lies, as it was opened.
-
-    A store that nobody has opened stands for its Dataset.
-    """
-
-    ds: Any
-    store: Stored | None = None
-
-
-def kind_of(of: StudyData | ComparisonData | Table) -> str:
+def kind_of(of: StudyData | ComparisonData | xr.Dataset) -> str:
     """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
     if isinstance(of, StudyData):
         return "study"
-    if isinstance(of, ComparisonData):
-        return "Dataset"
-    if of.store is not None:
-        return "store"
-    return "rows" if "configuration" in getattr(of.ds, "dims", ()) else "Dataset"
+    return "rows" if "configuration" in getattr(of, "dims", ()) else "Dataset"
 
 
 def read_file(
@@ -79,13 +62,56 @@ def with_file_read(source: Any) -> Any:
     return source
 
 
-def _each_of(of: Any) -> list[StudyData | Table]:
+def resolve_source(source: Askable) -> StudyData | xr.Dataset:
+    """Return what answers a question: a study, or a Dataset whose values are scanned.
+
+    The study of a finished store answers for it, and nothing is read but what tells the study;
+    where that cannot be told, or its model has changed or is not at hand, the values answer.
+
+    Raises
+    ------
+    UnfinishedError
+        Values are missing in a store.
+    """
+    from dse.derived import stored_study
+    from sweeps.files.written import check_finished
+
+    of = with_file_read(source)
     if isinstance(of, (StudyData, ComparisonData)):
-        return list(getattr(of, "each", {"": of}).values())
-    return [Table(ds=of)]
+        return resolve_values(of)
+    _check_source(of)
+    check_finished(of)
+    return stored_study(of) or resolve_values(of)
 
 
-def check_asked(verb: str, of: StudyData | Table, given: Mapping[str, bool]) -> None:
+def resolve_values(source: Askable) -> StudyData | xr.Dataset:
+    """Return a study as it is, else the Dataset that is given, stored or that of models compared.
+
+    Raises
+    ------
+    UnfinishedError
+        Values are missing in a store.
+    """
+    from dse.files import open as opened
+    from dse.verbs.running import run
+    from sweeps.files.written import check_finished
+
+    of = with_file_read(source)
+    if isinstance(of, StudyData):
+        return of
+    if isinstance(of, ComparisonData):
+        return run(of)
+    _check_source(of)
+    check_finished(of)
+    return opened(of) if isinstance(of, (str, Path)) else of
+
+
+def _check_source(source: Any) -> None:
+    if not isinstance(source, (str, Path)):
+        a_dataset(source, "source", "a Study, a Dataset, or the path of one")
+
+
+def check_asked(verb: str, of: StudyData | xr.Dataset, given: Mapping[str, bool]) -> None:
     """Refuse what a verb cannot be asked of a source, or not with what is given.
 
     Raises
@@ -108,15 +134,24 @@ def each_study(
     DseError
         It is no study and tells of none.
     """
-    from dse.derived import study_of
+    from dse.derived import stored_study, study_of
+    from dse.files import open as opened
 
     of = with_file_read(source)
-    if not isinstance(of, (StudyData, ComparisonData)):
-        of = _opened(of)
-    for one in _each_of(of) if verb else ():
-        check_asked(verb, one, given)
     if isinstance(of, ComparisonData):
+        for study in of.each.values() if verb else ():
+            check_asked(verb, study, given)
         return {model: ask(study) for model, study in of.each.items()}
+    if isinstance(of, (str, Path)):
+        of = stored_study(of) or opened(of)
+    if not isinstance(of, StudyData) and not hasattr(of, "data_vars"):
+        text = repr(of) if isinstance(of, (int, float)) else f"a {type(of).__name__}"
+        raise DseError(
+            f"{text} is no study of one model: give the dse.Study itself, which "
+            "dse.Study.from_toml reads from its file"
+        )
+    if verb:
+        check_asked(verb, of, given)
     return ask(of if isinstance(of, StudyData) else study_of(of))
 
 
@@ -126,17 +161,3 @@ def one_answer(
     """As :func:`each_study`; the Datasets of models compared lie along ``model``."""
     found = each_study(source, ask, verb, **given)
     return joined_answers(found) if isinstance(found, dict) else found
-
-
-def _opened(source: Any) -> Any:
-    if isinstance(source, (str, Path)):
-        from dse.files import open as opened
-
-        source = opened(source)
-    if not hasattr(source, "data_vars"):
-        text = repr(source) if isinstance(source, (int, float)) else f"a {type(source).__name__}"
-        raise DseError(
-            f"{text} is no study of one model: give the dse.Study itself, which "
-            "dse.Study.from_toml reads from its file"
-        )
-    return source

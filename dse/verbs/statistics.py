@@ -7,10 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.asking import answered
-from dse.verbs.reading import asked_of
-from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable
+from dse.verbs.query import run_query_with_identity, with_reasons
+from dse.verbs.sources import Askable, resolve_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -144,5 +142,7 @@ def _counted(
 
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "counting"):
-        of = asked_of(source)
-        return answered(verb, of, lambda part: ask(part, per=axes), where=texts, per=axes, **about)
+        of = resolve_source(source)
+        return run_query_with_identity(
+            verb, of, lambda part: ask(part, per=axes), where=texts, per=axes, **about
+        )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.progress import Shown, shown
-from dse.verbs.refusals import with_reasons
+from dse.verbs.query import with_reasons
 from dse.verbs.sources import Askable, one_answer
 from sweeps.runtime.stopping import handing_back, time_limited
 

@@ -9,9 +9,8 @@ from dse.progress import Shown, shown
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.draws import asked_of_draws
-from dse.verbs.reading import asked_of, identified
-from dse.verbs.refusals import with_reasons
-from dse.verbs.sources import Askable, Table, check_asked, with_file_read
+from dse.verbs.query import identified, with_reasons
+from dse.verbs.sources import Askable, check_asked, resolve_source, with_file_read
 from sweeps.ask.matrix import refuse
 from symbolic.statistic import DRAW, RUN
 
@@ -82,16 +81,16 @@ def chances(
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with shown(progress, "looking at every draw"):
         of = with_file_read(source)
-        told = of if isinstance(of, (StudyData, ComparisonData)) else asked_of(of, zones=False)
+        told: Any = of if isinstance(of, (StudyData, ComparisonData)) else resolve_source(of)
         for one in told.each.values() if isinstance(told, ComparisonData) else [told]:
             check_asked("chances", one, {"per": bool(axes), "objectives": len(goals) > 1})
-        if isinstance(told, Table) and RUN in told.ds.dims and DRAW not in told.ds.dims:
+        if hasattr(told, "dims") and RUN in told.dims and DRAW not in told.dims:
             refuse("chances", "rows", {"per": bool(axes)})
             from dse.measured.runs import chances_of_runs
 
             asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
-            return identified(chances_of_runs(told.ds, **asked, where=texts, top=top), told)
+            return identified(chances_of_runs(told, **asked, where=texts, top=top), told)
         (goal,) = goals
         return asked_of_draws(
-            of, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
+            told, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sweeps.grid.goals import Goal, in_words, objective_name
 from sweeps.grid.plain import answered
 from sweeps.scan.choosing import Chosen
-from symbolic.ops import Node, interpret_arrays, references
+from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,24 +43,15 @@ class Answering:
         ) -> tuple[dict[str, Any], dict[str, Any]]:
             """Its coordinates by axis, and what it holds at some places, of the given shape."""
 
-        @property
-        def conditions(self) -> Sequence[Node]:
-            """Conditions that every named point must meet, as formulas of its variables."""
-
-        def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
-            """Return what it holds at some points."""
-
-    def evaluated(
-        self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
-    ) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
-        """See :class:`sweeps.ask.invariants.Checked`."""
-        nodes, shape = [goal.node(self.quantities) for goal in goals], shape_of(places)
-        roots = [*nodes, *self.conditions]
-        known = {n: self.values_at(n, places).astype(np.float64) for n in references(*roots)}
-        found = [np.broadcast_to(one, shape) for one in interpret_arrays(roots, known)]
-        holds = np.logical_and.reduce(found[len(nodes) :], axis=0, initial=True)
-        values = [np.asarray(one, dtype=np.float64) for one in found[: len(nodes)]]
-        return values, np.broadcast_to(holds, shape).astype(bool)
+        def given(
+            self,
+            names: Sequence[str],
+            places: Mapping[str, NDArray[np.int64]],
+            shape: tuple[int, ...],
+            coordinates: Mapping[str, Any],
+            found: Mapping[str, Any],
+        ) -> dict[str, NDArray[Any]]:
+            """Quantities at some places, of the given shape; ``found`` was picked there."""
 
     def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
         """The Dataset of some configurations, with every objective."""
@@ -75,26 +66,6 @@ class Answering:
             told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
             found[objective_name(goals, number, self.variables)] = (told, {"long_name": goal.text})
         return winners(coordinates, found, chosen, goals, ranked)
-
-    def given(
-        self,
-        names: Sequence[str],
-        places: Mapping[str, NDArray[np.int64]],
-        shape: tuple[int, ...],
-        coordinates: Mapping[str, Any],
-        found: Mapping[str, Any],
-    ) -> dict[str, NDArray[Any]]:
-        """Quantities at some places, of the given shape; ``found`` is what was picked there."""
-        arrays = {}
-        for name in names:
-            if name in found:
-                arrays[name] = found[name][0]
-            elif name in coordinates:
-                axis, values, _ = coordinates[name]
-                arrays[name] = values[np.maximum(places[axis], 0)]
-            else:  # an axis of which one value was selected
-                arrays[name] = np.broadcast_to(self.variables[name].values, shape)
-        return arrays
 
     def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
         """The Dataset of some points, along the dimension ``point``."""

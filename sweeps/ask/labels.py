@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Checked", "Parted", "for_each", "merged", "of_parts", "some_of"]
 
 #: What is told of all parts together: by default the sum.
-_LEAST, _MOST = ("complete", "settled"), ("gap", "blocks")
+_LEAST = ("complete", "settled")
 
 
 class Parted(Protocol):
@@ -130,5 +130,5 @@ def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             elif key in _LEAST:
                 found[key] = min(found[key], value)
             else:
-                found[key] = max(found[key], value) if key in _MOST else found[key] + value
+                found[key] = max(found[key], value) if key == "gap" else found[key] + value
     return found

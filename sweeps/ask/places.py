@@ -18,7 +18,6 @@ from sweeps.scan.choosing import spread, trimmed, with_idle_axes
 from symbolic.errors import DseError
 
 __all__ = [
-    "MOST_LISTED",
     "as_good",
     "check_listed",
     "everywhere",
@@ -92,13 +91,11 @@ def listed(
     dims: Sequence[str],
     sizes: Mapping[str, int],
     what: str,
-    *,
-    counted: bool = True,
 ) -> Choice:
     """All configurations with flat indices over some axes, the best first."""
     idle = [axis for axis in sizes if axis not in dims]
     count = flat.size * math.prod(sizes[axis] for axis in idle)
-    check_listed(count, what, idle, counted=counted)
+    check_listed(count, what, idle)
     split = unravel(flat, [sizes[axis] for axis in dims])
     return everywhere(dict(zip(dims, split, strict=True)), scores, sizes)
 

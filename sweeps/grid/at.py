@@ -11,34 +11,14 @@ from numpy.typing import NDArray
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
-from symbolic.ops import Node, both, constant, equal, reference
-from symbolic.quantities import place_of
 
-__all__ = ["POINT", "At", "labels", "part_of", "points_of", "sizes_at"]
+__all__ = ["POINT", "At", "part_of", "points_of"]
 
 #: The axis of points that are looked at by themselves.
 POINT = "point"
 
 #: Indices or slices by axis.
 At = Mapping[str, int | slice]
-
-
-def labels(at: At) -> list[Node]:
-    """That a configuration lies in a part."""
-    found = []
-    for axis, index in at.items():
-        place = reference(place_of(axis))
-        if isinstance(index, slice):
-            found.append(constant(both(place >= index.start, place < index.stop)))
-        else:
-            found.append(constant(equal(place, index)))
-    return found
-
-
-def sizes_at(axes: Mapping[str, int], at: At) -> dict[str, int]:
-    """The axes, and how many values each has in a part."""
-    held = {a: i.stop - i.start if isinstance(i, slice) else 1 for a, i in at.items()}
-    return {**axes, **held}
 
 
 def part_of(grid: Grid, at: At) -> Grid:

@@ -29,7 +29,7 @@ from symbolic.ops import Node, both, constant, interpret_arrays, reference, refe
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["dataset_count", "grid_count", "product_of", "told"]
+__all__ = ["dataset_count", "grid_count"]
 
 
 def grid_count(grid: Grid) -> xr.Dataset:

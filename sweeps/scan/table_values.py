@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from symbolic.ops import interpret_arrays, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TableValues", "conditions_of", "fed", "stated"]
+__all__ = ["TableValues", "conditions_of"]
 
 
 class TableValues:
@@ -47,11 +47,11 @@ class TableValues:
             table = Table(part, self.where)
             arrays = {name: table.over(name, self.dims) for name in references(*self.nodes)}
             values = interpret_arrays(self.nodes, arrays)
-            fed(whole, [*values, table.holds(self.dims)], len(values))
+            _fed(whole, [*values, table.holds(self.dims)], len(values))
         return whole
 
 
-def fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
+def _fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
     """A part that knows the values of some arrays where the next one, if there is one, is true."""
     allowed = arrays[count] if len(arrays) > count else True
     shape = np.broadcast_shapes(*(np.shape(array) for array in (*arrays[:count], allowed)))
@@ -69,11 +69,6 @@ def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
 
 def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:
     """The conditions that a Dataset carries, and those of a question."""
-    return stated(ds[FEASIBLE].attrs if FEASIBLE in ds else None, further)
-
-
-def stated(feasible: Mapping[Any, Any] | None, further: Sequence[str]) -> tuple[str, ...]:
-    """The conditions that the attributes of ``feasible`` tell, if there are, and further ones."""
-    carried = str((feasible or {}).get("conditions", ""))
-    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (feasible is not None)
+    carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
+    texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
     return tuple(dict.fromkeys([*texts, *further]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import Answering
+from sweeps.ask.answers import Answering, shape_of
 from sweeps.ask.front import Front
 from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
 from sweeps.ask.source import Choice, Stage
@@ -22,7 +22,7 @@ from sweeps.scan.choosing import choose, spread
 from sweeps.scan.counting import dataset_count
 from sweeps.scan.table_values import TableValues
 from symbolic.errors import InfeasibleError
-from symbolic.ops import Node, reference
+from symbolic.ops import interpret_arrays, reference, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,6 +118,26 @@ class TableScan(Answering):
         """See :class:`sweeps.ask.answers.Answering`."""
         return self.table.pick(places, shape)
 
+    def given(
+        self,
+        names: Sequence[str],
+        places: Mapping[str, NDArray[np.int64]],
+        shape: tuple[int, ...],
+        coordinates: Mapping[str, Any],
+        found: Mapping[str, Any],
+    ) -> dict[str, NDArray[Any]]:
+        """See :class:`sweeps.ask.answers.Answering`."""
+        arrays = {}
+        for name in names:
+            if name in found:
+                arrays[name] = found[name][0]
+            elif name in coordinates:
+                axis, values, _ = coordinates[name]
+                arrays[name] = values[np.maximum(places[axis], 0)]
+            else:  # an axis of which one value was selected
+                arrays[name] = np.broadcast_to(self.variables[name].values, shape)
+        return arrays
+
     @property
     def asked_where(self) -> tuple[str, ...]:
         """See :class:`sweeps.ask.invariants.Checked`."""
@@ -128,15 +148,18 @@ class TableScan(Answering):
         """See :class:`sweeps.ask.invariants.Checked`."""
         return not self.table.is_lazy
 
-    @property
-    def conditions(self) -> list[Node]:
-        """See :class:`sweeps.ask.answers.Answering`."""
+    def evaluated(
+        self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
+    ) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
+        """See :class:`sweeps.ask.invariants.Checked`."""
+        nodes, shape = [goal.node(self.quantities) for goal in goals], shape_of(places)
         feasible = [reference(FEASIBLE) > 0] if FEASIBLE in self.table.ds else []
-        return [*self.table.conditions, *feasible]
-
-    def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
-        """See :class:`sweeps.ask.answers.Answering`."""
-        return self.table.at(name, places)
+        roots = [*nodes, *self.table.conditions, *feasible]
+        known = {n: self.table.at(n, places).astype(np.float64) for n in references(*roots)}
+        found = [np.broadcast_to(one, shape) for one in interpret_arrays(roots, known)]
+        holds = np.logical_and.reduce(found[len(nodes) :], axis=0, initial=True)
+        values = [np.asarray(one, dtype=np.float64) for one in found[: len(nodes)]]
+        return values, np.broadcast_to(holds, shape).astype(bool)
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""

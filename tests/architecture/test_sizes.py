@@ -70,7 +70,6 @@ hardware, the C library and the operating system
     sweeps/files/netcdf.py
     sweeps/nest/memory.py _LINE
     sweeps/store/direct.py PAGE
-    sweeps/stored/rows.py _LINE
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/starts.py AT_ONCE
     sweeps/bounds/joining.py _LONG _PARTS

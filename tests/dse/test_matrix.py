@@ -17,8 +17,8 @@ import pytest
 import xarray as xr
 
 import dse
-from sweeps.ask.matrix import MODIFIERS, SOURCES, VERBS, refuse, table
-from sweeps.ask.reasons import reason
+from sweeps.ask import matrix
+from sweeps.ask.matrix import MODIFIERS, SOURCES, VERBS, table
 from tests.oracles import asking
 
 PAGE = Path(__file__).parents[2] / "docs" / "asking.md"
@@ -39,6 +39,11 @@ RANDOM = dse.Study(
 ASKED_OF_LAWS = ("chances", "information", "law")
 MERIT = "ms_throughput - threads / 8192"
 WHERE, LABEL = "ms_throughput <= 0.5", "intensity"
+
+
+def reason(verb: str, source: str, modifier: str = "") -> str:
+    """Why the table refuses a source."""
+    return matrix.reason(verb, "study" if source == "store" else source, modifier)
 
 
 class Mean:
@@ -86,7 +91,8 @@ GIVE: dict[str, dict[str, Any]] = {
     "gap": {"gap": 0.0},
 }
 SEVERAL: dict[str, Any] = {"maximize": ["ms_throughput", "-threads"]}
-CELLS = list(itertools.product(VERBS, SOURCES))
+#: The study of a finished store answers for it.
+CELLS = list(itertools.product(VERBS, (*SOURCES, "store")))
 ALONE = [(*cell, modifier) for cell in CELLS for modifier in MODIFIERS]
 PAIRS = [
     (verb, source, pair)
@@ -145,7 +151,7 @@ def test_a_cell_answers_or_refuses_with_the_reason(
     if why := reason(verb, source) or reason(verb, source, modifier):
         if (verb, modifier) == ("ranges", "within"):  # there it says how far inputs may be off
             with pytest.raises(dse.DseError, match=re.escape(why)):
-                refuse(verb, source, {modifier: True})
+                matrix.refuse(verb, source.replace("store", "study"), {modifier: True})
             return
         with pytest.raises(dse.DseError) as raised:
             asked(verb, of(sources, verb, source), *given)

@@ -117,10 +117,17 @@ def worker(first: int, count: int) -> None:
             print(json.dumps(line), flush=True)
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Whether two answers are the same; the newer may say more of itself."""
+def _same(old: Any, new: Any, source: str) -> bool:
+    """True if two answers are the same; the newer may say more of itself.
+
+    A store was searched by itself once; now its study answers, which also tells ``feasible``.
+    """
     if isinstance(old, str) or isinstance(new, str):
         return bool(old == new)
+    if source == "store":
+        for one in (old, new):
+            one["attrs"].pop("method", None)
+            one["variables"].pop("feasible", None)
     said = {key: new["attrs"].get(key) for key in old["attrs"]}
     return bool(old["variables"] == new["variables"] and old["attrs"] == said)
 
@@ -145,7 +152,7 @@ def main(other: str, count: int, first: int = 1) -> int:
         before, after = json.loads(old), json.loads(new)
         kinds[" ".join(after["asked"].split()[:2])] += 1
         kinds["refused or nothing" if isinstance(after["told"], str) else "answers"] += 1
-        if not _same(before["told"], after["told"]):
+        if not _same(before["told"], after["told"], after["asked"].split()[0]):
             wrong += 1
             print(
                 f"seed {before['seed']}: {before['asked']}\n  {before['told']}\n  {after['told']}"

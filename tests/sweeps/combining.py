@@ -4,7 +4,8 @@
 
 asks 3,000 studies, the seeds from 1 on, for optima (several objectives in order, ranks, ties,
 shares, for each value of axes), fronts, counts, histograms and quantiles, of the grid by a scan (in
-NumPy or by nests) and with a proof, of a store, and of a Dataset in memory. A third number is that
+NumPy or by nests) and with a proof, of a store (whose study must answer alike), of the values of a
+store whose model is not at hand, and of a Dataset in memory. A third number is that
 of the processes. What differs is printed with its seed, as what reproduces it; the status is 1.
 
     python -m tests.sweeps.combining 2000 1 1 large
@@ -42,10 +43,11 @@ from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_large import drawn_large, question_large
 from tests.sweeps.attack_models import Drawn, drawn, made
 from tests.sweeps.attacking import pressed
+from tests.sweeps.without_model import without_model
 
 __all__ = ["answered", "combined", "main"]
 
-SOURCES = ("scan", "nests", "certified", "store", "Dataset")
+SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
 VERBS = ("optimum", "optimum", "optimum", "pareto", "count", "histogram", "quantiles")
 
 
@@ -306,6 +308,8 @@ def answered(
         except DseError as error:
             kind = kind or f"refused: {str(error)[:50]}"
             continue
+        except Wrong as error:
+            return "wrong", f"{source} {verb} {question}: {error}"
         except Exception:
             return "wrong", f"{source} {verb} {question}: {traceback.format_exc()}"
         try:
@@ -359,10 +363,16 @@ def _ask(
             return getattr(study, verb)(*given, **question)
         finally:
             sweeps.nest.passes.SMALL = kept
-    if source == "store":
+    if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)
-        return getattr(dse, verb)(place, *given, **question)
+        with without_model() if source == "values" else nullcontext():
+            found = getattr(dse, verb)(place, *given, **question)
+        if source == "store":
+            own = getattr(dse, verb)(study, *given, **question)
+            if not found.identical(own):
+                raise Wrong(f"the store answers {found}, its study {own}")
+        return found
     return getattr(dse, verb)(study.run(), *given, **question)
 
 

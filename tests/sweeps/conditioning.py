@@ -3,7 +3,8 @@
     python -m tests.sweeps.conditioning 3000 1
 
 asks 3,000 studies, the seeds from 1 on, for optima and fronts: of the grid by a scan (in NumPy or
-by nests) and with a proof, of a store, and of a Dataset in memory. Quantities depend on other axes
+by nests) and with a proof, of a store (whose study must answer alike), of the values of a store
+whose model is not at hand, and of a Dataset in memory. Quantities depend on other axes
 under each label of a switch; thresholds of conditions are values that are there, or the next float;
 values reach 1e±300, infinity and NaN. A third number is that of the processes. What differs is
 printed with its seed; the status is 1 then.
@@ -23,6 +24,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +39,11 @@ from symbolic.errors import DseError, InfeasibleError
 from tests.oracles.statistics import summary
 from tests.sweeps.attacking import pressed
 from tests.sweeps.combining import Brute, Wrong, _check, _places, _told
+from tests.sweeps.without_model import without_model
 
 __all__ = ["conditioned", "main"]
 
-SOURCES = ("scan", "nests", "certified", "store", "Dataset")
+SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
 NAMES = {name: getattr(symbolic.ops, name) for name in symbolic.ops.__all__}
 SWITCHES = {"pick": ("alpha", "beta", "gamma"), "wing": ("left", "right")}
 NUMBERS = ("bb", "cc", "ee", "dd")
@@ -464,7 +467,7 @@ def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
         world = World(seed, folder)
         verb, asked = world.question()
         source = random.Random(seed).choice(list(sources))
-        recorded = source in ("store", "Dataset")
+        recorded = source in ("values", "Dataset")
         if recorded and world.random:
             source, recorded = "scan", False
         texts = list(dict.fromkeys(p.text for g in asked["goals"] for p in g.parts))
@@ -553,10 +556,15 @@ def _ask(
             return getattr(study, verb)(**question)
         finally:
             sweeps.nest.passes.SMALL = kept
-    if source == "store":
+    if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)
-        return getattr(dse, verb)(place, **question)
+        with without_model() if source == "values" else nullcontext():
+            found = getattr(dse, verb)(place, **question)
+        if source == "store":
+            own = getattr(dse, verb)(study, **question)
+            assert found.identical(own), f"the store answers {found}, its study {own}"
+        return found
     return getattr(dse, verb)(study.run(), **question)
 
 

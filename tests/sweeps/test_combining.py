@@ -11,7 +11,7 @@ from tests.sweeps import combining
 from tests.sweeps.attack_models import drawn
 
 #: Without those that compile each model.
-QUICK = ("scan", "certified", "store", "Dataset")
+QUICK = ("scan", "certified", "store", "values", "Dataset")
 
 
 @pytest.mark.parametrize("seed", mostly_long(range(4000, 4020), lambda k, _: k % 4 == 1))

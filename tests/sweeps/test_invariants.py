@@ -248,7 +248,7 @@ def test_an_answer_that_its_source_contradicts_never_leaves(
     assert "asked: maximize cs_throughput" in said
     assert "threads = " in said
     assert "Please report" in said
-    assert ("study: " in said) == (source in ("scan", "certified"))
+    assert ("study: " in said) == (source != "Dataset")
 
 
 def test_a_better_point_that_is_not_named_is_found(

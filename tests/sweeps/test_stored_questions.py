@@ -1,13 +1,11 @@
-"""Questions of a store: the answers of a full scan, though little is read."""
+"""Questions of a store: its study answers; a scan does where its model is not at hand."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -17,22 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.nest.run
 import sweeps.store.cuts
 import sweeps.store.layout
 import sweeps.store.tiles
-import sweeps.stored.blocks
-import sweeps.stored.question
-import sweeps.stored.rounds
 from dse import DseError, Study
-from sweeps.grid.dataset import opened_from, placed, quantities_of
-from sweeps.store.cuts import Cut, cut_of
-from sweeps.store.reader import Stored
+from sweeps.grid.dataset import opened_from
+from sweeps.store.cuts import cut_of
 from sweeps.store.zones import Ranges
-from sweeps.stored.blocks import Blocks, points_cut
 from symbolic.errors import InfeasibleError
 from tests.long import draws
 from tests.sweeps.test_run import STUDIES
+from tests.sweeps.without_model import without_model
 
 SPECS: dict[str, dict[str, Any]] = {
     **{name: STUDIES[name] for name in ("switches and a zip", "machines, rules broken in parts")},
@@ -105,20 +98,13 @@ WHERE: dict[str, list[str]] = {
 
 @pytest.fixture(autouse=True, scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Many tiles of many zones, blocks of few points, read a few at a time."""
+    """Many tiles of many zones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.nest.run, "SINGLE", 0)
         patch.setattr(sweeps.store.layout, "TILE", 40)
         patch.setattr(sweeps.store.tiles, "PIECE", 16)
         patch.setattr(sweeps.store.cuts, "ZONE", 12)
         patch.setattr(sweeps.store.cuts, "LEAST", 3)
         patch.setattr(sweeps.store.cuts, "FEW", 20)
-        patch.setattr(sweeps.stored.blocks, "ZONE", 10)
-        patch.setattr(sweeps.stored.rounds, "_FIRST", 1)
-        patch.setattr(sweeps.stored.rounds, "_ROUND", 3)
-        patch.setattr(sweeps.stored.rounds, "_BATCH", 25)
-        patch.setattr(sweeps.stored.question, "_PASS", 50)
-        patch.setattr(sweeps.stored.question, "_MANY", 1)
         FOLDER.append(tmp_path_factory.mktemp("stores"))
         yield
         FOLDER.clear()
@@ -129,21 +115,30 @@ FOLDER: list[Path] = []
 
 
 @cache
-def made(name: str, expand: bool) -> tuple[Path, xr.Dataset]:
-    """A store, and the same Dataset in memory."""
+def made(name: str, expand: bool) -> tuple[Path, Study, xr.Dataset]:
+    """A store, its study, and the same Dataset in memory."""
     path = FOLDER[0] / f"{len(name)}{expand}.zarr"
     study = Study(**SPECS[name])
     study.run(store=path, expand=expand)
-    return path, study.run(expand=expand)
+    return path, study, study.run(expand=expand)
 
 
-def answered(ask: Any, **question: Any) -> Any:
+def compare(name: str, expand: bool, ask: Callable[[Any], Any]) -> None:
+    """A store answers as its study does; as a Dataset in memory where its model is not at hand."""
+    path, study, memory = made(name, expand)
+    assert answered(ask, path) == answered(ask, study)
+    with without_model():
+        assert answered(ask, path) == answered(ask, memory)
+
+
+def answered(ask: Callable[[Any], Any], source: Any) -> Any:
     """The answer as plain lists; a text where there is none."""
     try:
-        found = ask(**question)
+        found = ask(source)
     except InfeasibleError as error:
         return str(error)
-    return {
+    attrs = {k: str(v) for k, v in found.attrs.items() if not k.startswith("points_")}
+    return attrs | {
         name: (
             variable.dims,
             "text" if variable.dtype.kind in "OUT" else variable.dtype.kind,
@@ -176,7 +171,7 @@ def questions(draw: st.DrawFn) -> tuple[str, bool, dict[str, Any]]:
 SHARES: list[Any] = [0, 0.5, [0.1, 0.5, 0.9, 1], [0.25, 0.25]]
 
 SLOW = settings(
-    max_examples=draws(50),
+    max_examples=draws(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -186,31 +181,27 @@ SLOW = settings(
 @given(questions())
 def test_the_best_is_that_of_a_full_scan(asked: tuple[str, bool, dict[str, Any]]) -> None:
     name, expand, question = asked
-    path, memory = made(name, expand)
-    found = answered(lambda **q: dse.optimum(path, **q), **question)
-    assert found == answered(lambda **q: dse.optimum(memory, **q), **question)
+    compare(name, expand, lambda source: dse.optimum(source, **question))
 
 
 @SLOW
 @given(st.data())
 def test_the_front_is_that_of_a_full_scan(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(SPECS)))
-    path, memory = made(name, data.draw(st.booleans()))
+    expand = data.draw(st.booleans())
     some = st.lists(st.sampled_from(GOALS[name]), max_size=2, unique=True)
     question = {"minimize": data.draw(some), "maximize": data.draw(some)}
     if not any(question.values()):
         question["minimize"] = GOALS[name][:1]
     question["where"] = data.draw(st.lists(st.sampled_from(WHERE[name]), max_size=1))
-    found = answered(lambda **q: dse.pareto(path, **q), **question)
-    assert found == answered(lambda **q: dse.pareto(memory, **q), **question)
+    compare(name, expand, lambda source: dse.pareto(source, **question))
 
 
 @SLOW
 @given(st.data())
 def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
-    """How many, in which bins, and quantiles: with fewer blocks read than there are."""
-    name = data.draw(st.sampled_from(sorted(SPECS)))
-    path, memory = made(name, data.draw(st.booleans()))
+    """How many, in which bins, and quantiles."""
+    name, expand = data.draw(st.sampled_from(sorted(SPECS))), data.draw(st.booleans())
     quantity = data.draw(st.sampled_from(GOALS[name]))
     where = data.draw(st.lists(st.sampled_from(WHERE[name]), max_size=2, unique=True))
     asks: list[tuple[Any, dict[str, Any]]] = [
@@ -220,21 +211,7 @@ def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
         (dse.quantiles, {"quantity": quantity, "q": data.draw(st.sampled_from(SHARES))}),
     ]
     for ask, given_ in asks:
-        question = {**given_, "where": where}
-        found = answered(lambda ask=ask, **q: ask(path, **q), **question)
-        assert found == answered(lambda ask=ask, **q: ask(memory, **q), **question), question
-
-
-def test_counts_read_little() -> None:
-    path, memory = made("machines, rules broken in parts", True)
-    sizes = memory.sizes
-    for ask, given_ in (
-        (dse.histogram, {"quantity": "active_sms", "bins": [0, 6.5, 40]}),
-        (dse.quantiles, {"quantity": "time", "q": 0.01}),
-    ):
-        found = ask(path, **given_)
-        assert 0 < found.attrs["points_skipped"] <= np.prod(list(sizes.values())), ask
-    assert int(dse.count(str(path)).points) == np.prod(list(sizes.values()))
+        compare(name, expand, partial(ask, **given_, where=where))
 
 
 @settings(max_examples=draws(30), deadline=None)
@@ -270,61 +247,17 @@ def test_zones_hold_what_they_say(data: st.DataObject) -> None:
         assert undefined[place] == (numbers.size < inside.size)
 
 
-@settings(max_examples=draws(60), deadline=None)
-@given(st.data())
-def test_blocks_are_bounded_by_the_zones_they_touch(data: st.DataObject) -> None:
-    names = ["a", "b", "c"][: data.draw(st.integers(1, 3))]
-    axes = {name: data.draw(st.integers(1, 9)) for name in names}
-    dims = [name for name in names if data.draw(st.booleans())]
-    shape = tuple(axes[name] for name in dims)
-    chunk = [data.draw(st.integers(1, n)) for n in shape]
-    zone = [data.draw(st.integers(1, n)) for n in chunk]
-    cut = Cut(shape, tuple(chunk), tuple(zone))
-    values = np.random.default_rng(1).random(shape)
-    zones = np.full(cut.counts, -1.0)
-    for place in np.ndindex(*shape):
-        at = tuple(int(cut.along(k)[i]) for k, i in enumerate(place))
-        zones[at] = max(zones[at], values[place])
-    blocks = Blocks(axes)
-    found = np.broadcast_to(blocks.reduced(zones, dims, cut, np.maximum, -1.0), blocks.grid)
-    exact = blocks.reduced(values, dims, points_cut(shape), np.maximum, -1.0)
-    whole = np.broadcast_to(
-        values.reshape([axes[n] if n in dims else 1 for n in names]), tuple(axes.values())
-    ).reshape(-1)
-    numbers = np.arange(blocks.count)
-    starts = blocks.starts(numbers, names)
-    assert starts.tolist() == sorted(starts.tolist())
-    for number, start, end in zip(numbers, starts, [*starts[1:], whole.size], strict=True):
-        place = np.unravel_index(number, blocks.grid)
-        assert np.broadcast_to(exact, blocks.grid)[place] == whole[start:end].max()
-        assert found[place] >= whole[start:end].max()
-
-
 # --- what is no finished store
 
 
-def test_little_is_read(tmp_path: Path) -> None:
-    path, memory = made("machines, rules broken in parts", True)
-    found = dse.optimum(path, minimize="time", where="occupancy >= 0.5", top=3)
-    assert found.attrs["method"] == "stored"
-    assert found.attrs["blocks_read"] < found.attrs["blocks"] / 4
-    assert (
-        found.time.values.tolist()
-        == dse.optimum(
-            memory, minimize="time", where="occupancy >= 0.5", top=3
-        ).time.values.tolist()
-    )
-
-
 def test_a_dataset_as_it_was_opened_is_asked_like_its_store() -> None:
-    path, memory = made("ties everywhere", False)
+    path, _, memory = made("ties everywhere", False)
     lazy = dse.open(path)
-    assert dse.optimum(lazy, maximize="cs_throughput").attrs["method"] == "stored"
-    assert dse.pareto(lazy, minimize="threads").attrs["method"] == "stored"
     part = lazy[["bound", "ms_throughput"]]
-    found = dse.optimum(part, maximize="ms_throughput")
-    assert found.attrs["method"] == "stored"
-    assert list(found.data_vars) == ["bound", "ms_throughput"]
+    for ds in (lazy, part):  # only a study can be asked for a proof
+        found = dse.optimum(ds, maximize="ms_throughput", method="certified")
+        assert found.attrs["method"] == "certified"
+        assert list(found.data_vars) == list(ds.data_vars)
     changed = {
         "a part": lazy.isel(threads=slice(1, 3)),
         "one value": lazy.isel(threads=0),
@@ -337,11 +270,8 @@ def test_a_dataset_as_it_was_opened_is_asked_like_its_store() -> None:
     }
     for what, ds in changed.items():
         assert opened_from(ds) is None, what
-        found = answered(lambda ds=ds, **q: dse.optimum(ds, **q), maximize="cs_throughput", top=3)
-        expected = answered(
-            lambda ds=ds, **q: dse.optimum(ds.load(), **q), maximize="cs_throughput", top=3
-        )
-        assert found == expected, what
+        best = partial(dse.optimum, maximize="cs_throughput", top=3)
+        assert answered(best, ds) == answered(best, ds.load()), what
     values = dse.optimum(changed["other values"], maximize="cs_throughput").cs_throughput
     assert float(values) == -float(memory.cs_throughput.min())
 
@@ -357,28 +287,47 @@ def test_an_unfinished_store_says_so(tmp_path: Path) -> None:
             dse.optimum(asked, minimize="threads")
     assert dse.optimum(dse.open(path).load(), minimize="threads").threads == 1
     assert study.run(store=path).threads.size == 5
-    assert dse.optimum(path, minimize="threads").attrs["method"] == "stored"
+    assert dse.optimum(path, minimize="threads").threads == 1
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def damaged(path: Path, name: str) -> Path:
+    """A file of a store in which one bit is another one."""
+    file = path / name
+    whole = file.read_bytes()
+    file.write_bytes(whole[:9] + bytes([whole[9] ^ 1]) + whole[10:])
+    return file
+
+
+def test_the_study_of_a_damaged_store_answers(tmp_path: Path) -> None:
     study = Study(**SPECS["ties everywhere"])
     path = tmp_path / "a.zarr"
     study.run(store=path)
-    zones, chunk = path / ".simt-dse" / "zones", path / "ms_throughput" / "c.0.0.0"
-    for file, asked in ((chunk, "ms_throughput"), (zones, "threads")):
-        whole = file.read_bytes()
-        file.write_bytes(whole[:9] + bytes([whole[9] ^ 1]) + whole[10:])
-        with pytest.raises(DseError, match=r"damaged.*dse verify --repair"):
-            dse.optimum(path, minimize=asked)
-        assert file.relative_to(path).as_posix() in {d.file for d in dse.verify(path).damages}
-        assert dse.verify(path, repair=True).repaired
-        assert file.read_bytes() == whole
-        dse.optimum(path, minimize=asked)
+    damaged(path, "ms_throughput/c.0.0.0")
+    (path / "cs_throughput" / "c.0.0.0").unlink()
+    for name in ("ms_throughput", "cs_throughput"):
+        found, wanted = (dse.optimum(s, minimize=name, ties=True) for s in (path, study))
+        xr.testing.assert_identical(found, wanted)
+
+
+def test_a_scan_of_a_damaged_store_names_the_chunk(tmp_path: Path) -> None:
+    study = Study(**SPECS["ties everywhere"])
+    path = tmp_path / "a.zarr"
+    study.run(store=path)
+    chunk = damaged(path, "ms_throughput/c.0.0.0")
+    with (
+        without_model(),
+        pytest.raises(DseError, match=r"damaged: ms_throughput/c.*dse verify --repair"),
+    ):
+        dse.optimum(path, minimize="ms_throughput")
     chunk.unlink()
-    other = tmp_path / "b.zarr"
-    path.rename(other)
-    with pytest.raises(DseError, match="it is missing"):
-        dse.optimum(other, minimize="ms_throughput")
+    with without_model(), pytest.raises(DseError, match=r"ms_throughput/c.*it is missing"):
+        dse.quantiles(path, "ms_throughput", 0.5)
+
+
+def test_a_store_whose_model_is_not_at_hand_takes_no_proof() -> None:
+    path, _, _ = made("ties everywhere", False)
+    with without_model(), pytest.raises(DseError, match="takes no method"):
+        dse.optimum(path, minimize="threads", method="certified")
 
 
 def test_a_store_written_anew_is_read_anew(tmp_path: Path) -> None:
@@ -394,54 +343,16 @@ def test_a_store_written_anew_is_read_anew(tmp_path: Path) -> None:
 def test_a_url() -> None:
     url = "memory://sweeps/questions.zarr"
     study = Study(**SPECS["ties everywhere"])
-    memory = study.run()
     study.run(store=url)
     for where in ((), "mem_latency > 0"):
-        found = answered(lambda **q: dse.optimum(url, **q), maximize="cs_throughput", where=where)
-        assert found == answered(
-            lambda **q: dse.optimum(memory, **q), maximize="cs_throughput", where=where
-        )
-
-
-def test_a_chunk_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled code holds addresses: threads that map a chunk at once must agree on one."""
-    path, _ = made("ties everywhere", False)
-    store, both = Stored(str(path))._chunks, Barrier(2)
-    mapped = store._bytes
-
-    def together(key: str) -> Any:
-        both.wait(10)
-        return mapped(key)
-
-    monkeypatch.setattr(store, "_bytes", together)
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda _: store.get("ms_throughput", 0), range(2))
-    assert first is second is store.get("ms_throughput", 0)
-
-
-def test_a_store_is_described_without_xarray_as_with_it(tmp_path: Path) -> None:
-    axes: dict[str, Any] = {
-        "machine": ["gtx280", "8800gt"],
-        "threads_per_block": [64, 128],
-        "pair": {"zip": {"core_clock": ["1 GHz", "1.2 GHz"], "active_sms": [10, 20]}},
-    }
-    path = tmp_path / "out.zarr"
-    ds = Study(model="occupancy + mwp_cwp", workload="svm", axes=axes).run(store=path)
-    store = Stored(str(path))
-    assert store.attrs == ds.attrs
-    assert store.axes == {axis: ds.sizes[axis] for axis in ds.attrs["axes"].split()}
-    assert store.quantities == quantities_of(placed(ds))
-    assert store.outputs == {name: one.attrs for name, one in ds.data_vars.items()}
-    assert store._types == {name: one.dtype for name, one in ds.data_vars.items()}
-    assert store.coordinates.keys() == set(ds.coords)
-    for name, (axis, values, attrs) in store.coordinates.items():
-        assert ((axis,), attrs) == (ds[name].dims, ds[name].attrs)
-        assert values.dtype == ds[name].dtype
-        np.testing.assert_array_equal(values, ds[name].values)
+        best = partial(dse.optimum, maximize="cs_throughput", where=where)
+        assert answered(best, url) == answered(best, study)
+        with without_model():
+            assert answered(best, url) == answered(best, study.run())
 
 
 def test_ties_are_listed_on_request() -> None:
-    path, memory = made("ties everywhere", False)
+    path, _, memory = made("ties everywhere", False)
     for asked in (path, memory):
         found = dse.optimum(asked, maximize="ms_throughput", where="mem_latency > 0", ties=True)
         assert found.ms_throughput.dims == ("tie",)

@@ -1,13 +1,17 @@
-"""Asking a source: the grid of a study, a finished store, a Dataset, measured rows."""
+"""Ask a source: refuse what it does not take, answer, and say of which study the answer is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
+from json import dumps
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.reading import identified
-from dse.verbs.sources import Table, check_asked
+from dse.verbs.sources import check_asked, kind_of, resolve_source, with_file_read
+from sweeps.ask.matrix import MODIFIERS, refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, InternalError, UnknownNameError
 
@@ -16,28 +20,51 @@ if TYPE_CHECKING:
 
     from sweeps.grid.goals import Goal
     from sweeps.sources.grids import GridScan
-    from sweeps.sources.stores import StoreSearch
     from sweeps.sources.table import TableScan
 
-__all__ = ["Source", "answered", "asked"]
+__all__ = ["Source", "identified", "run_query", "run_query_with_identity", "with_reasons"]
 
 #: What a question is asked of.
-Source: TypeAlias = "GridScan | StoreSearch | TableScan"
+Source: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+_KEYWORDS = {name: name for name in MODIFIERS if name != "objectives"}
+_KEYWORDS |= {"minimize": "objectives", "maximize": "objectives"}
+#: What tells of which study an answer is.
+_IDENTITY = ("model", "study", "simt_dse_version")
+#: What was assumed when the file of somebody else was read.
+_ASSUMED = "assumptions"
+
+
+def with_reasons(verb: _Verb) -> _Verb:
+    """A verb that tells why it does not take what others take."""
+
+    @wraps(verb)
+    def told(*source: Any, **given: Any) -> Any:
+        taken = signature(verb).parameters
+        if others := {m: True for name, m in _KEYWORDS.items() if name in given.keys() - taken}:
+            of = with_file_read(source[0] if source else given.get("source"))
+            if not isinstance(of, (StudyData, ComparisonData)):
+                of = resolve_source(of)
+            refuse(verb.__name__, kind_of(of), others)
+        return verb(*source, **given)
+
+    return told  # type: ignore[return-value]
 
 
 @handing_back
-def answered(
-    verb: str, of: StudyData | Table, ask: Callable[[Source], xr.Dataset], **about: Any
+def run_query_with_identity(
+    verb: str, of: StudyData | xr.Dataset, ask: Callable[[Source], xr.Dataset], **about: Any
 ) -> xr.Dataset:
-    """As :func:`asked`; the answer says of which study it is."""
-    return identified(asked(verb, of, ask, **about), of)
+    """As :func:`run_query`; the answer says of which study it is."""
+    return identified(run_query(verb, of, ask, **about), of)
 
 
-def asked(
+def run_query(
     verb: str,
-    of: StudyData | Table,
+    of: StudyData | xr.Dataset,
     ask: Callable[[Source], _T],
     *,
     texts: Sequence[str | Goal] = (),
@@ -45,14 +72,16 @@ def asked(
     per: Sequence[str] = (),
     given: dict[str, bool] | None = None,
 ) -> _T:
-    """What is asked of a source.
+    """Return what is asked of a source.
 
-    Quantities that a store or Dataset does not hold are computed by its study, where it tells one.
+    Quantities that a Dataset does not hold are computed by its study, where it tells one.
 
     Parameters
     ----------
     verb : str
         What is asked, for refusals.
+    of : Study or Dataset
+        As :func:`dse.verbs.sources.resolve_source` gives it.
     ask : callable
         Asks a source of ``sweeps.ask``.
     texts, where, per : sequence of str
@@ -62,38 +91,38 @@ def asked(
     """
     check_asked(verb, of, {"where": bool(where), "per": bool(per), **(given or {})})
     if isinstance(of, StudyData):
-        source = _scan(of, texts, where, per)
+        from sweeps.sources.grids import GridScan
+
+        source = GridScan(grid=of._question(texts, where, per))
         try:
             return ask(source)
         except InternalError as error:
             raise error.of(of.text()) from error
     try:
-        return ask(_recorded(of, where, per))
+        return ask(_scan(of, where, per))
     except UnknownNameError as error:
-        more, study = _missing(of.ds, texts, where, error)
-    if of.store is not None:
-        return ask(_scan(study, texts, where, per))
-    return ask(_recorded(Table(ds=_completed(of.ds, more, study)), where, per))
+        more, study = _missing(of, texts, where, error)
+    return ask(_scan(_completed(of, more, study), where, per))
 
 
-def _scan(
-    study: StudyData, texts: Sequence[str | Goal], where: Sequence[str], per: Sequence[str]
-) -> GridScan:
-    from sweeps.sources.grids import GridScan
+def identified(answer: xr.Dataset, asked: StudyData | xr.Dataset) -> xr.Dataset:
+    """An answer that says of which study it is, as a Dataset of that study says of itself."""
+    if isinstance(asked, StudyData):
+        from dse.provenance import version
 
-    return GridScan(grid=study._question(texts, where, per))
+        told = (asked._parts.model.name, asked.text(), version())
+        notes = {"notes": dumps(asked.notes)} if asked.notes else {}
+        return answer.assign_attrs({**dict(zip(_IDENTITY, told, strict=True)), **notes})
+    said = asked.attrs
+    known = _IDENTITY if "model" in said else (*_IDENTITY, _ASSUMED)
+    return answer.assign_attrs({key: said[key] for key in known if key in said})
 
 
-def _recorded(of: Table, where: Sequence[str], per: Sequence[str]) -> StoreSearch | TableScan:
-    from sweeps.scan.arrays import Table as Arrays
-    from sweeps.scan.arrays import grouped
-    from sweeps.sources.stores import StoreSearch
+def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan:
+    from sweeps.scan.arrays import Table, grouped
     from sweeps.sources.table import TableScan
 
-    if of.store is not None:
-        outputs = tuple(str(name) for name in of.ds.data_vars)
-        return StoreSearch(stored=of.store, outputs=outputs, where=tuple(where))
-    return TableScan(table=Arrays(grouped(of.ds, per), where))
+    return TableScan(table=Table(grouped(ds, per), where))
 
 
 def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
