@@ -36,6 +36,7 @@ __all__ = [
     "read_models",
     "read_source",
     "read_study",
+    "read_values",
     "to_json",
     "warned",
 ]
@@ -146,17 +147,32 @@ def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
 
 
 def read_source(path: str) -> StudyData | xr.Dataset:
-    """The study of a file that ends in .toml, else a dataset: stored, measured, or of models."""
-    if Path(path).suffix == ".toml":
-        from dse.study.data import StudyData
-        from dse.verbs.running import run
+    """Return the study of a file that ends in .toml or of a store, else a dataset.
 
+    That is measured, of models compared, or a store whose model is not at hand.
+    """
+    from dse.verbs.sources import resolve_source
+
+    return _read(path, resolve_source)
+
+
+def read_values(path: str) -> StudyData | xr.Dataset:
+    """As :func:`read_source`; but of a store, its dataset."""
+    from dse.verbs.sources import resolve_values
+
+    return _read(path, resolve_values)
+
+
+def _read(path: str, resolve: Callable[[str], StudyData | xr.Dataset]) -> StudyData | xr.Dataset:
+    from dse.study.data import StudyData
+    from dse.verbs.running import run
+
+    if Path(path).suffix == ".toml":
         study = _from_file(path)
         return study if isinstance(study, StudyData) else run(study)
-    from dse.files import open as opened
-
     with reading():
-        return assumed(opened(path))
+        found = resolve(path)
+        return found if isinstance(found, StudyData) else assumed(found)
 
 
 def assumed(ds: xr.Dataset) -> xr.Dataset:
@@ -191,7 +207,7 @@ def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     from dse.verbs.running import run
 
     if Path(path).suffix != ".toml":
-        return read_source(path), {}  # type: ignore[return-value]
+        return read_values(path), {}  # type: ignore[return-value]
     read = _from_file(path)
     if isinstance(read, StudyData):
         raise Misused(f"{path} names one model: expected a list, model = [..., ...]")

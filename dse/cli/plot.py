@@ -11,7 +11,7 @@ import click
 from dse.cli.canvas import canvas, save, write_figure
 from dse.cli.described import described
 from dse.cli.ends import reading
-from dse.cli.frame import command, read_source
+from dse.cli.frame import command, read_values
 from dse.cli.named import Source
 from dse.cli.options import drawn, entries, names, picture, values, where
 
@@ -191,7 +191,7 @@ def _read(
     for name, option in describing.items():
         if options[name]:
             raise click.UsageError(f"{option} describes a study, and {source} is one already")
-    return read_source(source)
+    return read_values(source)
 
 
 def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> StudyData:

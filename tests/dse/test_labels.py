@@ -389,8 +389,3 @@ def test_no_quantity_of_a_model_stands_in_the_way_of_a_place(tmp_path: Path) -> 
     assert asked.optimum(maximize="cost", where="policy == 'eager'").cost == 4
     assert asked.optimum(maximize="cost", where="policy != 'eager' and policy_index < 3").cost == 10
     assert asked.count(where="machine == 5").feasible_points == 6
-
-
-def test_a_store_reads_only_blocks_of_the_labels_left(sources: dict[str, Any]) -> None:
-    found = dse.optimum(sources["store"], minimize="time", where="workload == 'svm'")
-    assert found.attrs["blocks_read"] >= 1  # the store is asked, not its study

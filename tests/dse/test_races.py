@@ -26,9 +26,7 @@ import sweeps.store.holders
 import sweeps.store.locks
 from dse import DseError, Study
 from dse.cli import main
-from dse.cli.filed import looked_up
 from dse.runner import run_study
-from dse.study.best import Best
 from sweeps.store import swap
 from sweeps.store.folder import Folder
 from sweeps.store.locks import locked
@@ -213,7 +211,7 @@ def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
     loaded, written = dse.open(path).load(), run_study(SMALL, store=path)
     best = dse.optimum(opened, maximize="ms_throughput")
     dse.add(path, "cs_throughput")  # it still holds all that was there
-    assert written.dataset.load().equals(loaded)
+    assert written.open().load().equals(loaded)
     assert opened.ms_throughput.load().equals(loaded.ms_throughput)
     assert dse.optimum(again, maximize="ms_throughput").identical(best)
     more = {**SPEC["axes"], "supply": ["sharp", "smooth"]}
@@ -223,8 +221,7 @@ def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
         lambda: dse.optimum(again, maximize="ms_throughput"),
         lambda: dse.derive(again, "ms_transition"),
         lambda: dse.export(again, path.with_name("a.nc")),
-        lambda: written.dataset,
-        lambda: looked_up(Best(maximize="ms_throughput"), SMALL, written.values),
+        written.open,
     ):
         with pytest.raises(OtherProcessError, match="since it was opened: open it again"):
             ask()
@@ -515,25 +512,24 @@ def test_a_store_that_is_replaced_while_it_is_asked_is_told(
 ) -> None:
     """Between two looks at its place another process removes the store."""
     path = tmp_path / "a.zarr"
-    SMALL.run(store=path)
     from sweeps.files import written
-    from sweeps.store import reader
 
-    real = reader.stored
+    real = written.is_finished
 
     def gone(place: Any) -> Any:
         found = real(place)
         shutil.rmtree(place)
         return found
 
-    monkeypatch.setattr(reader, "stored", gone)
-    with pytest.raises(DseError, match=r"another process|damaged"):
-        dse.optimum(path, maximize="ms_throughput")
-    monkeypatch.undo()
-    monkeypatch.setattr(written, "stored", lambda place: None)
     SMALL.run(store=path)
-    with pytest.raises(DseError, match="another process has replaced or removed"):
-        _ = written.Written(path).attrs
+    opened = dse.open(path)
+    monkeypatch.setattr(written, "is_finished", gone)
+    with pytest.raises(DseError, match=r"does not exist"):
+        dse.optimum(path, maximize="ms_throughput")
+    SMALL.run(store=path)
+    for source in (opened, dse.open(path)):
+        with pytest.raises(DseError, match=r"another process has .* since it was opened"):
+            dse.optimum(source, maximize="ms_throughput")
 
 
 def test_what_a_killed_process_left_of_an_exchange_is_swept(tmp_path: Path) -> None:

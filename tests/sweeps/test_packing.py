@@ -143,7 +143,8 @@ def test_the_same_store_compressed_or_not(
     assert sizes["lz4"] < sizes["none"] / 3
     store = Stored(str(tmp_path / "lz4.zarr"))
     assert store._chunks.packed
-    store.box("ms_throughput", [0] * len(store.dims("ms_throughput")), memory.ms_throughput.shape)
+    whole = memory.ms_throughput.shape
+    store.box("ms_throughput", [0] * len(whole), whole)
     assert store._chunks._weight <= 1 << 22
 
 
