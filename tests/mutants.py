@@ -127,16 +127,16 @@ MUTANTS = (
         "tests/dse/test_races.py::test_a_lock_is_that_of_the_folder_that_has_the_name",
     ),
     Mutant(
-        "sweeps",
-        "conditions: list[str | Node] = [*self.where, *labels(self.at)]",
-        "conditions: list[str | Node] = [*labels(self.at)]",
+        "dse",
+        "return stored_study(of) or resolve_values(of)",
+        "return resolve_values(of)",
         "tests/sweeps/test_stored_questions.py::test_the_best_is_that_of_a_full_scan",
     ),
     Mutant(
-        "sweeps",
-        "sort = np.lexsort((place, score, slot))",
-        "sort = np.lexsort((-place, score, slot))",
-        "tests/sweeps/test_stored_questions.py::test_the_best_is_that_of_a_full_scan",
+        "dse",
+        "    check_finished(of)\n    return stored_study",
+        "    return stored_study",
+        "tests/sweeps/test_stored_questions.py::test_an_unfinished_store_says_so",
     ),
     Mutant(
         "sweeps",

@@ -37,15 +37,15 @@ def optimum(
 ) -> xr.Dataset:
     """The best configurations: of a study, whose grid is not stored, or of a Dataset.
 
-    Points that are not feasible, and NaN, are never an optimum. Of a finished store, given by its
-    path or as :func:`open` and :func:`run` give it, only those values are read that can decide; the
-    attributes ``blocks_read`` and ``blocks`` tell how few. A quantity that is not stored is
-    computed from the axes, if the model of the store can be found unchanged.
+    Points that are not feasible, and NaN, are never an optimum. For a finished store, given by its
+    path or as :func:`open` and :func:`run` give it, its study answers, and nothing is read; if its
+    model is not at hand or has changed, the stored values are scanned.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked: ``method="certified"``, ``time_limit`` and ``gap`` are of a study alone.
+        What is asked: ``method="certified"``, ``time_limit`` and ``gap`` are of a study alone, or
+        of the store of one.
     minimize, maximize : str or list of str
         A quantity or formula; or several in one list, in order of priority: each decides among
         what is best by those before. A minus turns the direction of one (``"-throughput"``).

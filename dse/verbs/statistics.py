@@ -26,8 +26,7 @@ def count(
 ) -> xr.Dataset:
     """How many configurations are feasible, of how many; the grid of a study is not stored.
 
-    Conditions over different axes are counted apart, and multiplied. Of a finished store, given by
-    its path or as it was opened, only that is read of which its summaries do not tell enough.
+    Conditions over different axes are counted apart, and multiplied.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def folded(
     Parameters
     ----------
     source : Spread
-        A grid, a finished store or a Dataset.
+        A grid or a Dataset.
     make : callable
         Makes a fold that has seen nothing; it is called for each thread's share of the points.
     formulas : sequence of str

@@ -5,7 +5,7 @@ points. An answer that its own source contradicts is a fault of this program, ne
 
 The check takes a few milliseconds, so it is bounded: of more than :data:`NAMED` named points some
 are evaluated, evenly spread, and :data:`SAMPLE` other points are drawn. None is drawn where a point
-takes long: of a store, of a lazy Dataset, and of statistics that are not computed yet; nor where
+takes long: of a lazy Dataset, and of statistics that are not computed yet; nor where
 an answer is not proven.
 """
 
