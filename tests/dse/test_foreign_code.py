@@ -101,12 +101,32 @@ def ways(source: Any) -> list[Callable[[], Any]]:
         lambda: dse.optimum(source, minimize="reach"),
         lambda: dse.optimum(source, minimize="area"),
         lambda: dse.pareto(source, minimize=["reach", "area"]),
+        lambda: dse.quantiles(source, "reach", 0.5),
+        lambda: dse.sensitivity(source, "reach"),
+        lambda: dse.meets(source, "reach <= 3"),
+        lambda: dse.advise(source),
+        lambda: dse.chances(source, minimize="reach"),
         lambda: dse.open("a.zarr", add="area"),
         lambda: dse.derive(dse.open("a.zarr"), "area"),
         lambda: dse.verify("a.zarr"),
         lambda: dse.verify("a.zarr", repair=True),
         lambda: dse.add("a.zarr", "area"),
     ]
+
+
+def test_a_store_of_a_foreign_model_is_scanned_until_the_model_is_at_hand(
+    evil: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for source in ("a.zarr", dse.open("a.zarr")):
+        assert dse.optimum(source, maximize="reach").reach == 9
+        assert dse.quantiles(source, "reach", 0.5).reach == 6
+        assert dse.count(source, where="reach > 3").feasible_points == 2
+        with pytest.raises(DseError, match="takes no method"):
+            dse.optimum(source, maximize="reach", method="certified")
+    assert not (evil / "mark").exists()
+    monkeypatch.setenv("DSE_PATH", str(evil))
+    found = dse.optimum("a.zarr", maximize="reach", method="certified")
+    assert (found.reach, found.attrs["bound"]) == (9, 9)
 
 
 @pytest.mark.parametrize("place", PLACES)
