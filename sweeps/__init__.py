@@ -6,7 +6,7 @@ __all__ = ["FACE"]
 FACE = {
     "ask": "answers ask chances differences draws fold information labels matrix spread",
     "bounds": "check expanding",
-    "cluster": "opened order shares",
+    "cluster": "opened shares",
     "files": "derived export tabular whole written",
     "grid": "at build dataset failing flat_index goals grid laws leaf plain space",
     "nest": "errors reach run summarize",

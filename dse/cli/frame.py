@@ -151,14 +151,14 @@ def read_source(path: str) -> StudyData | xr.Dataset:
 
     That is measured, of models compared, or a store whose model is not at hand.
     """
-    from dse.verbs.sources import resolve_source
+    from dse.verbs.query import resolve_source
 
     return _read(path, resolve_source)
 
 
 def read_values(path: str) -> StudyData | xr.Dataset:
     """As :func:`read_source`; but of a store, its dataset."""
-    from dse.verbs.sources import resolve_values
+    from dse.verbs.query import resolve_values
 
     return _read(path, resolve_values)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from dse.study.data import StudyData
-from dse.verbs.sources import Askable, resolve_values
+from dse.verbs.query import resolve_values
+from dse.verbs.sources import Askable
 from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
 

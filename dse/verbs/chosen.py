@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.query import run_query_with_identity, with_reasons
-from dse.verbs.sources import Askable, resolve_source
+from dse.verbs.query import resolve_source, run_query_with_identity, with_reasons
+from dse.verbs.sources import Askable
 from sweeps.runtime.stopping import time_limited
 from symbolic.errors import DseError
 

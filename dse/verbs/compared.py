@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
-from dse.verbs.sources import Askable, resolve_values
+from dse.verbs.query import resolve_values
+from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

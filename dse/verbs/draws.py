@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
-from dse.verbs.query import identified
-from dse.verbs.sources import Askable, resolve_source, with_file_read
+from dse.verbs.query import identified, resolve_source
+from dse.verbs.sources import Askable, with_file_read
 from sweeps.runtime.stopping import handing_back
 from symbolic.statistic import DRAW, RUN
 

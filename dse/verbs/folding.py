@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import Shown, shown
-from dse.verbs.query import run_query, with_reasons
-from dse.verbs.sources import Askable, resolve_source
+from dse.verbs.query import resolve_source, run_query, with_reasons
+from dse.verbs.sources import Askable
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from dse.given import a_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.sources import check_asked, kind_of, resolve_source, with_file_read
+from dse.verbs.running import run
+from dse.verbs.sources import Askable, check_asked, kind_of, with_file_read
 from sweeps.ask.matrix import MODIFIERS, refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, InternalError, UnknownNameError
@@ -22,7 +25,15 @@ if TYPE_CHECKING:
     from sweeps.sources.grids import GridScan
     from sweeps.sources.table import TableScan
 
-__all__ = ["Source", "identified", "run_query", "run_query_with_identity", "with_reasons"]
+__all__ = [
+    "Source",
+    "identified",
+    "resolve_source",
+    "resolve_values",
+    "run_query",
+    "run_query_with_identity",
+    "with_reasons",
+]
 
 #: What a question is asked of.
 Source: TypeAlias = "GridScan | TableScan"
@@ -36,6 +47,54 @@ _KEYWORDS |= {"minimize": "objectives", "maximize": "objectives"}
 _IDENTITY = ("model", "study", "simt_dse_version")
 #: What was assumed when the file of somebody else was read.
 _ASSUMED = "assumptions"
+
+
+def resolve_source(source: Askable) -> StudyData | xr.Dataset:
+    """Return what answers a question: a study, or a Dataset whose values are scanned.
+
+    The study of a finished store answers for it, and nothing is read but what tells the study;
+    where that cannot be told, or its model has changed or is not at hand, the values answer.
+
+    Raises
+    ------
+    UnfinishedError
+        Values are missing in a store.
+    """
+    from dse.derived import stored_study
+    from sweeps.files.written import check_finished
+
+    of = with_file_read(source)
+    if isinstance(of, (StudyData, ComparisonData)):
+        return resolve_values(of)
+    _check_source(of)
+    check_finished(of)
+    return stored_study(of) or resolve_values(of)
+
+
+def resolve_values(source: Askable) -> StudyData | xr.Dataset:
+    """Return a study as it is, else the Dataset that is given, stored or that of models compared.
+
+    Raises
+    ------
+    UnfinishedError
+        Values are missing in a store.
+    """
+    from dse.files import open as opened
+    from sweeps.files.written import check_finished
+
+    of = with_file_read(source)
+    if isinstance(of, StudyData):
+        return of
+    if isinstance(of, ComparisonData):
+        return run(of)
+    _check_source(of)
+    check_finished(of)
+    return opened(of) if isinstance(of, (str, Path)) else of
+
+
+def _check_source(source: Any) -> None:
+    if not isinstance(source, (str, Path)):
+        a_dataset(source, "source", "a Study, a Dataset, or the path of one")
 
 
 def with_reasons(verb: _Verb) -> _Verb:
@@ -81,7 +140,7 @@ def run_query(
     verb : str
         What is asked, for refusals.
     of : Study or Dataset
-        As :func:`dse.verbs.sources.resolve_source` gives it.
+        As :func:`resolve_source` gives it.
     ask : callable
         Asks a source of ``sweeps.ask``.
     texts, where, per : sequence of str

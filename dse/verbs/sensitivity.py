@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
 from dse.progress import Shown, shown
-from dse.verbs.query import run_query_with_identity, with_reasons
-from dse.verbs.sources import Askable, resolve_source
+from dse.verbs.query import resolve_source, run_query_with_identity, with_reasons
+from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

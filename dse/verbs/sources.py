@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from dse.given import a_dataset
 from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
 from sweeps.ask.matrix import refuse
@@ -23,8 +22,6 @@ __all__ = [
     "kind_of",
     "one_answer",
     "read_file",
-    "resolve_source",
-    "resolve_values",
     "with_file_read",
 ]
 
@@ -60,55 +57,6 @@ def with_file_read(source: Any) -> Any:
     if isinstance(source, (str, Path)) and Path(source).suffix == ".toml":
         return read_file(source)
     return source
-
-
-def resolve_source(source: Askable) -> StudyData | xr.Dataset:
-    """Return what answers a question: a study, or a Dataset whose values are scanned.
-
-    The study of a finished store answers for it, and nothing is read but what tells the study;
-    where that cannot be told, or its model has changed or is not at hand, the values answer.
-
-    Raises
-    ------
-    UnfinishedError
-        Values are missing in a store.
-    """
-    from dse.derived import stored_study
-    from sweeps.files.written import check_finished
-
-    of = with_file_read(source)
-    if isinstance(of, (StudyData, ComparisonData)):
-        return resolve_values(of)
-    _check_source(of)
-    check_finished(of)
-    return stored_study(of) or resolve_values(of)
-
-
-def resolve_values(source: Askable) -> StudyData | xr.Dataset:
-    """Return a study as it is, else the Dataset that is given, stored or that of models compared.
-
-    Raises
-    ------
-    UnfinishedError
-        Values are missing in a store.
-    """
-    from dse.files import open as opened
-    from dse.verbs.running import run
-    from sweeps.files.written import check_finished
-
-    of = with_file_read(source)
-    if isinstance(of, StudyData):
-        return of
-    if isinstance(of, ComparisonData):
-        return run(of)
-    _check_source(of)
-    check_finished(of)
-    return opened(of) if isinstance(of, (str, Path)) else of
-
-
-def _check_source(source: Any) -> None:
-    if not isinstance(source, (str, Path)):
-        a_dataset(source, "source", "a Study, a Dataset, or the path of one")
 
 
 def check_asked(verb: str, of: StudyData | xr.Dataset, given: Mapping[str, bool]) -> None:

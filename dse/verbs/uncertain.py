@@ -9,8 +9,8 @@ from dse.progress import Shown, shown
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.draws import asked_of_draws
-from dse.verbs.query import identified, with_reasons
-from dse.verbs.sources import Askable, check_asked, resolve_source, with_file_read
+from dse.verbs.query import identified, resolve_source, with_reasons
+from dse.verbs.sources import Askable, check_asked, with_file_read
 from sweeps.ask.matrix import refuse
 from symbolic.statistic import DRAW, RUN
 
