@@ -24,6 +24,7 @@ from sweeps.store.cuts import cut_of
 from sweeps.store.zones import Ranges
 from symbolic.errors import InfeasibleError
 from tests.long import draws
+from tests.sweeps.asking_stores import compared
 from tests.sweeps.test_run import STUDIES
 from tests.sweeps.without_model import without_model
 
@@ -364,3 +365,8 @@ def test_ties_are_listed_on_request() -> None:
         assert found.sizes["rank"] == int(
             (memory.ms_throughput == found.ms_throughput[1]).sum()
         ) + (float(found.ms_throughput[0]) > float(found.ms_throughput[1]))
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_drawn_study_and_its_store_answer_alike(seed: int, tmp_path: Path) -> None:
+    assert compared(seed, tmp_path)[1] == ""
