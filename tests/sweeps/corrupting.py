@@ -32,6 +32,7 @@ import sweeps.nest.run
 from dse import Study
 from symbolic.errors import DseError
 from tests.dse.killing import STUDY, cut_small, files
+from tests.sweeps.without_model import without_model
 
 #: Studies of a larger and of an earlier, smaller version of a store: a condition, a bound, one
 #: value, text; cases and a long axis, of which only a hash is told.
@@ -90,7 +91,12 @@ def questions(spec: dict[str, Any]) -> Asked:
         finally:
             out.unlink(missing_ok=True)
 
+    def scanned(path: Path) -> xr.Dataset:
+        with without_model():
+            return dse.optimum(path, maximize=goal, where=f"{axis} <= 5", top=3)
+
     return {
+        "scan": scanned,
         "optimum": lambda path: dse.optimum(path, maximize=goal, where=f"{axis} <= 5", top=3),
         "best": lambda path: dse.optimum(path, minimize=f"{goal} * {axis}", per=axis),
         "pareto": lambda path: dse.pareto(path, minimize=axis, maximize=goal),
