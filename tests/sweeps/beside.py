@@ -78,7 +78,7 @@ def told(found: Any) -> dict[str, Any]:
     variables = {}
     for name, variable in found.variables.items():
         values = np.ascontiguousarray(variable.values)
-        data = repr(values.tolist()).encode() if values.dtype.kind in "OU" else values.tobytes()
+        data = repr(values.tolist()).encode() if values.dtype.kind in "OUT" else values.tobytes()
         digest = hashlib.sha256(data).hexdigest()[:16]
         variables[str(name)] = [list(map(str, variable.dims)), str(values.dtype), digest]
     attrs = {k: str(v) for k, v in found.attrs.items() if k not in _WORK}
@@ -128,6 +128,9 @@ def _same(old: Any, new: Any, source: str) -> bool:
         for one in (old, new):
             one["attrs"].pop("method", None)
             one["variables"].pop("feasible", None)
+            for variable in one["variables"].values():  # zarr has texts of any length
+                if variable[1].startswith(("StringDType", "<U")):
+                    variable[1] = "text"
     said = {key: new["attrs"].get(key) for key in old["attrs"]}
     return bool(old["variables"] == new["variables"] and old["attrs"] == said)
 
