@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,10 @@ def test_a_folder_in_place_of_a_file_is_damage(store: Path) -> None:
         (file / "inside").mkdir(parents=True)
         name = file.relative_to(store).as_posix()
         assert [(d.file, d.problem) for d in dse.verify(store).damages][:1] == [(name, "missing")]
-        assert dse.optimum(store, minimize="ms_throughput").identical(best)
-        if "ms_throughput" in name:  # nothing else is read by a scan
-            with without_model():
+        with without_model() if "ms_throughput" in name else nullcontext():
+            if "tiles" in name:  # records serve no question
+                assert dse.optimum(store, minimize="ms_throughput").identical(best)
+            else:
                 refused(lambda _: dse.optimum(store, minimize="ms_throughput"), None)
         assert dse.verify(store, repair=True).repaired
         assert file.read_bytes() == whole
