@@ -130,7 +130,7 @@ MUTANTS = (
         "dse",
         "return stored_study(of) or resolve_values(of)",
         "return resolve_values(of)",
-        "tests/sweeps/test_stored_questions.py::test_the_best_is_that_of_a_full_scan",
+        "tests/sweeps/test_stored_questions.py::test_the_study_of_a_damaged_store_answers",
     ),
     Mutant(
         "dse",
