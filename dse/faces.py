@@ -18,7 +18,7 @@ from dse.verbs.fronts import pareto
 from dse.verbs.information import information
 from dse.verbs.laws import law
 from dse.verbs.ranges import ranges
-from dse.verbs.running import run
+from dse.verbs.running import lazy, run
 from dse.verbs.sensitivity import sensitivity
 from dse.verbs.statistics import count, histogram, quantiles
 from dse.verbs.targets import meets
@@ -119,6 +119,7 @@ class Study(Visible, StudyData):
     histogram = histogram
     information = information
     law = law
+    lazy = lazy
     meets = meets
     optimum = optimum
     pareto = pareto
@@ -151,6 +152,7 @@ class Comparison(Visible, ComparisonData):
     fold = fold
     histogram = histogram
     information = information
+    lazy = lazy
     meets = meets
     optimum = optimum
     pareto = pareto

@@ -7,13 +7,12 @@ FACE = {
     "ask": "answers ask chances differences draws fold information labels matrix spread",
     "bounds": "check expanding",
     "cluster": "opened shares",
-    "files": "derived export tabular whole written",
+    "files": "export lazy_outputs tabular whole written",
     "grid": "at build dataset failing flat_index goals grid laws leaf plain space",
     "nest": "errors reach run summarize",
     "prove": "borders rivals targets tolerances",
     "runtime": "loop progress stopping watching",
     "scan": "arrays choosing decompose",
     "sources": "best grids table",
-    "store": "crew fill growth held layout medium reader records skeleton swap verify versions "
-    "zones",
+    "store": "backend create fill layout lock open records verify",
 }
