@@ -44,7 +44,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     [4.197, 10.0]
     """
     from dse.given import a_dataset, some_outputs
-    from sweeps.files.derived import with_derived
+    from sweeps.files.lazy_outputs import with_derived
 
     study = study_of(a_dataset(ds))
     names = tuple(n for n in some_outputs(outputs) if n not in ds.variables)

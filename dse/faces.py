@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dse
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
+from dse.verbs.running import lazy
 from symbolic.answer import Answer, Table, Visible, shorten, value_text
 from symbolic.reach import Base
 
@@ -31,6 +32,7 @@ class Verbs:
     histogram = dse.histogram
     information = dse.information
     law = dse.law
+    lazy = lazy
     meets = dse.meets
     optimum = dse.optimum
     pareto = dse.pareto

@@ -1,4 +1,4 @@
-"""Stores that grow: further values along the axes of a finished study, further outputs."""
+"""Stores that are extended: further values along the axes of a study, further outputs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dse.given import a_place, some_outputs
-from dse.identity import attributes_of, belongs, check_storable, stored_identity
+from dse.identity import attributes_of, check_same_study, check_storable, stored_identity
 from dse.progress import Shown, heard
-from dse.rebuilding import axis_of, missing, rebuilt, told
+from dse.rebuilding import axis_of, missing, read_identity, rebuilt
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 from symbolic.json_text import read_json
@@ -19,138 +21,131 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeps.grid.space import Axis
     from sweeps.runtime.progress import Progress
-    from sweeps.store.fill import Filled
-    from sweeps.store.medium import Medium
+    from sweeps.store.backend import StoreBackend
+    from sweeps.store.fill import Filled, Pool, Watch
 
 Listener = Callable[["Progress"], None]
 
 
-def widened(study: StudyData, medium: Medium, *, expand: bool) -> StudyData:
-    """The study with all outputs of its store, where that holds more of them; else as it is."""
-    held = _outputs(medium)
-    if not set(study.grid().outputs) < set(held) and (
-        set(study.grid().outputs) != set(held) or tuple(held) == study.grid().outputs
-    ):
-        return study
-    with suppress(DseError):
-        more = replace(study, outputs=tuple(held), best=None)
-        if _is_of(medium, more, expand=expand):
-            return more
+def with_stored_outputs(study: StudyData, backend: StoreBackend, *, expand: bool) -> StudyData:
+    """Return the study with all outputs of its store, if that has all of its own and more."""
+    with suppress(DseError, ValueError, KeyError, TypeError):
+        stored = read_json(read_identity(backend)[0]["study"])["outputs"]
+        ours = study.grid().outputs
+        if set(ours) <= set(stored) and tuple(stored) != ours:
+            more = replace(study, outputs=tuple(stored), best=None)
+            if _is_store_of(backend, more, expand=expand):
+                return more
     return study
 
 
-def smaller(study: StudyData, medium: Medium, *, expand: bool) -> StudyData | None:
-    """The study of a store whose axes a study extends, or to whose outputs it adds; else None."""
+def extend_hint(study: StudyData, backend: StoreBackend, error: DseError, *, expand: bool) -> Any:
+    """Return why a store is not that of a study; where the study extends it, with that way out."""
+    if _stored_study(study, backend, expand=expand) is None:
+        return error
+    return DseError(f"{error}; or give extend=True (--extend) to replace it by the larger one")
+
+
+def _stored_study(study: StudyData, backend: StoreBackend, *, expand: bool) -> StudyData | None:
+    """Return the study of a store that a study extends; None if it does not extend it."""
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):
-        there = read_json(told(medium)[0]["study"])
-        axes = {name: axis_of(medium, name, spec) for name, spec in there["axes"].items()}
+        there = read_json(read_identity(backend)[0]["study"])
+        axes = {name: axis_of(backend, name, spec) for name, spec in there["axes"].items()}
         if list(axes) != list(study.grid().axes):
             return None
         found = replace(study, axes=axes, outputs=tuple(there["outputs"]), best=None)
-        if _is_of(medium, found, expand=expand) and _within(found, study):
+        pairs = zip(study.grid().axes.values(), found.grid().axes.values(), strict=True)
+        same = _is_store_of(backend, found, expand=expand)
+        if same and all(_holds_all(new, old) for new, old in pairs):
             return found
     return None
 
 
-def refused(study: StudyData, medium: Medium, error: DseError, *, expand: bool) -> DseError:
-    """Why a store is not that of a study; where the study extends it, with that way out."""
-    if smaller(study, medium, expand=expand) is None:
-        return error
-    return DseError(f"{error}; or give extend=True (--extend) to compute only what is new")
+def _holds_all(new: Axis, old: Axis) -> bool:
+    """True if an axis has all values of another one."""
+    return set(new.columns) == set(old.columns) and set(_values(old)) <= set(_values(new))
 
 
-def _within(small: StudyData, large: StudyData) -> bool:
-    """Whether the axes of a study hold all values of those of another."""
-    from sweeps.store.growth import places_of
-
-    pairs = zip(large.grid().axes.values(), small.grid().axes.values(), strict=True)
-    return all((places_of(new, old) >= 0).sum() == old.size for new, old in pairs)
-
-
-def _outputs(medium: Medium) -> Sequence[str]:
-    with suppress(DseError, ValueError, KeyError, TypeError):
-        return list(read_json(told(medium)[0]["study"])["outputs"])
-    return []
+def _values(axis: Axis) -> list[Any]:
+    if axis.columns:
+        columns = (axis.columns[name].tolist() for name in sorted(axis.columns))
+        return list(zip(*columns, strict=True))
+    return list(axis.labels) or np.asarray(axis.values).tolist()
 
 
-def _is_of(medium: Medium, study: StudyData, *, expand: bool) -> bool:
+def _is_store_of(backend: StoreBackend, study: StudyData, *, expand: bool) -> bool:
     from sweeps.store.layout import Layout
 
-    tree, _ = told(medium)
+    tree, _ = read_identity(backend)
     ours = stored_identity(study, Layout(study.grid(), expand=expand))
     return all(tree.get(key) == ours[key] for key in ("identity", "chunks"))
 
 
-def grow(
+def extend_store(
     study: StudyData,
-    medium: Medium,
-    held: ExitStack,
+    backend: StoreBackend,
     *,
     expand: bool,
     listener: Listener | None = None,
-) -> Filled | None:
-    """Make a finished store that of a larger study; only what is new is computed.
+    watch: Watch | None = None,
+    pool: Pool | None = None,
+) -> Filled:
+    """Replace a finished store by that of a study with more values or outputs.
 
-    The larger one is built beside it, of what it holds and of the rest, and takes its place when it
-    is whole; the same call continues where it was stopped. Who calls has claimed the place; the
-    claim of what comes to stand there is ``held``.
+    It is computed beside the present one and takes its place when it is whole; the same call
+    continues where it was stopped. The caller holds the lock of the place.
 
     Raises
     ------
     DseError
-        The store is not finished, or of a study that this one does not extend.
+        The store is not finished, or belongs to a study that this one does not extend.
     """
+    from sweeps.store.create import skeleton
     from sweeps.store.fill import fill
-    from sweeps.store.growth import Growing, Growth
     from sweeps.store.layout import Layout
-    from sweeps.store.medium import medium_of
-    from sweeps.store.reader import Stored, is_finished
-    from sweeps.store.skeleton import compression_of, skeleton
-    from sweeps.store.swap import take_place
-    from sweeps.store.versions import Version
+    from sweeps.store.open import check_complete
 
-    layout = Layout(study.grid(), expand=expand, compression=compression_of(medium))
-    identity = stored_identity(study, layout)
-    before = smaller(study, medium, expand=expand)
+    compression = read_identity(backend)[0].get("compression", "none")
+    before = _stored_study(study, backend, expand=expand)
     if before is None:
-        belongs(medium, identity)  # names the difference
-        return None
+        layout = Layout(study.grid(), expand=expand, compression=compression)
+        check_same_study(backend, stored_identity(study, layout))  # names the difference
+        raise DseError(f"{backend.name} is the store of this study: there is nothing to extend")
+    check_complete(backend.name)
     more = set(before.grid().outputs) - set(study.grid().outputs)
     if more:
         study = replace(study, outputs=(*study.grid().outputs, *sorted(more)), best=None)
-        return grow(study, medium, held, expand=expand, listener=listener)
-    version = Version(medium.name)
-    held.enter_context(medium.exchanging())
-    version.still()
-    beside = medium_of(medium.beside())
-    if beside.exists() and not _is_of_safely(beside, study, expand=expand):
+    layout = Layout(study.grid(), expand=expand, compression=compression)
+    identity = stored_identity(study, layout)
+    beside = backend.beside()
+    if beside.exists() and not _begun_as(beside, identity):
         beside.remove()
-    if not is_finished(medium.name):
-        raise DseError(f"{medium.name} is no store of a run")
-    held.enter_context(beside.claim())
-    growth = Growth(layout, Layout(before.grid(), expand=expand), Stored(medium.name))
     filled = fill(
         layout,
         beside,
         lambda: skeleton(layout, attributes_of(study, expand=expand), identity),
+        str(identity["identity"]),
         listener=listener,
-        crew=Growing(growth),
+        watch=watch,
+        pool=pool,
     )
     if filled.failed:
-        first = filled.failed[0]
         raise DseError(
-            f"{medium.name} stays as it is: {len(filled.failed):,} tiles of the larger study "
-            f"failed, the first at {first}"
+            f"{backend.name} stays as it is: {len(filled.failed):,} tiles of the larger study "
+            f"failed, the first at {filled.failed[0]}"
         )
-    take_place(beside, medium)
+    backend.replace_by(beside)
     return filled
 
 
-def _is_of_safely(medium: Medium, study: StudyData, *, expand: bool) -> bool:
-    with suppress(DseError):
-        return _is_of(medium, study, expand=expand)
-    return False
+def _begun_as(backend: StoreBackend, identity: dict[str, Any]) -> bool:
+    try:
+        check_same_study(backend, identity)
+    except DseError:
+        return False
+    return True
 
 
 def add(
@@ -160,11 +155,11 @@ def add(
     study: StudyData | str | Path | None = None,
     progress: Shown = False,
 ) -> xr.Dataset:
-    """Add quantities to a finished store; the graph computes them from the axes.
+    """Add quantities to a finished store.
 
-    What is stored stays as it is, chunk by chunk; nothing of it is computed again. Then the store
-    is that of the study with these outputs too, and a run of the study without them still finds its
-    own there. A call that was stopped is continued by the same call.
+    The store of the study with these outputs too is computed beside it and takes its place. A run
+    of the study without them still finds its own there. A call that was stopped is continued by the
+    same call.
 
     Parameters
     ----------
@@ -173,7 +168,7 @@ def add(
     outputs : str or sequence of str
         Quantities of its model.
     study : Study or path, optional
-        Whose store it is; by default it is told by the store itself.
+        The study of the store; by default the one that the store names.
     progress : bool or callable
         Shown after a second; or a function that is given a
         :class:`sweeps.runtime.progress.Progress` after each tile.
@@ -189,20 +184,22 @@ def add(
         The store is not finished, its model or values have changed since, or no such quantity.
     """
     from sweeps.files.export import open_dataset
-    from sweeps.store.medium import medium_of
-    from sweeps.store.swap import begun, claimed
+    from sweeps.store.backend import backend_of
+    from sweeps.store.lock import write_lock
 
-    medium = medium_of(a_place(store))
-    if not (medium.exists() or begun(medium)):
+    backend = backend_of(a_place(store))
+    if not (backend.exists() or backend.is_being_replaced()):
         raise missing(store)
     with ExitStack() as held:
         listener = held.enter_context(heard(progress))
-        held.enter_context(claimed(medium))
+        held.enter_context(write_lock(backend))
         whole, expand = rebuilt(store, study=study)
         names = some_outputs(outputs)
         more = tuple(name for name in names if name not in whole.grid().outputs)
         if more:
             larger = replace(whole, outputs=(*whole.grid().outputs, *more), best=None)
             check_storable(larger)
-            grow(larger, medium, held, expand=expand, listener=listener)
+            extend_store(larger, backend, expand=expand, listener=listener)
+        elif backend.beside().exists():  # left by a kill after it took the place
+            backend.beside().remove()
         return open_dataset(store)

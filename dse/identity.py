@@ -1,4 +1,4 @@
-"""Whose store is whose: what a study's store tells of itself, and how it differs from another's."""
+"""The identity of a store: what tells the store of a study from that of another."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
+    from sweeps.store.backend import StoreBackend
     from sweeps.store.layout import Layout
-    from sweeps.store.medium import Medium
 
 _EXPANDED = "-expanded"
-_TOLD = ("identity", "study", "model", "simt_dse_version", "model_files")
+_KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
 #: What is left where a place holds something else.
 WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 
 
 def attributes_of(study: StudyData, *, expand: bool) -> dict[str, Any]:
-    """What the Dataset of a run says of itself."""
+    """Return the attributes of the Dataset of a run."""
     found = dict(study.attributes())
     if expand:
         found["identity"] += _EXPANDED
@@ -29,7 +29,7 @@ def attributes_of(study: StudyData, *, expand: bool) -> dict[str, Any]:
 
 
 def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
-    """What tells a study's store from any other, as it stands beside the arrays.
+    """Return what tells a study's store from any other, as its manifest holds it.
 
     Raises
     ------
@@ -39,33 +39,39 @@ def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
     from dse.fingerprints import fingerprints
 
     ours = attributes_of(study, expand=layout.expand)
-    kept = {key: ours[key] for key in _TOLD if key in ours}
-    chunks = {name: list(part.chunk) for part in layout.parts for name in part.outputs}
-    packed = {"compression": layout.compression} if layout.packed else {}
+    kept = {key: ours[key] for key in _KEYS if key in ours}
+    chunks = {
+        name: {"part": part.number, "shard": list(part.shard), "chunk": list(part.chunk)}
+        for part in layout.parts
+        for name in part.outputs
+    }
     equations = fingerprints(study.grid(), study._parts, ours)
-    return kept | equations | {"chunks": chunks} | packed
+    return kept | equations | {"chunks": chunks, "compression": layout.compression}
 
 
-def belongs(medium: Medium, ours: dict[str, Any], theirs: Mapping[str, Any] | None = None) -> None:
+def check_same_study(
+    backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None = None
+) -> None:
     """Raise where a place holds something else than the store of a study; name the difference.
 
-    ``theirs`` is what it tells of itself, if that is known.
+    ``theirs`` is the manifest, if it is known.
     """
-    from sweeps.store.records import read_sealed
-    from sweeps.store.skeleton import IDENTITY
+    from sweeps.store.backend import get_or_none
+    from sweeps.store.records import MANIFEST, read_sealed
 
-    try:
-        theirs = theirs or read_sealed(medium.get(IDENTITY))
-    except FileNotFoundError:
-        raise DseError(f"{medium.name} exists and is no store of a study: {WAY_OUT}") from None
+    if theirs is None:
+        data = get_or_none(backend, MANIFEST)
+        if data is None:
+            raise DseError(f"{backend.name} exists and is no store of a study: {WAY_OUT}")
+        theirs = read_sealed(data)
     if theirs is None:
         raise DseError(
-            f"{medium.name} does not tell whose store it is: {IDENTITY} is damaged; repair it with "
-            f"dse verify --repair, or {WAY_OUT}"
+            f"{backend.name} does not tell whose store it is: {MANIFEST} is damaged; repair it "
+            f"with dse verify --repair, or {WAY_OUT}"
         )
     if (theirs["identity"], theirs["chunks"]) != (ours["identity"], ours["chunks"]):
         difference = _difference(theirs, ours)
-        raise DseError(f"{medium.name} is the store of another study ({difference}): {WAY_OUT}")
+        raise DseError(f"{backend.name} is the store of another study ({difference}): {WAY_OUT}")
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:

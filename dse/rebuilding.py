@@ -1,9 +1,8 @@
-"""The study that a store belongs to, made again from what the store tells."""
+"""The study that a store belongs to, rebuilt from what the store says of itself."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,153 +11,142 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.identity import attributes_of, belongs, stored_identity
+from dse.identity import check_same_study, stored_identity
 from dse.study.data import StudyData
-from symbolic.errors import DamagedError, DseError
+from symbolic.errors import DseError
 from symbolic.json_text import read_json
 from symbolic.library import found_again
 from symbolic.reach import Reach
 
 if TYPE_CHECKING:
-    from sweeps.store.held import Held
-    from sweeps.store.medium import Medium
+    from sweeps.store.backend import StoreBackend
 
-#: What goes wrong where a study is not told in full.
-_UNTOLD = (
+#: What goes wrong where the text of a study is not whole.
+_UNREADABLE = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
     *(RecursionError, OverflowError, IndexError),
 )
 
 
 def missing(store: str | Path) -> DseError:
-    """Nothing is there."""
+    """Return the error for a place where nothing is."""
     return DseError(f"{str(store)!r} does not exist: expected the store of a run")
 
 
 def rebuilt(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, bool]:
-    """The study of a store, and whether its outputs are expanded; given, it is compared.
+    """Return the study of a store, and whether its outputs are expanded.
+
+    A study that is given is compared with it.
 
     Raises
     ------
     DseError
-        There is no store, its study cannot be told, or an equation or value has changed since.
+        There is no store, its study cannot be read, or an equation or value has changed since.
     """
+    from sweeps.store.backend import backend_of
     from sweeps.store.layout import Layout
-    from sweeps.store.medium import medium_of
-    from sweeps.store.versions import steady
 
-    medium = medium_of(store)
-    if not medium.exists():
+    backend = backend_of(store)
+    if not backend.exists():
         raise missing(store)
-
-    def read() -> tuple[StudyData, bool]:
-        given = None if study is None else study
-        given = StudyData.from_toml(given) if isinstance(given, (str, Path)) else given
-        tree, expand = told(medium, given)
-        whose = _rebuilt(medium, tree) if given is None else given
-        identity = stored_identity(whose, Layout(whose.grid(), expand=expand))
-        if "chunks" in tree:  # else only the arrays tell whose store it is
-            belongs(medium, identity, tree)
-        elif tree.get("identity", identity["identity"]) != identity["identity"]:
-            raise DseError(f"{medium.name} is the store of another study: give the right one")
-        return whose, expand
-
-    return steady(medium, read)
+    wanted = StudyData.from_toml(study) if isinstance(study, (str, Path)) else study
+    tree, expand = read_identity(backend, wanted)
+    whose = _rebuilt(backend, tree) if wanted is None else wanted
+    identity = stored_identity(whose, Layout(whose.grid(), expand=expand))
+    if "chunks" in tree:  # else only the attributes of the arrays tell whose store it is
+        check_same_study(backend, identity, tree)
+    elif tree["identity"] != identity["identity"]:
+        raise DseError(f"{backend.name} is the store of another study: give the right one")
+    return whose, expand
 
 
-def told(medium: Medium, study: StudyData | None = None) -> tuple[dict[str, Any], bool]:
-    """What a store tells of its study, by what is whole; and whether its outputs are expanded.
+def read_identity(
+    backend: StoreBackend, study: StudyData | None = None
+) -> tuple[dict[str, Any], bool]:
+    """Return what a store says of its study, and whether its outputs are expanded.
 
-    Where nothing tells it, it may be that of a study that is given.
+    The manifest and the attributes of the group say it, and each record repeats the identity. Where
+    they contradict each other, a study that is given decides.
+
+    Raises
+    ------
+    DseError
+        Nothing says it, or it is contradictory.
     """
-    from sweeps.store.held import held_of
-    from sweeps.store.records import read_sealed
-    from sweeps.store.skeleton import IDENTITY, ROOT
+    from sweeps.store.backend import get_or_none
+    from sweeps.store.create import ROOT
+    from sweeps.store.records import MANIFEST, RECORDS, read_sealed
 
-    held, trees = None, {}
-    with suppress(DamagedError):
-        held = held_of(medium)
-    with suppress(FileNotFoundError):
-        data = medium.get(IDENTITY)
-        tree = read_sealed(data)
-        whole_one = tree is not None and isinstance(tree.get("identity"), str)
-        trees[IDENTITY] = tree if whole_one else None, data
-    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        data = medium.get(ROOT)
-        has = read_json(data)["attributes"]
+    said: dict[str, dict[str, Any]] = {}
+    with suppress(ValueError, KeyError, TypeError):
+        has = read_json(get_or_none(backend, ROOT) or b"")["attributes"]
         tree = {key: str(has[key]) for key in ("identity", "study")}
         tree |= {key: has[key] for key in ("model_files",) if key in has}
-        trees[ROOT] = tree, data
-    whole = {key: pair for key, pair in trees.items() if pair[0] is not None}
-    # what the list of the store does not have may be that of an earlier store
-    listed = [k for k, (_, data) in whole.items() if held is None or not held.problem(k, data)]
-    said = {tree["identity"]: tree for tree, _ in reversed(whole.values()) if tree is not None}
-    if len(said) > 1 and not _holds_else(medium, held):  # whatever agrees with the list
-        listed = []
-    found = whole[listed[0]][0] if listed else None
-    if found is None and study is not None:
+        said[tree["identity"]] = tree
+    manifest = read_sealed(get_or_none(backend, MANIFEST))
+    if manifest is not None and isinstance(manifest.get("identity"), str):
+        agree = list(said) == [manifest["identity"]]
+        said[manifest["identity"]] = manifest
+        if agree:
+            return manifest, manifest["identity"].endswith("-expanded")
+    records = set()
+    for name in backend.sizes(RECORDS):
+        record = read_sealed(get_or_none(backend, f"{RECORDS}/{name}"))
+        if record is not None:
+            records.add(str(record.get("identity")))
+    found = None
+    if study is not None:
         ours = study.attributes()["identity"]
-        found = _of_given(study, held) or said.get(ours) or said.get(f"{ours}-expanded")
-    if found is None and len(said) > 1:
+        for identity in (ours, f"{ours}-expanded"):
+            if identity in said:
+                found = said[identity]
+            elif identity in records:
+                found = {"identity": identity, "study": study.attributes()["study"]}
+    if found is None:
+        agreed = [
+            tree
+            for identity, tree in said.items()
+            if records in (set(), {identity}) and _fits_arrays(backend, tree)
+        ]
+        if len(said) == 1 or len(agreed) == 1:
+            found = agreed[0] if agreed else next(iter(said.values()))
+    if found is None and said:
         raise DseError(
-            f"the files of {medium.name} are of different versions of it, and do not tell which is "
+            f"the files of {backend.name} are those of several stores, and do not say which is "
             "meant: give its study file (--study)"
         )
-    if found is None and (len(whole) == 2 or held is None or not held.files):
-        found = next(iter(said.values()), None)
     if found is None:
-        names = " and ".join((IDENTITY, ROOT))
         raise DseError(
-            f"{medium.name} is no store of a study, or both {names} are damaged: give its study "
-            "file (--study)"
+            f"{backend.name} is no store of a study, or both {MANIFEST} and {ROOT} are damaged: "
+            "give its study file (--study)"
         )
     return found, str(found["identity"]).endswith("-expanded")
 
 
-def _holds_else(medium: Medium, held: Held | None) -> bool:
-    """Whether all that a list has, but for what tells whose store it is, is as it says."""
-    from sweeps.store.skeleton import IDENTITY, ROOT
-    from sweeps.store.zones import ZONES
+def _fits_arrays(backend: StoreBackend, tree: Mapping[str, Any]) -> bool:
+    """True if the files of the arrays are those that a manifest lists, or there is no list."""
+    from sweeps.store.backend import get_or_none
+    from sweeps.store.create import ROOT
+    from sweeps.store.records import checksum
 
-    for key in () if held is None else {*held.files} - {IDENTITY, ROOT, ZONES}:
-        data = None
-        with suppress(FileNotFoundError):
-            data = medium.get(key)
-        if held is not None and held.problem(key, data):
-            return False
-    return held is not None and bool(held.files)
+    files = {key: crc for key, crc in tree.get("files", {}).items() if key != ROOT}
+    return all(checksum(get_or_none(backend, key) or b"") == crc for key, crc in files.items())
 
 
-def _of_given(study: StudyData, held: Held | None) -> dict[str, Any] | None:
-    """What a store tells that is that of a study, as the list of what it holds proves; or None."""
-    from sweeps.store.layout import COMPRESSIONS, Layout
-    from sweeps.store.skeleton import skeleton
-
-    if held is None or not held.files:
-        return None
-    for expand, packed in itertools.product((False, True), COMPRESSIONS):
-        layout = Layout(study.grid(), expand=expand, compression=packed)
-        identity = stored_identity(study, layout)
-        files = skeleton(layout, attributes_of(study, expand=expand), identity)
-        if not any(held.problem(key, data) for key, data in files.items()):
-            return identity
-    return None
-
-
-def _rebuilt(medium: Medium, tree: dict[str, Any]) -> StudyData:
-    """The study as its canonical text tells it; long axes are read from the store."""
+def _rebuilt(backend: StoreBackend, tree: dict[str, Any]) -> StudyData:
+    """Return the study of its canonical text; long axes are read from the store."""
     try:
-        return read_study_text(tree, lambda name, spec: axis_of(medium, name, spec))
-    except _UNTOLD as error:
+        return read_study_text(tree, lambda name, spec: axis_of(backend, name, spec))
+    except _UNREADABLE as error:
         raise DseError(
-            f"the study of {medium.name} cannot be told: {error}; or give the study file (--study)"
+            f"the study of {backend.name} cannot be read: {error}; or give the study file (--study)"
         ) from error
 
 
 def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) -> StudyData:
-    """The study that attributes tell; ``axis`` gives the values of an axis.
+    """Return the study of some attributes; ``axis`` gives the values of an axis.
 
     Whoever wrote the attributes chose them: a file of a model is run where it is the user's own,
     found by its hash, and never where they say it lies.
@@ -174,11 +162,11 @@ def read_study_text(said: Mapping[str, Any], axis: Callable[[str, Any], Any]) ->
     return StudyData(model=model, axes=axes, set=given, random=random, **rest, **kept)
 
 
-def axis_of(medium: Medium, name: str, spec: Any) -> Any:
-    """An axis as the text of a study tells it; a long one is read from the store."""
+def axis_of(backend: StoreBackend, name: str, spec: Any) -> Any:
+    """Return an axis of the text of a study; a long one is read from the store."""
     if not isinstance(spec, dict) or "sha256" not in spec:
         return spec
-    data = medium.get(f"{name}/c.0")[:-4]
+    data = backend.get(f"{name}/c.0")[:-4]  # without its checksum
     if hashlib.sha256(data).hexdigest() != spec["sha256"]:
         raise DseError(f"the axis {name} is damaged")
     return np.frombuffer(data, dtype="<i8" if isinstance(spec["first"], int) else "<f8")

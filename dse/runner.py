@@ -57,13 +57,13 @@ def run_study(
         from sweeps.cluster.opened import opened
 
         check_storable(study)
-        with opened(client, workers) as crew:
+        with opened(client, workers) as pool:
             return run_into(
                 _ending(store),
                 study,
                 listener=listener,
                 watch=watch,
-                crew=crew,
+                pool=pool,
                 compression=compression,
                 **flags,
             )

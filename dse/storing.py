@@ -1,8 +1,4 @@
-"""A run into a store: one that begins, continues, is finished already, grows, or starts afresh.
-
-Whose store stands at a place is decided once the place is claimed. Only what is finished is looked
-at without: nothing is written then, and it is one and the same store throughout.
-"""
+"""A run into a store: it begins, continues, is finished already, is extended, or starts afresh."""
 
 from __future__ import annotations
 
@@ -12,17 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.growth import grow, refused, widened
-from dse.identity import WAY_OUT, attributes_of, belongs, stored_identity
+from dse.growth import extend_hint, extend_store, with_stored_outputs
+from dse.identity import WAY_OUT, attributes_of, check_same_study, stored_identity
 from dse.outcome import Outcome
+from dse.rebuilding import read_identity
 from sweeps.files.export import open_dataset
 from sweeps.grid.grid import FEASIBLE
+from sweeps.store.backend import backend_of
+from sweeps.store.create import skeleton
 from sweeps.store.fill import Filled, Watch, fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
-from sweeps.store.medium import medium_of
-from sweeps.store.skeleton import compression_of, skeleton
-from sweeps.store.swap import begun, claimed
-from sweeps.store.versions import Version, steady
+from sweeps.store.lock import write_lock
+from sweeps.store.open import read_info
 from symbolic.errors import DseError, OtherProcessError
 
 if TYPE_CHECKING:
@@ -30,18 +27,23 @@ if TYPE_CHECKING:
 
     from dse.study.data import StudyData
     from sweeps.runtime.progress import Progress
-    from sweeps.store.crew import Crew
-    from sweeps.store.medium import Medium
+    from sweeps.store.backend import StoreBackend
+    from sweeps.store.fill import Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """What must stand at a place, in the end; ``grows`` where that is another study as yet."""
+    """What must stand at a place in the end; ``extends`` if another study is there as yet."""
 
     study: StudyData
     layout: Layout
     identity: dict[str, Any]
-    grows: bool
+    extends: bool
+
+    @property
+    def key(self) -> str:
+        """Return the identity of the study."""
+        return str(self.identity["identity"])
 
 
 def run_into(
@@ -50,79 +52,87 @@ def run_into(
     *,
     listener: Callable[[Progress], None] | None,
     watch: Watch | None,
-    crew: Crew | None,
+    pool: Pool | None,
     compression: str | None,
     expand: bool,
     fresh: bool,
     extend: bool,
 ) -> Outcome:
     """See :func:`dse.runner.run_study`."""
-    medium, names = medium_of(store), study.grid().outputs
+    backend, names = backend_of(store), study.grid().outputs
 
     def target() -> _Target:
-        return _target(study, medium, compression, expand=expand, extend=extend)
+        return _target(study, backend, compression, expand=expand, extend=extend)
 
-    def as_it_is() -> Outcome | None:
-        if begun(medium):
-            return None
+    if not (fresh or backend.has_leftovers()):
         wanted = target()
-        filled = None if wanted.grows else finished(wanted.layout, medium)
-        return None if filled is None else _outcome(store, filled, names)
-
-    if not fresh and (found := steady(medium, as_it_is)) is not None:
-        return found
+        done = None if wanted.extends else finished(wanted.layout, backend, wanted.key)
+        if done is not None:
+            return _outcome(store, done, names)
     with ExitStack() as held:
-        held.enter_context(claimed(medium))
-        kept = held.enter_context(_kept_aside(medium)) if fresh else None
-        wanted, filled = target(), None
-        if wanted.grows:
-            filled = grow(study, medium, held, expand=expand, listener=listener)
-        filled = filled or fill(
-            wanted.layout,
-            medium,
-            lambda: skeleton(
-                wanted.layout, attributes_of(wanted.study, expand=expand), wanted.identity
-            ),
-            listener=listener,
-            watch=watch,
-            crew=crew,
-        )
+        held.enter_context(write_lock(backend))
+        kept = held.enter_context(_kept_aside(backend)) if fresh else None
+        wanted = target()
+        work: dict[str, Any] = {"listener": listener, "watch": watch, "pool": pool}
+        if wanted.extends:
+            filled = extend_store(study, backend, expand=expand, **work)
+        else:
+            if backend.beside().exists():  # left by a kill, before or after it took the place
+                backend.beside().remove()
+            about = attributes_of(wanted.study, expand=expand)
+            files = lambda: skeleton(wanted.layout, about, wanted.identity)  # noqa: E731
+            filled = fill(wanted.layout, backend, files, wanted.key, **work)
         return _outcome(store, filled, names, kept)
 
 
 def _target(
-    study: StudyData, medium: Medium, compression: str | None, *, expand: bool, extend: bool
+    study: StudyData,
+    backend: StoreBackend,
+    compression: str | None,
+    *,
+    expand: bool,
+    extend: bool,
 ) -> _Target:
-    """What must stand at a place in the end; raises where what is there is in the way."""
-    there = medium.exists()
+    """Return what must stand at a place in the end; raise where what is there is in the way."""
+    there = backend.exists()
     if there:
-        study = widened(study, medium, expand=expand)
-        known = compression_of(medium)
-        if compression not in (None, known):
+        study = with_stored_outputs(study, backend, expand=expand)
+        known = _compression(backend)
+        if None not in (compression, known) and compression != known:
             raise DseError(
-                f"the chunks of {medium.name} are compressed by {known!r}, not {compression!r}: "
+                f"the chunks of {backend.name} are compressed by {known!r}, not {compression!r}: "
                 f"give no compression to continue it, or {WAY_OUT}"
             )
         compression = known
     layout = Layout(study.grid(), expand=expand, compression=compression or COMPRESSIONS[0])
-    identity, grows = stored_identity(study, layout), False
+    identity, extends = stored_identity(study, layout), False
     if there:
         try:
-            belongs(medium, identity)
+            check_same_study(backend, identity)
         except DseError as error:
             if not extend:
-                raise refused(study, medium, error, expand=expand) from None
-            grows = True
-    return _Target(study=study, layout=layout, identity=identity, grows=grows)
+                raise extend_hint(study, backend, error, expand=expand) from None
+            extends = True
+    return _Target(study=study, layout=layout, identity=identity, extends=extends)
+
+
+def _compression(backend: StoreBackend) -> str | None:
+    """Return how a store is compressed; None if it does not say so."""
+    with suppress(DseError):
+        known: str | None = read_identity(backend)[0].get("compression")
+        return known
+    return None
 
 
 def _outcome(
     store: str | Path, filled: Filled, names: tuple[str, ...], kept: str | None = None
 ) -> Outcome:
-    version = Version(str(store))
+    info = read_info(store)
 
     def opened() -> xr.Dataset:
-        ds = open_dataset(version.place, version)
+        if info is not None:
+            info.check_same()
+        ds = open_dataset(store)
         return ds.drop_vars([name for name in ds.data_vars if name not in (*names, FEASIBLE)])
 
     return Outcome(
@@ -139,25 +149,23 @@ def _outcome(
 
 
 @contextmanager
-def _kept_aside(medium: Medium) -> Iterator[str | None]:
-    """What is at a place out of the way; back again where nothing new came to be there."""
-    if not medium.exists():
+def _kept_aside(backend: StoreBackend) -> Iterator[str | None]:
+    """Move what is at a place out of the way; back again if no new store came to be there."""
+    if not backend.exists():
         yield None
         return
-    kept = medium.aside()
+    kept = backend.free_name()
     try:
-        with medium.exchanging():
-            medium.move(kept)
+        backend.move(kept)
     except OSError as error:
-        raise DseError(f"{medium.name} cannot be kept aside: {error.strerror}") from error
+        raise DseError(f"{backend.name} cannot be kept aside: {error.strerror}") from error
     try:
-        with claimed(medium):
-            yield kept
+        yield kept
     except BaseException as error:
         back = False
-        if not medium.exists():
+        if not backend.exists():
             with suppress(OSError):
-                medium_of(kept).move(medium.name)
+                backend_of(kept).move(backend.name)
                 back = True
         if not back and isinstance(error, OtherProcessError):
             raise OtherProcessError(f"{error}; what was there before is at {kept}") from error

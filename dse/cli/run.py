@@ -46,11 +46,11 @@ _NAMED = 8
 
 def size_of(place: str | Path) -> int:
     """The bytes of a file, a folder or a store."""
-    from sweeps.store.medium import medium_of
+    from sweeps.store.backend import backend_of
 
     if isinstance(place, Path) and place.is_file():
         return place.stat().st_size
-    return medium_of(place).total()
+    return int(backend_of(place).total())
 
 
 def _run_data(

@@ -84,6 +84,38 @@ def run(
     return done.open()
 
 
+def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset:
+    """Return the Dataset of a study with lazy Dask arrays, whose blocks are computed when read.
+
+    Whatever xarray does with such arrays works: ``.sel(...).compute()``, ``.to_zarr(...)``, a
+    ``distributed.Client``. The values are those of :func:`dse.run`.
+
+    Parameters
+    ----------
+    source : Study, Comparison or path
+        What is computed.
+    chunks : int, "auto" or mapping, optional
+        Sizes of the blocks, for all axes or by axis, as :meth:`xarray.Dataset.chunk` takes them; an
+        axis that a mapping does not name is not cut. By default those of a store.
+    expand : bool
+        Put every output over all axes.
+
+    Raises
+    ------
+    DseError
+        Sizes of blocks that do not fit the axes.
+    """
+    from dse.identity import attributes_of
+    from sweeps.files.lazy_outputs import lazy_dataset
+
+    of = with_file_read(source)
+    if isinstance(of, ComparisonData):
+        runs = {model: lazy(study, chunks, expand=expand) for model, study in of.each.items()}
+        return joined_runs(runs, of.outputs)
+    attributes = attributes_of(of, expand=expand)
+    return lazy_dataset(of.grid(), attributes, chunks=chunks, expand=expand)
+
+
 def _only_without_store(**asked: Any) -> None:
     """Refuse, of models compared, what a run into a store is asked."""
     if wrong := [name for name, value in asked.items() if value]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import Any
 
-from sweeps.cluster.workers import Workers, register
+from sweeps.cluster.workers import Workers, ignore_interrupts, register
 from sweeps.grid.failing import reason_of
 from symbolic.errors import DseError
 
@@ -67,8 +67,6 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
             "a cluster needs dask.distributed, which is not installed: pip install distributed"
         ) from error
     if workers is not None:
-        from sweeps.cluster.delivery import Unmoved
-
         with dask.config.set(_QUIET):
             cluster = LocalCluster(
                 n_workers=workers,
@@ -83,7 +81,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
             Client(cluster, set_as_default=False) as made,
             _kept(cluster, workers),
         ):
-            register(made, Unmoved(), "unmoved")
+            register(made, ignore_interrupts(), "ignore-interrupts")
             yield Workers(made)
     elif isinstance(client, str):
         log = logging.getLogger("distributed.client")

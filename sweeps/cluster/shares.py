@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from stochastic import sizes
-from sweeps.cluster.order import differing, versions
-from sweeps.cluster.workers import Workers
+from sweeps.cluster.workers import Workers, differing, versions
 from sweeps.grid.at import At
 from symbolic.errors import DseError
 

@@ -1,45 +1,39 @@
-"""Tiles handed out to the workers of a cluster, a few at a time, by their numbers.
-
-A tile is tried again where a worker was lost or the tile failed; what a lost worker has stored
-stays. How many tasks there are at a time depends on the workers alone. Nothing comes back through
-the scheduler: the records of tiles are read from the store.
-"""
+"""The workers of a cluster as a pool of tasks: what computes tiles travels to them once."""
 
 from __future__ import annotations
 
-import json
+import copy
+import signal
+import threading
 import time
-import uuid
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-from sweeps.cluster import bench
-from sweeps.cluster.errands import Errand, Errands, Pace
-from sweeps.cluster.order import order_of
-from sweeps.store.crew import RETRIES, Threads
-from sweeps.store.job import Job
-from sweeps.store.parts import Tile
-from sweeps.store.records import RECORDS
-from sweeps.store.tiles import Recipe
-from symbolic.errors import DseError, UnreachableError
+from stochastic import sizes
+from sweeps.store.backend import is_url
+from sweeps.store.fill import RETRIES, TileWriter
+from symbolic.errors import DseError
 
-#: Errands a thread of a worker has before it, its own included, and those for workers that come.
+#: Tasks that a thread of a worker has before it, its own included, and those for workers that come.
 _AHEAD, _LEAST = 2, 2
-#: Threads that read the records of tiles.
-_READERS = 8
 #: Seconds between two looks at how many workers there are.
 _LOOK = 1.0
-#: Seconds until what a worker on another host has written must be seen here.
-_SEEN = 10.0
 
 
-_LOST = "the worker was lost each time, as where memory does not suffice"
+def versions() -> dict[str, str]:
+    """Return the versions and the setting of sizes on which the bytes of a tile depend."""
+    known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
+    return {**known, "DSE_SIZES": sizes.SETTING}
 
 
-class _LostWorkersError(RuntimeError):
-    """A tile that no worker survives."""
+def differing(here: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    """Return which versions differ from those that are wanted."""
+    return ", ".join(
+        f"{name} {v}, not {wanted[name]}" for name, v in here.items() if v != wanted[name]
+    )
 
 
 def register(client: Any, plugin: Any, name: str) -> None:
@@ -54,151 +48,69 @@ def register(client: Any, plugin: Any, name: str) -> None:
             return
 
 
+def ignore_interrupts() -> Any:
+    """Return a plugin that lets a worker finish its tile when the terminal interrupts all."""
+    from distributed import WorkerPlugin
+
+    class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
+        def setup(self, worker: Any) -> None:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return IgnoreInterrupts()
+
+
 class Workers:
-    """The workers of a dask.distributed cluster."""
+    """The workers of a dask.distributed cluster; a :class:`sweeps.store.fill.Pool`."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._executor = client.get_executor(pure=False)
+        self._threads, self._looked = 0, -_LOOK
 
-    def work(self, job: Job, tiles: Sequence[Tile]) -> None:
-        """See :class:`sweeps.store.crew.Crew`; what NumPy does in no time is done here."""
-        layout = job.layout
-        small = {part.number for part in layout.parts if Recipe.of(layout, part).small}
-        here = [tile for tile in tiles if tile.part in small]
-        there = [tile for tile in tiles if tile.part not in small]
-        if here:
-            Threads().work(job, here)
-        if there:
-            known = job.medium.sizes(RECORDS)
-            for tile in there:  # else a worker would take it for one that a lost worker has stored
-                if tile.name in known:
-                    job.medium.delete(f"{RECORDS}/{tile.name}")
-            with self._delivered(job, there) as token:
-                _Flow(self.client, job, token).run(there)
-
-    @contextmanager
-    def _delivered(self, job: Job, tiles: Sequence[Tile]) -> Iterator[str]:
-        """What the workers must know is with them; gives the name under which they have it."""
-        from sweeps.cluster.delivery import Delivery
-
-        token = uuid.uuid4().hex[:6]
-        plugin = Delivery(token, order_of(job, tiles))
-        try:
-            register(self.client, plugin, token)
-        except Exception as error:
-            raise DseError(
-                f"the workers of {self._name()} cannot take the work ({error!r}): is simt-dse "
-                "installed there, in the same version?"
-            ) from error
-        try:
-            yield token
-        finally:
-            with suppress(Exception):
-                self.client.unregister_worker_plugin(token)
-
-    def _name(self) -> str:
-        scheduler = self.client.scheduler
-        return str(scheduler.address) if scheduler is not None else "the cluster"
-
-
-class _Flow:
-    """Errands under way."""
-
-    def __init__(self, client: Any, job: Job, token: str) -> None:
-        from distributed import as_completed
-
-        self.client, self.job, self.token = client, job, token
-        self.under_way: dict[str, tuple[Errand, Any]] = {}
-        self.ended = as_completed([], loop=client.loop)
-        self.threads, self.looked = 0, -_LOOK
-        self.pace, self.handed = Pace(), 0
-
-    def run(self, tiles: Sequence[Tile]) -> None:
-        """Hand out tiles until all are stored, or have failed."""
-        left = Errands(self.job.layout, tiles)
-        with ThreadPoolExecutor(_READERS) as pool:
-            try:
-                while left or self.under_way:
-                    while left and len(self.under_way) < self._room():
-                        self._hand_out(left.take(self.pace.most(self.threads, left.left)))
-                    left.again += self._take_back(pool)
-            except BaseException:
-                with suppress(Exception):
-                    while self.under_way and self.client.nthreads():
-                        self._take_back(pool, again=False)
-                raise
-            finally:
-                if self.under_way:
-                    with suppress(Exception):
-                        self.client.cancel([future for _, future in self.under_way.values()])
-
-    def _room(self) -> int:
+    def capacity(self) -> int:
+        """See :class:`sweeps.store.fill.Pool`."""
         now = time.monotonic()
-        if now - self.looked > _LOOK:
-            self.looked = now
-            self.threads = sum(self.client.nthreads().values())
-        return _LEAST + _AHEAD * self.threads
+        if now - self._looked > _LOOK:
+            self._looked = now
+            self._threads = sum(self.client.nthreads().values())
+        return _LEAST + _AHEAD * self._threads
 
-    def _hand_out(self, errand: Errand) -> None:
-        key = f"{self.token}-{self.handed}"
-        self.handed += 1
-        more = (len(errand.tiles), True) if errand.barred else (len(errand.tiles),)
-        future = self.client.submit(
-            bench.tiles, self.token, errand.part, errand.first, *more, key=key, pure=False
+    def share(self, writer: TileWriter) -> Any:
+        """See :class:`sweeps.store.fill.Pool`; the scheduler can send it anew to any worker."""
+        there = copy.copy(writer)
+        there.place = _seen_by_all(writer.place)
+        return self.client.submit(_taken, there, versions(), pure=False)
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """See :class:`sweeps.store.fill.Pool`."""
+        future: Future[Any] = self._executor.submit(task, *arguments)
+        return future
+
+    def cancel(self, future: Future[Any]) -> bool:
+        """See :class:`sweeps.store.fill.Pool`; whether a worker has begun is not known."""
+        return not self.client.nthreads() and future.cancel()
+
+
+def _taken(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
+    """Return a writer as a worker can use it: a task, whose result the others share."""
+    from distributed import get_worker
+
+    if other := differing(versions(), wanted):
+        raise DseError(
+            f"the worker {get_worker().address} has {other}: its tiles would differ; "
+            "install the same versions there"
         )
-        self.under_way[key] = errand, future
-        self.ended.add(future)
+    return writer
 
-    def _take_back(self, pool: ThreadPoolExecutor, *, again: bool = True) -> list[Errand]:
-        """Wait for errands; gives what is to be handed out again."""
-        stored: list[tuple[Tile, Any]] = []
-        failed: list[tuple[Errand, BaseException]] = []
-        for future in self.ended.next_batch():
-            errand, _ = self.under_way.pop(future.key)
-            count = len(errand.tiles)
-            if future.status == "error":
-                error = future.exception()
-                count = error.args[0] if isinstance(error, bench.HaltedError) else 0
-                failed.append((errand, error))
-            elif future.status != "finished":
-                raise UnreachableError("the scheduler of the cluster was lost, or its tasks were")
-            stored += [(tile, future) for tile in errand.tiles[:count]]
-        self.pace.come(len(stored))
-        for (tile, _), record in zip(stored, pool.map(self._record, stored), strict=True):
-            self.job.finish(tile, record)
-        return [more for errand, error in failed for more in self._failed(errand, error, again)]
 
-    def _failed(self, errand: Errand, error: BaseException, again: bool) -> list[Errand]:
-        """What becomes of an errand that failed: the tile to blame is tried again, some times."""
-        if isinstance(error, DseError):
-            raise error
-        if isinstance(error, bench.HaltedError):
-            done = error.args[0]
-            rest = [errand.cut(done + 1)] if done + 1 < len(errand.tiles) else []
-            return [*rest, errand.cut(done, done + 1, attempt=1)] if again else []
-        if again and errand.attempt < RETRIES:
-            return errand.alone()
-        if isinstance(error, OSError):
-            raise error
-        if again:
-            lost = type(error).__name__ == "KilledWorker"  # it tells hosts, which no store does
-            for tile in errand.tiles:
-                self.job.fail(tile, _LostWorkersError(_LOST) if lost else error)
-        return []
-
-    def _record(self, stored: tuple[Tile, Any]) -> dict[str, Any]:
-        """The record of a tile, which must have come to the place that is seen here."""
-        tile, future = stored
-        limit = time.monotonic() + _SEEN
-        while True:
-            with suppress(FileNotFoundError, ValueError):
-                record = json.loads(self.job.medium.get(f"{RECORDS}/{tile.name}"))
-                return dict(record)
-            if time.monotonic() > limit:
-                (names,) = self.client.who_has([future]).values()
-                raise DseError(
-                    f"the worker {', '.join(names)} has stored a tile where this process does not "
-                    f"see it: {self.job.medium.name} must be a folder that all share, or a place "
-                    "in an object store (s3://)"
-                )
-            time.sleep(0.1)
+def _seen_by_all(place: str) -> str:
+    """Return the place of a store as workers find it."""
+    if not is_url(place):
+        return str(Path(place).absolute())
+    if place.startswith("memory:"):
+        raise DseError(
+            f"{place} is in the memory of this process, which no worker sees: choose a folder that "
+            "all share, or an object store (s3://)"
+        )
+    return place

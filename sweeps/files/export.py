@@ -18,11 +18,10 @@ from sweeps.files.netcdf import read_netcdf, write_netcdf
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.files.whole import whole
 from sweeps.grid.dataset import open_zarr
-from sweeps.store.bare import check_bare
-from sweeps.store.medium import is_url, medium_of
-from sweeps.store.swap import begun
-from sweeps.store.versions import Version, steady
-from symbolic.errors import DamagedError, DseError, OtherProcessError, UnreachableError
+from sweeps.store.backend import backend_of, is_url
+from sweeps.store.foreign import check_foreign
+from sweeps.store.open import CheckedStore, check_not_replaced, read_info
+from symbolic.errors import DseError, UnreachableError
 from symbolic.json_text import read_json
 from symbolic.reach import check_file
 
@@ -70,19 +69,13 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
-def _opened_zarr(path: str | Path, version: Version | None = None) -> xr.Dataset:
-    """A zarr store; that of a run stays the one it was, or refuses to be read."""
-
-    def read() -> xr.Dataset:
-        which = version or Version(str(path))
-        if not which.known:
-            check_bare(medium_of(path))
-            return open_zarr(path)
-        from sweeps.store.pinned import pinned
-
-        return open_zarr(pinned(which), which)
-
-    return _ordered(steady(medium_of(path), read))
+def _opened_zarr(path: str | Path) -> xr.Dataset:
+    """Open a zarr store; that of a run stays the one it was, or refuses to be read."""
+    info = read_info(path)
+    if info is None:
+        check_foreign(backend_of(path))
+        return _ordered(open_zarr(path))
+    return _ordered(open_zarr(CheckedStore(info), info))
 
 
 class Format(NamedTuple):
@@ -105,19 +98,20 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def open_dataset(path: str | Path, version: Version | None = None) -> xr.Dataset:
+def open_dataset(path: str | Path) -> xr.Dataset:
     """Open a file or store that this library wrote; zarr (a URL too) and netCDF lazily.
 
     Raises
     ------
     DseError
-        Nothing is there, or not of a kind this library writes, or not the store of a ``version``.
+        Nothing is there, or not of a kind this library writes.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
     url = is_url(path)
     if not url and not Path(path).exists():
-        _in_exchange(path)
+        if Path(path).suffix == ".zarr":
+            check_not_replaced(backend_of(path))
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
     if not url:
         check_file(Path(path), "file", None)
@@ -126,27 +120,15 @@ def open_dataset(path: str | Path, version: Version | None = None) -> xr.Dataset
         known = ".zarr" if url else f"one of {', '.join(FORMATS)}"
         raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
     kind, _, reader = FORMATS[suffix]
-    if url and not medium_of(str(path)).exists():  # or what is missing to reach it is told
-        _in_exchange(path)
+    if url and not backend_of(str(path)).exists():  # or what is missing to reach it is told
+        check_not_replaced(backend_of(path))
         raise DseError(f"{str(path)!r} does not exist: expected a store of a run")
     path = path if url else Path(path)
     try:
-        return with_own_names(reader(path) if version is None else reader(path, version))
-    except DseError as error:
-        if isinstance(error, DamagedError):
-            _in_exchange(path)
+        return with_own_names(reader(path))
+    except DseError:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _BROKEN:
             raise UnreachableError(f"{path} cannot be read: {error.strerror}") from error
-        _in_exchange(path)
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error
-
-
-def _in_exchange(place: str | Path) -> None:
-    """Raise where another store is being put into a place, and neither stands there whole."""
-    if Path(place).suffix == ".zarr" and begun(medium_of(place)):
-        raise OtherProcessError(
-            f"another store is being put into the place of {place}, by a process that is at it or "
-            f"was stopped: wait for it, or let dse verify {place} bring it to its end"
-        )

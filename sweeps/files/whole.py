@@ -7,13 +7,17 @@ folder, and then renamed. A full disk or an interrupt leaves what stood there be
 from __future__ import annotations
 
 import errno
+import glob
 import os
+import shutil
 import stat
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sweeps.store.rooms import room_beside, unwritable
+from sweeps.store.backend import PART, unwritable
+from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
 #: The system refuses to write, whatever is written.
@@ -39,7 +43,7 @@ def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
     if mode is not None and not stat.S_ISREG(mode):
         yield path  # /dev/stdout, or a pipe: nothing can take its place
         return
-    with room_beside(place) as room:
+    with _folder_beside(place) as room:
         beside = room / path.name
         try:
             yield beside
@@ -77,6 +81,27 @@ def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True)
     with whole(path, replace=replace) as beside:
         beside.write_bytes(data)
     return path
+
+
+@contextmanager
+def _folder_beside(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside a path, which is removed at the end.
+
+    So are those that killed processes have left: nobody holds their locks.
+    """
+    for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
+        with suppress(DseError, OSError), file_lock(lock, lock.name):
+            shutil.rmtree(lock.with_suffix(PART), ignore_errors=True)
+    folder = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PART}")
+    with file_lock(folder.with_suffix(".lock"), str(path)):
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise unwritable(path.parent, error) from error
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _taken(path: Path) -> DseError:

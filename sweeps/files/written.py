@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeps.grid.dataset import opened_from
-from sweeps.store.medium import medium_of
-from sweeps.store.reader import is_finished
-from sweeps.store.versions import version_of
+from sweeps.store.open import StoreInfo, check_complete, read_info
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from sweeps.store.versions import Version
 
 
 def origin(source: xr.Dataset | str | Path) -> str | None:
@@ -26,12 +22,12 @@ def origin(source: xr.Dataset | str | Path) -> str | None:
     """
     if isinstance(source, (str, Path)):
         named = str(source).rstrip("/").endswith(".zarr")
-        return str(source) if named and version_of(medium_of(source)) is not None else None
-    version: Version | None = opened_from(source)
-    if version is None:
+        return str(source) if named and read_info(source) is not None else None
+    info: StoreInfo | None = opened_from(source)
+    if info is None:
         return None
-    version.still()
-    return version.place
+    info.check_same()
+    return info.place
 
 
 def check_finished(source: xr.Dataset | str | Path) -> None:
@@ -44,4 +40,4 @@ def check_finished(source: xr.Dataset | str | Path) -> None:
     """
     place = origin(source)
     if place is not None:
-        is_finished(place)
+        check_complete(place)

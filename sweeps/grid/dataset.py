@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,23 +121,33 @@ def assemble(
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
 
 
-def open_zarr(store: Any, version: Any = None) -> xr.Dataset:
-    """Open a zarr store lazily, as zarr reads it; ``version`` tells which one it is, of a run."""
+def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
+    """Open a zarr store lazily, a shard a block; ``info`` is that of the store of a run."""
     import xarray as xr
 
-    ds: xr.Dataset = xr.open_zarr(store, zarr_format=3)  # no other is written; some can unpickle
-    ds.encoding[_STORED] = version, _lazy_arrays(ds), set(ds.coords)
+    # no other format is written; some can unpickle
+    ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
+    shards = {
+        name: variable.encoding.get("shards") or variable.encoding.get("chunks")
+        for name, variable in ds.data_vars.items()
+    }
+    for name, shape in shards.items():
+        variable = ds[name].variable
+        sizes = dict(zip(variable.dims, shape or (), strict=False))
+        # with a name of our own dask does not pickle what is read to find one
+        ds[name] = variable.chunk(sizes, name=f"{name}-{uuid.uuid4().hex}")
+    ds.encoding[_STORED] = info, _lazy_arrays(ds), set(ds.coords)
     return ds
 
 
 def opened_from(ds: xr.Dataset) -> Any:
     """The store of a run in which a Dataset lies, if arrays and axes are as they were opened."""
-    version, known, axes = ds.encoding.get(_STORED, (None, {}, set()))
-    if version is None:
+    info, known, axes = ds.encoding.get(_STORED, (None, {}, set()))
+    if info is None:
         return None
     here = _lazy_arrays(ds)
     alike = all(name in known and _is_same(held, known[name]) for name, held in here.items())
-    return version if alike and axes == set(ds.coords) else None
+    return info if alike and axes == set(ds.coords) else None
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -1,8 +1,8 @@
-"""The store of a sweep: a zarr group filled tile by tile, which survives what happens to it.
+"""Stores: a sweep as a plain zarr (v3) group that is filled shard by shard.
 
-`folder` and `objects` touch files, as `medium` says; `zarr_format` says what is in them; `layout`
-cuts a grid into tiles, `tiles` computes them, `chunks` are written, which `packing` compresses
-(`earlier` mends what it once did wrong), `records` sum each tile up; `skeleton` begins a store,
-`fill` runs and resumes, `growth` adds to it, `verify` finds damage; `reader` reads boxes and
-single values of a finished one, of chunks as `decoded` holds them.
+``layout`` cuts the outputs into tiles, ``compute`` computes one, ``create`` writes the metadata,
+``fill`` the values, a shard an output of a tile, and ``records`` says what is complete. ``backend``
+is the place (a folder or an object store), ``lock`` lets one process write there, ``replace`` puts
+a new store into the place of another. ``open`` reads a store as a Dataset, ``verify`` finds damage
+and repairs it.
 """

@@ -1,14 +1,15 @@
-"""The tiles of a store: each output cut into chunks, the same for outputs over the same axes.
+"""The tiles of a store: outputs over the same axes are cut alike, a shard an output of a tile.
 
-A chunk holds one index of each leading axis, an even share of the axis that is cut, and the
-trailing axes whole; so it is one piece of its array, and where the cuts lie depends on the study
-alone. A switch axis is cut at each label, wherever it stands.
+A tile holds one index of each leading axis, an even share of the axis that is cut, and the
+trailing axes whole, so that it is one contiguous piece of its array. Switch axes are cut at each
+label. Where the cuts lie depends on the study alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,94 +17,165 @@ import numpy as np
 import sweeps.nest.run
 from stochastic import sizes
 from sweeps.grid.grid import Grid
+from sweeps.grid.tiling import Tiling
 from sweeps.nest.run import groups
-from sweeps.store.cuts import pieces
-from sweeps.store.parts import Part, Tile, chunk_of
-from sweeps.store.zarr_format import TRAILER
 
-#: How chunks can be compressed; the first is that of a new store.
+#: How chunks can be compressed; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
 
-#: Most points of a tile: 16 MiB of float64.
-TILE = sizes.STORE_TILE
+#: Most points of a tile, and about how many of the chunks in a shard that readers fetch alone.
+TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One tile of the outputs of a part: its place among the tiles, and its bounds."""
+
+    part: int
+    place: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Return a name that no other tile of the store has."""
+        return ".".join(map(str, (self.part, *self.place)))
+
+    @property
+    def points(self) -> int:
+        """Return the number of points."""
+        return math.prod(high - low for low, high in zip(self.low, self.high, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Outputs over the same axes, cut alike: ``step`` points of each axis in a tile.
+
+    ``shard`` is the shape of a shard of the arrays, ``chunk`` that of the chunks in it; a shard may
+    reach beyond the end of the axis that its chunks cut.
+    """
+
+    number: int
+    dims: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    step: tuple[int, ...]
+    chunk: tuple[int, ...]
+    shard: tuple[int, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return how many tiles lie along each axis."""
+        return tuple(-(-n // step) for n, step in zip(self.shape, self.step, strict=True))
+
+    @property
+    def points(self) -> int:
+        """Return the number of points of each output."""
+        return math.prod(self.shape)
+
+    def tile(self, number: int) -> Tile:
+        """Return a tile by its number."""
+        place = []
+        for count in reversed(self.counts):
+            number, index = divmod(number, count)
+            place.append(index)
+        place.reverse()
+        low = tuple(index * step for index, step in zip(place, self.step, strict=True))
+        ends = zip(low, self.step, self.shape, strict=True)
+        high = tuple(min(start + step, size) for start, step, size in ends)
+        return Tile(self.number, tuple(place), low, high)
+
+    @staticmethod
+    def key(output: str, tile: Tile) -> str:
+        """Return the key of the shard of an output."""
+        return f"{output}/{'.'.join(['c', *map(str, tile.place)])}"
 
 
 class Layout:
-    """Which tiles a grid is stored in."""
+    """The tiles in which the outputs of a grid are stored."""
 
     def __init__(
         self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
     ) -> None:
         self.grid, self.expand, self.compression = grid, expand, compression
         self.parts = tuple(
-            Part(
-                number=number,
-                dims=group.dims,
-                outputs=group.outputs,
-                shape=grid.shape(group.dims),
-                chunk=_chunk(grid, group.dims),
-            )
+            _part(grid, number, group.dims, group.outputs)
             for number, group in enumerate(groups(grid, expand=expand))
         )
 
     @property
     def count(self) -> int:
-        """How many tiles there are."""
+        """Return the number of tiles."""
         return sum(math.prod(part.counts) for part in self.parts)
 
     @property
     def points(self) -> int:
-        """The points of all parts together."""
+        """Return the number of points of all parts."""
         return sum(part.points for part in self.parts)
 
     def tiles(self) -> Iterator[Tile]:
-        """The tiles, in order; nothing is kept of them."""
+        """Yield the tiles in order."""
         for part in self.parts:
             for number in range(math.prod(part.counts)):
                 yield part.tile(number)
 
     def dtype(self, output: str) -> np.dtype[Any]:
-        """The type in which an output is stored."""
+        """Return the type in which an output is stored."""
         found: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
         return found
 
-    @property
-    def packed(self) -> bool:
-        """Whether chunks are compressed."""
-        return self.compression != "none"
-
-    def shuffled(self, output: str, part: Part) -> bool:
-        """Whether the bytes of compressed values are sorted; not where many are equal."""
-        return len(self.grid.dims(output)) == len(part.dims)
-
-    def chunk_bytes(self, output: str, part: Part, record: Mapping[str, Any] | None) -> int | None:
-        """The bytes of a chunk; None where only the record of its tile tells, and there is none.
-
-        Those at the far edge of an axis are as long as the others, before they are compressed.
-        """
-        if self.packed:
-            found: int | None = ((record or {}).get("bytes") or {}).get(output)
-            return found
-        return math.prod(part.chunk) * self.dtype(output).itemsize + TRAILER
-
-    def key(self, output: str, tile: Tile) -> str:
-        """Where the chunk of an output lies."""
-        return chunk_of(output, tile)
-
     def describe(self, tile: Tile) -> str:
-        """The configurations of a tile, for people."""
-        part, said = self.parts[tile.part], []
+        """Return the configurations of a tile as text."""
+        part, texts = self.parts[tile.part], []
         for axis, size, low, high in zip(part.dims, part.shape, tile.low, tile.high, strict=True):
             if high - low < size:
                 values = self.grid.axes[axis].coordinate
                 ends = f" to {values[high - 1]}" if high - low > 1 else ""
-                said.append(f"{axis} = {values[low]}{ends}")
-        return ", ".join(said) or "all configurations"
+                texts.append(f"{axis} = {values[low]}{ends}")
+        return ", ".join(texts) or "all configurations"
 
 
-def _chunk(grid: Grid, dims: Sequence[str]) -> tuple[int, ...]:
+def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ...]) -> Part:
     plain = grid.plain(dims)
-    shape = grid.shape(plain)
-    target = min(TILE, max(sweeps.nest.run.SINGLE, math.prod(shape) // 4))
-    steps = dict(zip(plain, pieces(shape, target, whole=False) if shape else (), strict=True))
-    return tuple(steps.get(axis, 1) for axis in dims)
+    sizes_ = grid.shape(plain)
+    target = min(TILE, max(sweeps.nest.run.SINGLE, math.prod(sizes_) // 4))
+    steps = dict(zip(plain, _even_steps(sizes_, target), strict=True))
+    step = tuple(steps.get(axis, 1) for axis in dims)
+    chunk = _chunk(step)
+    shard = tuple(-(-n // k) * k for n, k in zip(step, chunk, strict=True))
+    # tiles are cut where shards are
+    shape = grid.shape(dims)
+    step = tuple(min(n, k) for n, k in zip(shape, shard, strict=True))
+    return Part(
+        number=number,
+        dims=dims,
+        outputs=outputs,
+        shape=shape,
+        step=step,
+        chunk=chunk,
+        shard=shard,
+    )
+
+
+def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
+    """Return the shape of even pieces of at most about ``target`` points.
+
+    >>> _even_steps((3, 100000), 2048)
+    (1, 2041)
+    """
+    if not shape:
+        return ()
+    tiling = Tiling(shape[:-1], shape[-1], target)
+    if tiling.split < 0:
+        return tuple(shape)
+    step = -(-shape[tiling.split] // tiling.cuts)
+    return (*(1 for _ in shape[: tiling.split]), step, *shape[tiling.split + 1 :])
+
+
+def _chunk(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of the chunks of a shard: trailing axes whole, one axis cut evenly.
+
+    >>> _chunk((1, 20, 100000)), _chunk((1, 1000))
+    ((1, 1, 100000), (1, 1000))
+    """
+    return _even_steps(shape, CHUNK)

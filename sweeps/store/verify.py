@@ -1,30 +1,28 @@
-"""Finding damage in a store, and repairing it by computing those tiles again."""
+"""Finding damage in a store, and repairing it by computing the damaged tiles again."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from sweeps.bounds.check import check
+from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Tally
-from sweeps.store.crew import compute_tiles, threads
-from sweeps.store.failures import FAILED
-from sweeps.store.folder import PART
-from sweeps.store.held import FINISHED, Held, Listing, held_of
-from sweeps.store.layout import Layout
-from sweeps.store.medium import Medium, got, medium_of
-from sweeps.store.parts import Part, Tile
-from sweeps.store.recorded import problem_of
-from sweeps.store.records import RECORDS, read_sealed
-from sweeps.store.zarr_format import TRAILER, checksum, trailer
-from sweeps.store.zones import ZONES, Gathered, unpack
-from symbolic.errors import DamagedError
+from sweeps.store.backend import PART, StoreBackend, backend_of, get_or_none
+from sweeps.store.fill import compute_tiles, end_mark
+from sweeps.store.layout import Layout, Tile
+from sweeps.store.records import (
+    FINISHED,
+    MANIFEST,
+    RECORDS,
+    checksum,
+    problem_of_record,
+    read_sealed,
+)
+
+_READERS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was found: how many tiles there are, how many not stored yet, and the damage.
+    """What was found: the number of tiles, how many are not stored yet, and the damage.
 
     ``kept`` is where a repair has put the files that do not belong to the store.
     """
@@ -57,122 +55,149 @@ class Checked:
 
 def verify(
     layout: Layout,
-    medium: Medium,
+    backend: StoreBackend,
     files: Mapping[str, bytes],
+    identity: str,
     *,
     repair: bool = False,
     listener: Listener | None = None,
 ) -> Checked:
     """Compare every file of a store with its checksum, or with what it must hold.
 
-    Who calls has claimed the place, for writing if it is repaired.
-
     Parameters
     ----------
     layout : Layout
-        What belongs into the store.
-    medium : Medium
-        Where it lies.
+        The tiles of the store.
+    backend : StoreBackend
+        Where it lies; a repair needs its lock.
     files : mapping of str to bytes
         The files with which it began.
+    identity : str
+        That of its study.
     repair : bool
         Write these anew where they differ, and compute the damaged tiles again.
     listener : callable, optional
-        Told of the progress of the repair.
+        Called with the progress of the repair.
     """
-    said = got(medium, FINISHED)
-    held = _trusted(medium, files)
-    damages, kept = _foreign(layout, medium, files, said is not None, repair=repair)
-    damages += _beginning(medium, files, repair=repair)
-    gathered = zones, listing = Gathered(layout), Listing(layout)
-
-    def add(tile: Tile, record: Mapping[str, Any]) -> None:
-        for each in gathered:
-            each.add(tile, record)
-
-    pending, broken = 0, []
-    with ThreadPoolExecutor(threads()) as pool:
-        for look in pool.map(lambda tile: _look(layout, medium, tile, held), layout.tiles()):
-            if look.empty and said is None:
+    ended = get_or_none(backend, FINISHED) is not None
+    files = _as_written(backend, files)
+    damages, kept = _foreign(layout, backend, files, repair=repair)
+    damages += _differing(backend, files, repair=repair)
+    pending, feasible, has_failed = 0, 0, False
+    broken: list[Tile] = []
+    with ThreadPoolExecutor(_READERS) as pool:
+        looks = pool.map(lambda tile: _look(layout, backend, tile, identity), layout.tiles())
+        for tile, record, problems, is_empty in looks:
+            if is_empty and not ended:
                 pending += 1
-            elif look.damages or look.record is None:
-                damages += look.damages
-                broken.append(look.tile)
+            elif problems:
+                damages += problems
+                broken.append(tile)
             else:
-                add(look.tile, look.record)
-    left: set[str] = set()
+                feasible += _feasible(layout, tile, record)
+                has_failed = has_failed or bool(record.get("failed"))
+    lost = 0
     if repair and broken:
         check(layout.grid)
+
+        def done(tile: Tile, record: Mapping[str, Any]) -> None:
+            nonlocal feasible
+            feasible += _feasible(layout, tile, record)
+
         tally = Tally(sum(tile.points for tile in broken), listener)
-        left = compute_tiles(layout, medium, broken, tally, add).lost
-    if said is not None or not (pending or medium.sizes(FAILED)):
-        known = not broken or (repair and not left)
-        ends = _ends(files, zones, listing) if known else {}
-        damages += _end(medium, held, ends, repair=repair)
+        job = compute_tiles(layout, backend, files, identity, broken, tally, done)
+        lost = len(broken) - job.stored
+        has_failed = has_failed or bool(job.failures)
+    if not pending and not has_failed:
+        parts = [part for part in layout.parts if FEASIBLE in part.outputs]
+        count = feasible * (layout.grid.points // parts[0].points) if parts else None
+        damages += _end(
+            backend,
+            end_mark(layout, identity, count),
+            is_known=not broken or (repair and not lost),
+            repair=repair,
+        )
     return Checked(
         tiles=layout.count,
         pending=pending,
         damages=tuple(damages),
-        repaired=repair and bool(damages) and not left,
+        repaired=repair and bool(damages) and not lost,
         kept=kept,
     )
 
 
-def _trusted(medium: Medium, files: Mapping[str, bytes]) -> Held | None:
-    """The list of what a finished store holds, where it is that of a store that begins so."""
-    with suppress(DamagedError):
-        held = held_of(medium)
-        if held is not None and not any(held.problem(key, data) for key, data in files.items()):
-            return held if held.chunks else None
-    return None
+def _feasible(layout: Layout, tile: Tile, record: Mapping[str, Any]) -> int:
+    here = FEASIBLE in layout.parts[tile.part].outputs
+    return int(record["feasible"]) if here else 0
 
 
-def _ends(files: Mapping[str, bytes], zones: Gathered, listing: Listing) -> dict[str, bytes]:
-    """The files with which a store ends, once the records of all tiles are known."""
-    packed = zones.packed()
-    return {ZONES: packed, FINISHED: listing.sealed({**files, ZONES: packed})}
+def _as_written(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Return the files with which a store began: its own, where its manifest vouches for them.
 
-
-def _end(
-    medium: Medium, held: Held | None, ends: Mapping[str, bytes], *, repair: bool
-) -> list[Damage]:
-    """What is wrong with the files with which a store ends; where not all tiles are known, the
-    list of what it holds tells what it can.
+    Another version of zarr may have written the same metadata in other words.
     """
-    if ends:
-        return _beginning(medium, ends, repair=repair)
-    problems: dict[str, str | None] = {}
-    if held is None:
-        there = got(medium, FINISHED) is not None
-        problems[FINISHED] = "it is not that of this store" if there else "missing"
-    zones = got(medium, ZONES)
-    if zones is None or unpack(zones) is None:
-        problems[ZONES] = "missing" if zones is None else "its checksum is another one"
-    elif held is not None:
-        problems[ZONES] = held.problem(ZONES, zones)
-    return [Damage(file=key, problem=text) for key, text in problems.items() if text]
+    data = get_or_none(backend, MANIFEST)
+    there, ours = read_sealed(data), read_sealed(files[MANIFEST])
+    if data is None or there is None or ours is None or set(there) != set(ours):
+        return files
+    if any(there[key] != value for key, value in ours.items() if key != "files"):
+        return files
+    found = {MANIFEST: data}
+    for key in there["files"]:
+        held = get_or_none(backend, key)
+        if held is None or checksum(held) != there["files"][key]:
+            return files
+        found[key] = held
+    return found if set(found) == set(files) else files
+
+
+def _end(backend: StoreBackend, mark: bytes, *, is_known: bool, repair: bool) -> list[Damage]:
+    """Return what is wrong with the end mark; ``is_known`` if all tiles tell what it must be."""
+    if is_known:
+        return _differing(backend, {FINISHED: mark}, repair=repair)
+    found = get_or_none(backend, FINISHED)
+    there, ours = read_sealed(found), read_sealed(mark)
+    if found is None:
+        return [Damage(file=FINISHED, problem="missing")]
+    if there is None or ours is None or there.get("identity") != ours["identity"]:
+        return [Damage(file=FINISHED, problem="it is not that of this store")]
+    return []
 
 
 def _foreign(
-    layout: Layout, medium: Medium, files: Mapping[str, bytes], ended: bool, *, repair: bool
+    layout: Layout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
-    """Files that do not belong to a store, and where they are kept once they are put aside."""
-    known = {*files, ZONES, FINISHED}
+    """Return the files that do not belong to a store, and where a repair has put them."""
+    known = {*files, FINISHED}
     for tile in layout.tiles():
-        known |= {layout.key(name, tile) for name in layout.parts[tile.part].outputs}
-        known |= {f"{folder}/{tile.name}" for folder in (RECORDS, *([] if ended else [FAILED]))}
-    damages, aside = [], medium.aside()
-    foreign = [key for key in medium.files() if key not in known]
-    for key in foreign:
-        unfinished = key.endswith(PART)
+        part = layout.parts[tile.part]
+        known |= {part.key(name, tile) for name in part.outputs} | {f"{RECORDS}/{tile.name}"}
+    damages, aside, kept = [], backend.free_name(), None
+    for key in backend.files():
+        if key in known:
+            continue
+        is_part = key.endswith(PART)
         problem = "left unfinished by a process that was killed"
-        problem = problem if unfinished else "it does not belong to the store"
+        problem = problem if is_part else "it does not belong to the store"
         damages.append(Damage(file=key, problem=problem))
         if repair:
-            if not unfinished:
-                medium_of(aside).adopt(medium, key)
-            medium.delete(key)
-    return damages, aside if repair and not all(key.endswith(PART) for key in foreign) else None
+            if not is_part:
+                kept = aside
+                backend_of(aside).put(key, backend.get(key))
+            backend.delete(key)
+    return damages, kept
+
+
+def _differing(backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool) -> list[Damage]:
+    """Return which files are not what they must be."""
+    damages = []
+    for key, data in files.items():
+        found = get_or_none(backend, key)
+        if found != data:
+            damages.append(Damage(file=key, problem=_difference(found, data)))
+            if repair:
+                backend.put(key, data)
+    return damages
 
 
 def _difference(found: bytes | None, expected: bytes) -> str:
@@ -184,76 +209,38 @@ def _difference(found: bytes | None, expected: bytes) -> str:
     return f"byte {place:,} is another one"
 
 
-def _beginning(medium: Medium, files: Mapping[str, bytes], *, repair: bool) -> list[Damage]:
-    damages = []
-    for key, data in files.items():
-        found = got(medium, key)
-        if found != data:
-            damages.append(Damage(file=key, problem=_difference(found, data)))
-            if repair:
-                medium.put(key, data)
-    return damages
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """What is wrong with a tile, whether nothing of it is there, and its record."""
-
-    tile: Tile
-    damages: list[Damage]
-    empty: bool
-    record: Mapping[str, Any] | None
-
-
-def _look(layout: Layout, medium: Medium, tile: Tile, held: Held | None) -> _Look:
+def _look(
+    layout: Layout, backend: StoreBackend, tile: Tile, identity: str
+) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
+    """Return the record of a tile, what is wrong with it, and whether nothing of it is there."""
     part, damages = layout.parts[tile.part], []
-    said = {"tile": tile.name, "configurations": layout.describe(tile)}
-    keys = {output: layout.key(output, tile) for output in part.outputs}
-    name = f"{RECORDS}/{tile.name}"
-    data = got(medium, name)
-    record, problem = None if data is None else read_sealed(data), None
+    about = {"tile": tile.name, "configurations": layout.describe(tile)}
+    key = f"{RECORDS}/{tile.name}"
+    data = get_or_none(backend, key)
+    record = read_sealed(data)
+    problem = None if record is None else problem_of_record(record, part, tile, identity)
     if record is None:
-        problem = "missing" if data is None else "its checksum is another one"
-    else:
-        problem = problem_of(layout, tile, record, held)
-        record = None if problem else record
+        problem = "missing" if data is None else "its checksum does not fit"
     if problem:
-        damages.append(Damage(file=name, problem=problem, **said))
-    chunks = {output: got(medium, key) for output, key in keys.items()}
-    for output, key in keys.items():
-        size = layout.chunk_bytes(output, part, record)
-        wanted = held.expected(key) if held is not None else None
-        if wanted is None and record is not None:
-            wanted = int(record["chunks"][output], 16)
-        problem = _problem(chunks[output], size, wanted) or _unreadable(
-            layout, output, part, chunks[output] or b""
-        )
+        damages.append(Damage(file=key, problem=problem, **about))
+        record = None
+    is_empty = data is None
+    for name in part.outputs:
+        key = part.key(name, tile)
+        shard = get_or_none(backend, key)
+        is_empty = is_empty and shard is None
+        problem = _problem(shard, None if record is None else record["shards"][name])
         if problem:
-            damages.append(Damage(file=key, problem=problem, **said))
-    empty = data is None and not any(chunk is not None for chunk in chunks.values())
-    return _Look(tile=tile, damages=damages, empty=empty, record=record)
+            damages.append(Damage(file=key, problem=problem, **about))
+    return tile, record or {}, damages, is_empty
 
 
-def _problem(chunk: bytes | None, size: int | None, wanted: int | None) -> str | None:
-    if chunk is None:
+def _problem(shard: bytes | None, expected: Sequence[Any] | None) -> str | None:
+    if shard is None:
         return "missing"
-    if size is not None and len(chunk) != size:
-        return f"{len(chunk):,} bytes, not {size:,}"
-    crc = checksum(np.frombuffer(chunk, dtype=np.uint8)[:-TRAILER])
-    if trailer(crc) != chunk[-TRAILER:]:
-        return "its checksum is another one"
-    return None if wanted in (None, crc) else "it holds other values than were recorded"
-
-
-def _unreadable(layout: Layout, output: str, part: Part, chunk: bytes) -> str | None:
-    """Why a chunk whose checksum is right cannot be read by everybody."""
-    if not layout.packed:
+    if expected is None:
         return None
-    from numcodecs import blosc  # type: ignore[import-untyped]
-
-    size = math.prod(part.chunk) * layout.dtype(output).itemsize
-    try:
-        found = len(blosc.decompress(chunk[:-TRAILER]))
-    except RuntimeError:
-        return "it cannot be unpacked"
-    return None if found == size else f"it unpacks to {found:,} bytes, not {size:,}"
+    length, crc = expected
+    if len(shard) != length:
+        return f"{len(shard):,} bytes, not {length:,}"
+    return None if checksum(shard) == crc else "its checksum does not fit"

@@ -1,9 +1,10 @@
-"""The store against the disk and its peers, each pair measured in one interleaved run.
+"""The store against its peers, each pair measured in one interleaved run.
 
     python -m pytest tests/benchmarks/test_store.py -m benchmark -s
 
 Medians; the disk's own speed cancels. ``DSE_BENCHMARK_FOLDER`` is where it is measured,
-``DSE_BENCHMARK_KILLS`` how often a run is killed.
+``DSE_BENCHMARK_POINTS`` how many points are written (1e8), ``DSE_BENCHMARK_KILLS`` how often a run
+is killed.
 """
 
 import errno
@@ -14,17 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 
 import dse
-from sweeps.store.crew import threads
-from sweeps.store.direct import room
-from sweeps.store.folder import HIDDEN, Folder
-from sweeps.store.layout import Layout
 from tests.benchmarks.test_ratios import AXES, MODEL, OUTPUTS, ROUNDS, show
 
 pytestmark = [
@@ -33,6 +30,9 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
+#: Two outputs over all axes.
+TWO = ("ms_throughput", "cs_throughput")
+POINTS = int(float(os.environ.get("DSE_BENCHMARK_POINTS", "1e8")))
 
 
 @pytest.fixture
@@ -69,32 +69,19 @@ def by_numpy(arrays, path):
             os.fsync(file.fileno())
 
 
-def by_dask(ds, path, *, packed):
-    """xarray and dask, chunks of the size of ours; packed as zarr does where nothing is said."""
-    encoding = {} if packed else {name: {"compressors": None} for name in OUTPUTS}
-    ds.to_zarr(path, consolidated=False, encoding=encoding)
+def by_dask(ds, path, encoding):
+    """xarray and dask, the same chunks in the same shards."""
+    ds.to_zarr(path, encoding=encoding, zarr_format=3)
     settled(path)
 
 
-def paged(data):
-    """Bytes in memory that can go past the cache of the system."""
-    memory = room(len(data), np.dtype(np.uint8))[: len(data)]
-    memory[:] = np.frombuffer(data, np.uint8)
-    return memory
-
-
-def alone(chunks, path):
-    """The chunks of our store, ready in memory, written as it writes them; or through the cache."""
-    (path / HIDDEN).mkdir(parents=True)
-    folder = Folder(path)
-
-    def write(tile):
-        for key, data in tile:
-            with folder.writing(key) as put:
-                put(data)
-
-    with ThreadPoolExecutor(threads()) as pool:
-        list(pool.map(write, chunks))
+def encoding_of(path):
+    """How the arrays of a store are cut and compressed, for ``to_zarr``."""
+    group = zarr.open_group(path, mode="r")
+    return {
+        name: {key: getattr(group[name], key) for key in ("shards", "chunks", "compressors")}
+        for name in TWO
+    }
 
 
 def measured(contenders, path):
@@ -114,79 +101,52 @@ def measured(contenders, path):
     return {name: np.median(each, axis=0).tolist() for name, each in times.items()}
 
 
-def chunks_of(study, path, *, expand):
-    """The chunks of each tile of a store, in memory from which they can go past the cache."""
-    layout = Layout(study.grid(), expand=expand)
-    names = [[layout.key(n, t) for n in layout.parts[t.part].outputs] for t in layout.tiles()]
-    return [[(key, paged((path / key).read_bytes())) for key in tile] for tile in names]
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("expand", [False, True])
-def test_durable_rate(folder, expand):
-    """1e8 points of five outputs over their own axes; 5e7 of them over all axes."""
-    axes = AXES if not expand else {**AXES, "intensity": AXES["intensity"][:5]}
-    study = dse.Study(model=MODEL, axes=axes, outputs=OUTPUTS)
-    ds, path = study.run(expand=expand), folder / "a.zarr"
-    arrays = {name: ds[name].values for name in OUTPUTS}
-    size = sum(array.nbytes for array in arrays.values())
-    chunks = {}
-    for kind in ("lz4", "none"):
-        stored = study.run(store=fresh(path), expand=expand, compression=kind)
-        for name in OUTPUTS:
-            np.testing.assert_array_equal(stored[name].values, arrays[name])
-        chunks[kind] = chunks_of(study, path, expand=expand)
-    lazy = ds[OUTPUTS].drop_attrs()
-    for name in OUTPUTS:
-        lazy[name] = lazy[name].chunk(
-            dict(zip(stored[name].dims, stored[name].chunks, strict=True))
-        )
-    cached = [[(key, memory[1:]) for key, memory in tile] for tile in chunks["none"]]
-    median = measured(
-        {
-            "np.save + fsync": lambda: by_numpy(arrays, path),
-            "our chunks alone, as they are": lambda: alone(chunks["none"], path),
-            "the same through the cache": lambda: alone(cached, path),
-            "our chunks alone, compressed": lambda: alone(chunks["lz4"], path),
-            "ours": lambda: study.run(store=path, expand=expand),
-            "ours, not compressed": lambda: study.run(
-                store=path, expand=expand, compression="none"
-            ),
-            "xarray + dask to_zarr": lambda: by_dask(lazy, path, packed=True),
-            "to_zarr, not compressed": lambda: by_dask(lazy, path, packed=False),
+def test_durable_rate(folder):
+    """Computing and writing two columns, beside to_zarr of the same chunks from memory."""
+    study = dse.Study(
+        model="transit",
+        outputs=list(TWO),
+        axes={
+            "threads": list(range(1, 101)),
+            "mem_latency": list(range(100, 1100)),
+            "intensity": list(range(1, POINTS // 10**5 + 1)),
         },
-        path,
+        set={"lanes_width": 32, "ms_peak": 0.7},
     )
-    wall = [seconds for seconds, _ in median.values()]
-    numpy, plain_alone, cached_alone, packed_alone, ours, plain, dask, dask_plain = wall
-    *_, busy, busy_plain, busy_dask, busy_dask_plain = (each for _, each in median.values())
-    by_dask(lazy, path, packed=True)
-    theirs = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    packed = sum(memory.size for tile in chunks["lz4"] for _, memory in tile)
-    show(
-        f"{study.plan().points:.0e} points, {size / 1e9:.2f} GB"
-        f"{', outputs expanded' if expand else ''}, until it is on the disk",
-        [
-            f"{name:30} {s:7.3f} s  {size / s / 1e9:5.2f} GB/s  {own:7.3f} s of a processor"
-            for name, (s, own) in median.items()
-        ]
-        + [
-            f"{'':44} as it is run   not compressed",
-            f"{'rate, of that of np.save + fsync':44} {numpy / ours:12.0%} {numpy / plain:16.0%}",
-            f"{'rate, times that of xarray + dask to_zarr':44} {dask / ours:12.1f} "
-            f"{dask_plain / plain:16.1f}",
-            f"{'the same, of to_zarr as it is run':44} {dask / ours:12.1f} {dask / plain:16.1f}",
-            f"{'processor time of to_zarr, over ours':44} {busy_dask / busy:12.1f} "
-            f"{busy_dask_plain / busy_plain:16.1f}",
-            f"{'end to end, over writing all values alone':44} {ours / plain_alone:12.2f} "
-            f"{plain / plain_alone:16.2f}",
-            f"{'the same, through the cache':44} {ours / cached_alone:12.2f} "
-            f"{plain / cached_alone:16.2f}",
-            f"{'end to end, over writing its chunks alone':44} {ours / packed_alone:12.2f} "
-            f"{plain / plain_alone:16.2f}",
-            f"ours compresses to {packed / size:.1%} of the bytes, to_zarr to {theirs / size:.1%}",
-        ],
-    )
+    path, lazy = folder / "a.zarr", study.lazy().drop_attrs()
+    memory = lazy.compute()
+    arrays = {name: memory[name].values for name in TWO}
+    size = sum(array.nbytes for array in arrays.values())
+    sizes = dict(zip(lazy[TWO[0]].dims, lazy[TWO[0]].data.chunksize, strict=True))
+    chunked, encodings = memory.chunk(sizes), {}
+    for kind in ("lz4", "none"):
+        stored = study.run(store=fresh(path), compression=kind)
+        for name in TWO:
+            np.testing.assert_array_equal(stored[name].values, arrays[name])
+        encodings[kind] = encoding_of(path)
+    contenders = {"np.save + fsync": lambda: by_numpy(arrays, path)}
+    for kind in ("lz4", "none"):
+        contenders |= {
+            f"ours, {kind}": lambda kind=kind: study.run(store=path, compression=kind),
+            f"to_zarr of arrays in memory, {kind}": lambda kind=kind: by_dask(
+                chunked, path, encodings[kind]
+            ),
+            f"to_zarr of study.lazy(), {kind}": lambda kind=kind: by_dask(
+                lazy, path, encodings[kind]
+            ),
+        }
+    median = measured(contenders, path)
+    lines = [
+        f"{name:36} {s:7.3f} s  {size / s / 1e9:5.2f} GB/s  {own:7.3f} s of a processor"
+        for name, (s, own) in median.items()
+    ]
+    for kind in ("lz4", "none"):
+        ours = np.array(median[f"ours, {kind}"])
+        for peer in ("arrays in memory", "study.lazy()"):
+            wall, busy = np.array(median[f"to_zarr of {peer}, {kind}"]) / ours
+            lines.append(f"rate, times that of to_zarr of {peer}, {kind}: {wall:.2f} ({busy:.2f})")
+    show(f"{POINTS:.0e} points, {size / 1e9:.2f} GB, until it is on the disk", lines)
 
 
 LIMITED = """

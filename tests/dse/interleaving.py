@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import dask.array  # noqa: F401  what each process would load again
-import google_crc32c  # noqa: F401
 import h5netcdf  # noqa: F401
 import numpy as np
 import xarray as xr
@@ -41,10 +40,10 @@ import dse.derived
 import dse.growth
 import dse.storing
 import sweeps.nest.run
-import sweeps.store.folder
-import sweeps.store.pinned
+import sweeps.store.backend
+import sweeps.store.open
 from dse import DseError, Study
-from sweeps.store.folder import Folder
+from sweeps.store.backend import Folder
 from tests.dse.killing import STUDY, cut_small, ended, files, forked
 
 AXES = {"threads": list(range(1, 13)), "supply": ["smooth"], "mem_latency": list(range(100, 140))}
@@ -74,8 +73,8 @@ ALWAYS = (
 )
 ABSENT, UNFINISHED = (r"does not exist",), (r"is not finished",)
 DAMAGED = (r"is damaged", r"repair")
-STEPS = ("get", "put", "sizes", "stamp", "delete", "adopt", "exists")
-RARE = ("swap", "create", "move", "remove")
+STEPS = ("get", "put", "sizes", "delete", "exists", "files")
+RARE = ("replace_by", "create", "move", "remove")
 
 
 def sleeping(draw: random.Random) -> None:
@@ -98,14 +97,14 @@ def sleeping(draw: random.Random) -> None:
         late(Folder, name, 0.04, 0.03)
     for name in RARE:
         late(Folder, name, 0.7, 0.1)
-    for kind, name in ((fcntl, "flock"), (Path, "rename"), (os, "rename"), (os, "link")):
+    for kind, name in ((fcntl, "flock"), (Path, "rename"), (os, "rename"), (os, "replace")):
         late(kind, name, 0.5, 0.06)
-    late(sweeps.store.folder, "exchanged", 0.7, 0.1)
+    late(sweeps.store.backend, "_exchanged", 0.7, 0.1)
 
 
 def no_locks() -> None:
     def flock(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+        raise OSError(errno.ENOSYS, "Function not implemented")
 
     fcntl.flock = flock
 
@@ -193,8 +192,7 @@ class Rounds:
             return (*ABSENT, *UNFINISHED)
         shutil.copytree(self.folder / f"{'large' if how == 'large' else 'small'}.zarr", path)
         if how == "unfinished":
-            for key in ("finished", "zones"):
-                (path / ".simt-dse" / key).unlink()
+            (path / ".simt-dse" / "finished").unlink()
             for record in draw.sample(sorted((path / ".simt-dse" / "tiles").iterdir()), 2):
                 record.unlink()
             return UNFINISHED
@@ -225,7 +223,7 @@ class Rounds:
                 told = room / f"told {place}"
                 try:
                     if not exchange:
-                        sweeps.store.folder.exchanged = lambda one, other: False
+                        sweeps.store.backend._exchanged = lambda one, other: False
                     if not locks:
                         no_locks()
                     sleeping(own)

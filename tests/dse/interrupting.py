@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import dask.array  # noqa: F401  what each process would load again
-import google_crc32c  # noqa: F401
 import h5netcdf  # noqa: F401
 import zarr  # noqa: F401
 

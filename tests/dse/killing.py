@@ -24,21 +24,19 @@ from pathlib import Path
 from typing import Any
 
 import dask.array  # noqa: F401  what each process would load again
-import google_crc32c  # noqa: F401
 import numpy as np
 import zarr  # noqa: F401
 
 import dse.growth  # noqa: F401
 import sweeps.nest.run
-import sweeps.store.crew
-import sweeps.store.direct
+import sweeps.store.fill
 import sweeps.store.layout
-import sweeps.store.reader
+import sweeps.store.open
 from dse import Study
-from sweeps.nest.compile import compiled
-from sweeps.nest.reduce import ready as ready_to_reduce
+from sweeps.runtime.threads import workers
+from sweeps.store.compute import program_of
+from sweeps.store.fill import TileWriter
 from sweeps.store.layout import Layout
-from sweeps.store.tiles import source_of
 
 STUDY: dict[str, Any] = {
     "model": "transit",
@@ -55,8 +53,9 @@ STUDY: dict[str, Any] = {
 
 def cut_small(points: int = 1 << 12) -> None:
     """Tiles of few points, computed by nests and written as large ones are."""
-    sweeps.nest.run.SMALL, sweeps.store.direct.LEAST = 0, 1
+    sweeps.nest.run.SMALL = 0
     sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = points
+    sweeps.store.layout.CHUNK = max(points // 8, 1)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -86,11 +85,9 @@ def ended(child: int) -> int:
 def ready(study: Study) -> None:
     """Compile once what each process would compile again."""
     layout = Layout(study.grid())
+    programs = [program_of(layout, part) for part in layout.parts]
     for tile in layout.tiles():
-        found = source_of(layout, layout.parts[tile.part]).ready(tile)
-        if found is not None:
-            compiled(found.nest)
-    ready_to_reduce()
+        programs[tile.part].compile(tile)
 
 
 def main(kills: int, seed: int) -> dict[str, Any]:
@@ -99,14 +96,14 @@ def main(kills: int, seed: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp())
     log = folder / "log"
     study = Study(**STUDY)
-    inner = sweeps.store.crew.store_tile
+    inner = TileWriter.store
 
-    def logged(source: Any, tile: Any, medium: Any) -> Any:
+    def logged(self: TileWriter, number: int, *more: Any) -> Any:
         with log.open("a") as file:
-            file.write(f"{tile.name}\n")
-        return inner(source, tile, medium)
+            file.write(f"{self.part.tile(number).name}\n")
+        return inner(self, number, *more)
 
-    sweeps.store.crew.store_tile = logged
+    TileWriter.store = logged  # type: ignore[method-assign]
     expected = study.run()
     ready(study)
     # in a process of its own, as all others: no thread may run where processes are forked
@@ -146,7 +143,7 @@ def main(kills: int, seed: int) -> dict[str, Any]:
             if path.exists():
                 assert ended(forked(lambda path=path: read(path))) == 0
         again = len(log.read_text().split()) - tiles
-        assert again <= here * sweeps.store.crew.threads(), (again, here)
+        assert again <= here * 2 * workers(), (again, here)
         assert files(path) == calm
         left = [other for other in folder.iterdir() if other.name.startswith(".")]
         assert not left

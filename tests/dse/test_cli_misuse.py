@@ -127,7 +127,7 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dse.runner.compute", too_much)
     assert "58 TiB; see dse plan" in run("run", "study.toml", status=1).stderr
     with monkeypatch.context() as patch:
-        patch.setattr("sweeps.store.crew.store_tile", full)
+        patch.setattr("sweeps.store.fill.TileWriter.store", full)
         said = run("run", "study.toml", "--store", "x.zarr", status=1).stderr
     assert "x.zarr cannot be written: No space left on device; 0 of 2 tiles are stored" in said
     assert "the same command continues" in said

@@ -19,7 +19,7 @@ import dse
 import symbolic.library
 from dse.cli import main
 from dse.faces import Study
-from sweeps.store.records import sealed
+from sweeps.store.records import checksum, read_sealed, sealed
 from symbolic.errors import DseError
 from symbolic.library import load_model
 
@@ -86,11 +86,11 @@ def edited(folder: Path, place: str) -> str:
     }
     tree["attributes"] |= said
     path.write_text(json.dumps(tree))
-    hidden = folder / "a.zarr" / ".simt-dse"
-    (hidden / "identity").unlink()
-    (hidden / "finished").write_bytes(
-        sealed({"tiles": 1})
-    )  # as of an earlier version: no checksums
+    hidden = folder / "a.zarr" / ".simt-dse" / "manifest"
+    manifest = read_sealed(hidden.read_bytes())
+    assert manifest is not None
+    manifest["files"]["zarr.json"] = checksum(path.read_bytes())
+    hidden.write_bytes(sealed(manifest | said))
     return place
 
 

@@ -1,4 +1,4 @@
-"""Stores that grow: byte for byte those of the larger study; only what is new is computed."""
+"""Stores that are extended: byte for byte those of the larger study."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from hypothesis import strategies as st
 import dse
 import sweeps.nest.run
 import sweeps.store.layout
-import sweeps.store.tiles
 from dse import DseError, Study
 from dse.cli import main
-from sweeps.store.tiles import Source
 from symbolic.errors import InfeasibleError
 from tests.dse.killing import files
 from tests.long import draws, long, mostly_long
@@ -60,8 +58,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles and pieces, computed by NumPy."""
     monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 70)
-    monkeypatch.setattr(sweeps.store.tiles, "PIECE", 12)
-    monkeypatch.setattr("sweeps.store.growth.PIECE", 12)
+    monkeypatch.setattr(sweeps.store.layout, "CHUNK", 12)
     monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
 
 
@@ -106,35 +103,6 @@ def test_it_is_the_store_of_the_larger_study(
     identical(found.load(), dse.open(folder / "fresh.zarr").load())
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The outputs that are computed, and at how many points."""
-    told: list[tuple[str, int]] = []
-    inner = Source.pieces
-
-    def pieces(self: Source, tile: Any) -> Any:
-        for origin, arrays in inner(self, tile):
-            told.extend((name, arrays[0].size) for name in self.recipe.part.outputs)
-            yield origin, arrays
-
-    monkeypatch.setattr(Source, "pieces", pieces)
-    return told
-
-
-def test_only_what_is_new_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = SPECS["numbers and switches"]
-    axes = {**spec["axes"], "threads": [1, 100, 900], "mem_latency": [0, 200, 300, 500]}
-    Study(**{**spec, "axes": axes}).run(store=tmp_path / "a.zarr")
-    told = counted(monkeypatch)
-    Study(**spec).run(store=tmp_path / "a.zarr", extend=True)
-    new = sum(size for name, size in told if name == "ms_throughput")
-    assert new == (7 * 6 - 3 * 4) * 2 * 3
-    told.clear()
-    Study(**spec).run(store=tmp_path / "a.zarr", extend=True)
-    dse.add(tmp_path / "a.zarr", ["cs_throughput", "bound"])
-    assert sum(size for name, size in told if name == "cs_throughput") == 7 * 6 * 2 * 3
-    assert {name for name, _ in told} == {"cs_throughput"}
-
-
 def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 700)
@@ -148,7 +116,7 @@ def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_where_rules_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles without a point that keeps the rules are filled, whatever else is taken over."""
+    """Tiles without a feasible point are filled and not computed."""
     monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     path = tmp_path / "a.zarr"
     spec: dict[str, Any] = {
@@ -162,20 +130,17 @@ def test_where_rules_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Study(**{**spec, "axes": axes, "outputs": ["toy_cost"]}).run(store=path)
     heard: list[Any] = []
     Study(**{**spec, "outputs": ["toy_cost"]}).run(store=path, extend=True, progress=heard.append)
-    assert 0.3 * 60 * 21 < heard[-1].barred < 0.4 * 60 * 21
+    assert 0.3 * 60 * 21 < heard[-1].barred < 0.5 * 60 * 21
     dse.add(path, "toy_waste")
     assert files(path) == files(tmp_path / "fresh.zarr")
 
 
-def test_adding_keeps_what_is_there(tmp_path: Path) -> None:
+def test_adding_outputs_keeps_the_values(tmp_path: Path) -> None:
     spec, path = SPECS["machines"], tmp_path / "a.zarr"
     narrow, wide = (Study(**{**spec, "outputs": out}) for out in (["time"], ["time", "occupancy"]))
-    expected = narrow.run(store=path)
-    chunk = path / "time" / "c.0.0.0"
-    node = chunk.stat().st_ino
+    expected = narrow.run(store=path).load()
     found = dse.add(path, "occupancy")
     assert list(found.data_vars) == ["time", "occupancy", "feasible"]
-    assert chunk.stat().st_ino == node
     wide.run(store=tmp_path / "fresh.zarr")
     assert files(path) == files(tmp_path / "fresh.zarr")
     heard: list[Any] = []
@@ -214,7 +179,7 @@ def test_the_way_out_is_offered(tmp_path: Path) -> None:
     axes = {**spec["axes"], "active_sms": [3, 10]}
     small = Study(**{**spec, "axes": axes})
     small.run(store=path)
-    with pytest.raises(DseError, match=r"the axis active_sms is .*--extend.*only what is new"):
+    with pytest.raises(DseError, match=r"the axis active_sms is .*--extend.*replace it"):
         Study(**spec).run(store=path)
     whole = files(path)
     for changed in ({"set": {"mem_bandwidth": "1 GB/s"}}, {"where": "time <= 1 s"}):
@@ -226,7 +191,7 @@ def test_the_way_out_is_offered(tmp_path: Path) -> None:
     with pytest.raises(DseError, match="is the store of another study"):
         Study(**{**spec, "axes": other}).run(store=path, extend=True)
     assert files(path) == whole
-    (path / ".simt-dse" / "zones").unlink()
+    (path / ".simt-dse" / "finished").unlink()
     with pytest.raises(DseError, match="is not finished"):
         Study(**spec).run(store=path, extend=True)
 

@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,13 @@ from click.testing import CliRunner
 import dse
 import sweeps.files.whole
 import sweeps.nest.run
-import sweeps.store.folder
-import sweeps.store.holders
-import sweeps.store.locks
+import sweeps.store.backend
+import sweeps.store.lock
 from dse import DseError, Study
 from dse.cli import main
 from dse.runner import run_study
-from sweeps.store import swap
-from sweeps.store.folder import Folder
-from sweeps.store.locks import locked
-from sweeps.store.objects import Objects
+from sweeps.store.backend import Folder, Objects, backend_of
+from sweeps.store.lock import write_lock
 from symbolic.errors import OtherProcessError
 from tests.dse.killing import files
 from tests.long import long
@@ -83,24 +79,18 @@ def meanwhile(
 # --- exchanges of names
 
 
-def test_a_lock_is_that_of_the_folder_that_has_the_name(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Even where another takes its place at the moment of locking."""
-    other = path.with_name("other.zarr")
-    shutil.copytree(path, other)
-
-    def moved() -> None:
-        path.rename(path.with_name("old.zarr"))
-        other.rename(path)
-
-    assert meanwhile(monkeypatch, sweeps.store.locks, "_flock", moved) == []
-    with (
-        locked(path, "a.zarr"),
-        pytest.raises(OtherProcessError, match=BUSY),
-        locked(path, "a.zarr"),
-    ):
-        raise AssertionError("two hold the lock of one store")
+def test_the_lock_of_a_place_excludes_others(path: Path) -> None:
+    """Whatever stands there, and by whatever name it is called."""
+    link = path.with_name("link.zarr")
+    link.symlink_to(path)
+    for other in (path, link):
+        with (
+            write_lock(backend_of(path)),
+            pytest.raises(OtherProcessError, match=BUSY),
+            write_lock(backend_of(other)),
+        ):
+            raise AssertionError("two hold the lock of one store")
+    assert sorted(each.name for each in path.parent.iterdir()) == ["a.zarr", "link.zarr"]
 
 
 @pytest.mark.parametrize("exchange", [True, False])
@@ -108,7 +98,7 @@ def test_nobody_settles_what_is_being_exchanged(
     path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(sweeps.store.folder, "exchanged", lambda one, other: False)
+        monkeypatch.setattr(sweeps.store.backend, "_exchanged", lambda one, other: False)
     right, said = grown(path), []
 
     def others() -> None:
@@ -123,7 +113,7 @@ def test_nobody_settles_what_is_being_exchanged(
                 ask()
             said.append(ask)
 
-    meanwhile(monkeypatch, Folder, "swap", others)
+    meanwhile(monkeypatch, Folder, "replace_by", others)
     LARGE.run(store=path, extend=True)
     assert len(said) == 5
     assert files(path) == right
@@ -135,44 +125,35 @@ def test_what_a_killed_process_began_is_ended_by_whoever_comes(
 ) -> None:
     """Between the renames of a system that exchanges no names, nothing stands under the name."""
     right = grown(path)
-    monkeypatch.setattr(sweeps.store.folder, "exchanged", lambda one, other: False)
+    monkeypatch.setattr(sweeps.store.backend, "_exchanged", lambda one, other: False)
     for count in (0, 1, 2):
         for come in (
+            lambda: LARGE.run(store=path, extend=True),
             lambda: dse.verify(path),
-            lambda: dse.add(path, "bound"),
-            lambda: LARGE.run(store=path),
         ):
             shutil.rmtree(path, ignore_errors=True)
             SMALL.run(store=path)
-            left, inner = [count], Path.rename
+            small, left, inner = files(path), [count], os.rename
 
-            def dying(self: Path, to: Any, left: Any = left, inner: Any = inner) -> Any:
-                if ".next" in f"{self}{to}" and ".part" not in f"{self}{to}":
+            def dying(one: Any, to: Any, left: Any = left, inner: Any = inner) -> None:
+                if ".a.zarr." in f"{one}{to}":
                     if not left[0]:
                         raise KeyboardInterrupt
                     left[0] -= 1
-                return inner(self, to)
+                inner(one, to)
 
             with monkeypatch.context() as patch:
-                patch.setattr(Path, "rename", dying)
+                patch.setattr(os, "rename", dying)
                 with pytest.raises(KeyboardInterrupt):
                     LARGE.run(store=path, extend=True)
             come()
+            assert files(path) in (small, right)
+            LARGE.run(store=path, extend=True)
             assert files(path) == right
             assert sorted(p.name for p in path.parent.iterdir()) == ["a.zarr", "large.zarr"]
 
 
 # --- the lock of a store that was replaced
-
-
-def test_a_lock_of_a_store_that_was_replaced_is_none(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A repair that had read whose store it is, and not locked it, when it was extended."""
-    right = grown(path)
-    meanwhile(monkeypatch, fcntl, "flock", lambda: LARGE.run(store=path, extend=True))
-    assert dse.verify(path, repair=True).damages == ()
-    assert files(path) == right
 
 
 def test_a_run_decides_whose_store_it_is_under_the_lock(
@@ -186,36 +167,52 @@ def test_a_run_decides_whose_store_it_is_under_the_lock(
         SMALL.run(store=path)
         LARGE.run(store=path, extend=True)
 
-    meanwhile(monkeypatch, swap, "claimed", extended)
-    monkeypatch.setattr("dse.storing.claimed", swap.claimed)
+    meanwhile(monkeypatch, sweeps.store.lock, "write_lock", extended)
+    monkeypatch.setattr("dse.storing.write_lock", sweeps.store.lock.write_lock)
     with pytest.raises(DseError, match=OTHER):
         SMALL.run(store=path)
     assert files(path) == right
 
 
 def test_fresh_beside_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process begins in the moment in which nothing stands under the name."""
+    """In the moment in which nothing stands under the name another process is refused."""
+    small, said = files(path), []
+
+    def other() -> None:
+        with pytest.raises(OtherProcessError, match=BUSY):
+            LARGE.run(store=path)
+        said.append(1)
+
+    meanwhile(monkeypatch, Folder, "create", other)
+    SMALL.run(store=path, fresh=True)
+    assert said
+    assert files(path.with_name("a.old-1.zarr")) == files(path) == small
+
+
+def test_fresh_that_cannot_begin_brings_back_what_was_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = files(path)
-    meanwhile(monkeypatch, Folder, "create", lambda: LARGE.run(store=path))
-    with pytest.raises(DseError, match=r"at the same time; what was there before is at .*old-1"):
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Folder, "create", full)
+    with pytest.raises(DseError, match="No space left"):
         SMALL.run(store=path, fresh=True)
-    assert files(path.with_name("a.old-1.zarr")) == small
-    assert files(path) == grown(path)
+    assert files(path) == small
+    assert [p.name for p in path.parent.iterdir()] == ["a.zarr"]
 
 
 # --- who has opened a store
 
 
 def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
-    opened, again = dse.open(path), dse.open(path)
+    again = dse.open(path)
     loaded, written = dse.open(path).load(), run_study(SMALL, store=path)
-    best = dse.optimum(opened, maximize="ms_throughput")
-    dse.add(path, "cs_throughput")  # it still holds all that was there
+    best = dse.optimum(again, maximize="ms_throughput")
     assert written.open().load().equals(loaded)
-    assert opened.ms_throughput.load().equals(loaded.ms_throughput)
-    assert dse.optimum(again, maximize="ms_throughput").identical(best)
-    more = {**SPEC["axes"], "supply": ["sharp", "smooth"]}
-    Study(**{**SPEC, "axes": more}).run(store=path, extend=True)
+    dse.add(path, "cs_throughput")
     for ask in (
         lambda: again.bound.load(),
         lambda: dse.optimum(again, maximize="ms_throughput"),
@@ -264,10 +261,13 @@ def test_a_question_reads_one_store(path: Path, monkeypatch: pytest.MonkeyPatch)
 # --- without locks, and without permission to write
 
 
+@pytest.mark.filterwarnings("ignore:flock not supported")
 @pytest.mark.parametrize("reason", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
 def test_where_there_are_no_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
 ) -> None:
+    """A file that names its holder stands for one."""
+
     def none(*_: object) -> None:
         raise OSError(reason, os.strerror(reason))
 
@@ -278,68 +278,25 @@ def test_where_there_are_no_locks(
     seen: list[str] = []
 
     def others() -> None:
-        assert json.loads((path / ".simt-dse" / "lock.held").read_text())["process"] == os.getpid()
+        assert str(os.getpid()) in (tmp_path / ".a.zarr.lock").read_text()
         for ask in (lambda: dse.verify(path), lambda: SMALL.run(store=path, fresh=True)):
-            with pytest.raises(
-                OtherProcessError, match=r"no locks on this file system.*lock\.held"
-            ):
+            with pytest.raises(OtherProcessError, match=BUSY):
                 ask()
             seen.append("refused")
 
-    meanwhile(monkeypatch, Folder, "swap", others)
+    meanwhile(monkeypatch, Folder, "replace_by", others)
     LARGE.run(store=path, extend=True)
     assert seen == ["refused"] * 2
     assert files(path) == right
-    # a process that was killed holds none; what runs elsewhere may do so
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    held = path / ".simt-dse" / "lock.held"
-    mine = sweeps.store.holders.holder()
-    held.write_text(json.dumps({**mine, "process": gone.pid, "id": "x"}))
-    assert dse.verify(path, repair=True).damages == ()
-    held.write_text(json.dumps({**mine, "began": "1", "id": "x"}))  # the number is used again
-    assert dse.verify(path, repair=True).damages == ()
-    for holder in ({**mine, "host": "elsewhere"}, mine):
-        held.write_text(json.dumps({**holder, "id": "x"}))
-        for repair in (False, True):
-            with pytest.raises(
-                OtherProcessError, match=f"process {os.getpid()} of {holder['host']}"
-            ):
-                dse.verify(path, repair=repair)
-    held.unlink()
-    assert files(path) == right
-
-
-def test_locks_that_name_their_holder_exclude(tmp_path: Path) -> None:
-    """Many threads that take over the lock of a holder that is gone: one at a time has it."""
-    hidden = tmp_path / ".simt-dse"
-    hidden.mkdir()
-    (hidden / "lock.held").write_text(
-        json.dumps({**sweeps.store.holders.holder(), "began": "1", "id": "gone"})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.zarr", "large.zarr"]
+    # a process that was killed holds none
+    code = (
+        "import os, sys, filelock; lock = filelock.SoftFileLock(sys.argv[1]);"
+        "lock.acquire(); os.kill(os.getpid(), 9)"
     )
-    inside, most, done = [0], [0], [0]
-    here = os.open(hidden, os.O_RDONLY)
-
-    def work() -> None:
-        for _ in range(200):
-            try:
-                with sweeps.store.holders.held_by_name(here, hidden, "a", True):
-                    inside[0] += 1
-                    most[0] = max(most[0], inside[0])
-                    inside[0] -= 1
-                    done[0] += 1
-            except OtherProcessError:
-                pass
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    os.close(here)
-    assert most[0] == 1
-    assert done[0] > 0
-    assert list(hidden.iterdir()) == []
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / ".a.zarr.lock")])
+    assert (tmp_path / ".a.zarr.lock").exists()
+    assert dse.verify(path, repair=True).damages == ()
 
 
 @pytest.fixture
@@ -355,18 +312,16 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(os, "open", opened)
 
 
-@pytest.mark.parametrize("lock", [True, False])
 def test_a_store_that_can_only_be_read(
-    path: Path, lock: bool, read_only: Callable[[], None]
+    path: Path, read_only: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not lock:
-        (path / ".simt-dse" / "lock").unlink()
     read_only()
-    assert dse.verify(path).damages == ()
     assert SMALL.run(store=path).sizes["threads"] == 3  # nothing to do
     assert dse.optimum(path, maximize="ms_throughput").ms_throughput > 0
-    with pytest.raises(DseError, match=r"the lock of .* cannot be taken .*Read-only file system"):
+    with pytest.raises(DseError, match=r"cannot be locked .*Read-only file system|cannot write in"):
         dse.verify(path, repair=True)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as a file system that is mounted so says
+    assert dse.verify(path).damages == ()
     (path / "bound" / "c.0.0.0").unlink()
     assert [damage.file for damage in dse.verify(path).damages] == ["bound/c.0.0.0"]
 
@@ -398,11 +353,11 @@ def test_what_a_killed_export_left_is_swept(
 
     def second() -> None:
         left = out.with_name(f".{out.name}.0123abcd.part")
-        (left / ".simt-dse").mkdir(parents=True)
-        (left / ".simt-dse" / "lock").touch()
+        left.mkdir()
+        left.with_suffix(".lock").touch()
         (left / out.name).write_text("half")
-        begun = left.with_name(f".{out.name}.4567abcd.part")
-        begun.mkdir()
+        begun = left.with_name(f".{out.name}.4567abcd.lock")
+        begun.touch()
         dse.export(dse.open(path), out)
         assert not left.exists()
         assert not begun.exists()
@@ -478,7 +433,7 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     right = objects()
     fs.rm("/races", recursive=True)
     SMALL.run(store=url)
-    opened, inner = dse.open(url), Objects.swap
+    opened, inner = dse.open(url), Objects.replace_by
 
     def stopped(self: Objects, other: Objects) -> None:
         for ask in (
@@ -495,47 +450,12 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Objects, "swap", stopped)
+    monkeypatch.setattr(Objects, "replace_by", stopped)
     with pytest.raises(KeyboardInterrupt):
         LARGE.run(store=url, extend=True)
     for ask in (lambda: dse.open(url), lambda: dse.optimum(url, maximize="ms_throughput")):
         with pytest.raises(OtherProcessError, match=r"let dse verify memory.*to its end"):
             ask()
-    with pytest.raises(OtherProcessError, match="since it was opened"):
-        opened.bound.load()
+    assert opened.bound.load().equals(SMALL.run().bound)  # which is there still
     assert dse.verify(url).damages == ()
     assert objects() == right
-
-
-def test_a_store_that_is_replaced_while_it_is_asked_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between two looks at its place another process removes the store."""
-    path = tmp_path / "a.zarr"
-    from sweeps.files import written
-
-    real = written.is_finished
-
-    def gone(place: Any) -> Any:
-        found = real(place)
-        shutil.rmtree(place)
-        return found
-
-    SMALL.run(store=path)
-    opened = dse.open(path)
-    monkeypatch.setattr(written, "is_finished", gone)
-    with pytest.raises(DseError, match=r"does not exist"):
-        dse.optimum(path, maximize="ms_throughput")
-    SMALL.run(store=path)
-    for source in (opened, dse.open(path)):
-        with pytest.raises(DseError, match=r"another process has .* since it was opened"):
-            dse.optimum(source, maximize="ms_throughput")
-
-
-def test_what_a_killed_process_left_of_an_exchange_is_swept(tmp_path: Path) -> None:
-    path = tmp_path / "a.zarr"
-    SMALL.run(store=path)
-    for left in ("..a.zarr.next.c54c8fe3.part", ".a.zarr.0f54c8fe.part"):
-        (tmp_path / left / "c").mkdir(parents=True)
-        dse.verify(path, repair=True)
-        assert [p.name for p in tmp_path.iterdir()] == ["a.zarr"]

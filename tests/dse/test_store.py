@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import random
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,11 @@ from click.testing import CliRunner
 
 import dse
 import sweeps.nest.run
-import sweeps.store.crew
+import sweeps.store.fill
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
-from sweeps.store.folder import Folder
+from sweeps.store.fill import TileWriter
 from tests.dse.killing import STUDY, files
 from tests.long import mostly_long
 from tests.oracles.compare import identical
@@ -86,7 +85,7 @@ def test_the_same_bytes_by_any_number_of_threads(
     study: Study, tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study.run(store=tmp_path / "a.zarr")
-    monkeypatch.setattr(sweeps.store.crew, "threads", lambda: count)
+    monkeypatch.setattr(sweeps.store.fill, "thread_count", lambda _: count)
     study.run(store=tmp_path / "b.zarr")
     assert files(tmp_path / "a.zarr") == files(tmp_path / "b.zarr")
 
@@ -122,7 +121,7 @@ def test_an_object_store_that_was_begun_and_no_more(study: Study) -> None:
     study.run(store=url)
     whole = {key: fs.cat_file(key) for key in fs.find("/sweeps/begun.zarr")}
     for key in whole:
-        if not key.endswith("identity"):
+        if not key.endswith("manifest"):
             fs.rm_file(key)
     study.run(store=url)
     assert {key: fs.cat_file(key) for key in fs.find("/sweeps/begun.zarr")} == whole
@@ -154,7 +153,7 @@ def test_a_second_process_is_told(study: Study, tmp_path: Path) -> None:
     )
     study.run(store=path)
     (path / ".simt-dse" / "tiles" / "0.0.0.0").unlink()
-    command = [sys.executable, "-c", code, str(path / ".simt-dse" / "lock")]
+    command = [sys.executable, "-c", code, str(tmp_path / ".a.zarr.lock")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "locked\n"
@@ -191,11 +190,11 @@ def test_two_that_begin_at_the_same_time(study: Study, tmp_path: Path) -> None:
 
 def test_leftovers_are_swept(study: Study, tmp_path: Path) -> None:
     study.run(store=tmp_path / "calm.zarr")
-    left = tmp_path / ".a.zarr.0123abcd.part" / ".simt-dse"
-    left.mkdir(parents=True)
-    (left / "lock").touch()
+    for kind in ("new", "gone", "next"):  # of processes that were killed
+        (tmp_path / f".a.zarr.{kind}" / ".simt-dse").mkdir(parents=True)
+    (tmp_path / ".a.zarr.lock").touch()
     study.run(store=tmp_path / "a.zarr")
-    assert not left.parent.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zarr", "calm.zarr"]
     (tmp_path / "a.zarr" / ".simt-dse" / "tiles" / "0.0.0.0").unlink()
     (tmp_path / "a.zarr" / "bound" / "c.0.0.0.part").write_bytes(b"half")
     (damage, *_) = [d for d in dse.verify(tmp_path / "a.zarr").damages if ".part" in d.file]
@@ -208,25 +207,19 @@ def test_leftovers_are_swept(study: Study, tmp_path: Path) -> None:
 
 
 def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left, inner = 150_000, Folder.writing
+    left, inner = 150_000, os.write
 
-    @contextmanager
-    def quota(self: Folder, key: str, **more: bool) -> Iterator[Callable[[Any], None]]:
-        with inner(self, key, **more) as write:
-
-            def counted(data: Any, *first: bool) -> None:
-                nonlocal left
-                size = memoryview(data).nbytes
-                write(memoryview(data).cast("B")[: max(left, 0)], *first)
-                left -= 0 if first else size
-                if left < 0:
-                    raise OSError(errno.ENOSPC, "No space left on device")
-
-            yield counted
+    def quota(handle: int, data: Any) -> int:
+        nonlocal left
+        if left <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = inner(handle, memoryview(data)[:left])  # at the end less than was asked for
+        left -= written
+        return written
 
     path = tmp_path / "a.zarr"
-    monkeypatch.setattr(Folder, "writing", quota)
-    monkeypatch.setattr(sweeps.store.crew, "threads", lambda: 3)
+    monkeypatch.setattr(os, "write", quota)
+    monkeypatch.setattr(sweeps.store.fill, "thread_count", lambda _: 3)
     with pytest.raises(DseError, match=r"No space left on device; [1-9][0-9]? of 21 t") as said:
         study.run(store=path)
     assert "the same command continues" in str(said.value)
@@ -274,13 +267,13 @@ def test_corruptions(
     study.run(store=path)
     whole, draw = files(path), random.Random(5)
     computed: list[str] = []
-    inner = sweeps.store.crew.store_tile
+    inner = TileWriter.store
 
-    def counted(source: Any, tile: Any, medium: Any) -> Any:
-        computed.append(tile.name)
-        return inner(source, tile, medium)
+    def counted(self: TileWriter, number: int, *more: Any) -> Any:
+        computed.append(self.part.tile(number).name)
+        return inner(self, number, *more)
 
-    monkeypatch.setattr(sweeps.store.crew, "store_tile", counted)
+    monkeypatch.setattr(TileWriter, "store", counted)
     for _ in range(count):
         key = damaged(path, draw)
         computed.clear()
@@ -289,7 +282,7 @@ def test_corruptions(
         assert not found.repaired
         repaired = dse.verify(path, repair=True)
         assert repaired.repaired
-        assert computed == [damage.tile for damage in repaired.damages if damage.tile]
+        assert sorted(computed) == [damage.tile for damage in repaired.damages if damage.tile]
         assert files(path) == whole
 
 
@@ -305,7 +298,7 @@ def test_damage_is_named(study: Study, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["verify", str(path)])
     assert done.exit_code == 1
     assert done.stdout == (
-        "damaged: ms_throughput/c.3.1.0: its checksum is another one "
+        "damaged: ms_throughput/c.3.1.0: its checksum does not fit "
         "(tile 0.3.1.0: threads = 13 to 16, supply = sharp)\n"
     )
     said = CliRunner().invoke(main, ["verify", str(path), "--repair", "--json"])
@@ -344,9 +337,9 @@ def test_the_study_of_a_store(tmp_path: Path) -> None:
     }
     Study(**spec).run(store=tmp_path / "a.zarr", expand=True)
     assert dse.verify(tmp_path / "a.zarr").damages == ()
-    (tmp_path / "a.zarr" / ".simt-dse" / "identity").write_text("{")
+    (tmp_path / "a.zarr" / ".simt-dse" / "manifest").write_text("{")
     (damage,) = dse.verify(tmp_path / "a.zarr", repair=True).damages
-    assert damage.file == ".simt-dse/identity"
+    assert damage.file == ".simt-dse/manifest"
     axis = tmp_path / "a.zarr" / "mem_latency" / "c.0"
     axis.write_bytes(axis.read_bytes()[::-1])
     with pytest.raises(DseError, match=r"the axis mem_latency is damaged; or give the study file"):

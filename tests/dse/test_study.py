@@ -426,7 +426,7 @@ def test_a_run_that_fails_is_continued(tmp_path: Path, monkeypatch: pytest.Monke
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("sweeps.store.crew.store_tile", fail)
+        patch.setattr("sweeps.store.fill.TileWriter.store", fail)
         with pytest.warns(UserWarning, match=r"failed: 2 points; the same .*configurations: Mem"):
             transit().run(store=tmp_path / "run.zarr")
     assert np.isnan(dse.open(tmp_path / "run.zarr").ms_throughput).all()

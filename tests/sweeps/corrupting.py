@@ -139,13 +139,13 @@ def corrupted(path: Path, earlier: Path, draw: random.Random) -> str:
     elif what == "earlier":
         there = earlier / key
         data = bytearray(there.read_bytes() if there.is_file() else data)
-    elif what == "earlier tile":  # its chunks and its record, as of a backup
+    elif what == "earlier tile":  # its shards and its record, as of a backup
         tiles = sorted(p.name for p in (earlier / ".simt-dse" / "tiles").iterdir())
         part, _, at = draw.choice(tiles).partition(".")
         name = ".".join(["c", *([at] if at else [])])
         for chunk in earlier.glob(f"*/{name}"):
             known = json.loads((earlier / f".simt-dse/tiles/{part}{at and '.'}{at}").read_bytes())
-            if chunk.parent.name in known["chunks"]:
+            if chunk.parent.name in known["shards"]:
                 shutil.copy(chunk, path / chunk.parent.name / name)
         record = f".simt-dse/tiles/{part}{at and '.'}{at}"
         shutil.copy(earlier / record, path / record)
@@ -165,7 +165,7 @@ def corrupted(path: Path, earlier: Path, draw: random.Random) -> str:
         (file / "within" / "x").write_bytes(b"foreign")
         return f"{what} {key}"
     elif what == "both":  # whatever tells whose store it is
-        for name in ("zarr.json", ".simt-dse/identity"):
+        for name in ("zarr.json", ".simt-dse/manifest"):
             (path / name).write_bytes((path / name).read_bytes()[:-3])
         return what
     file.parent.mkdir(exist_ok=True)

@@ -10,7 +10,6 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,23 +19,16 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, KilledWorker, LocalCluster, Nanny, SchedulerPlugin
 
-import sweeps.cluster.bench
 import sweeps.cluster.workers
 import sweeps.nest.run
-import sweeps.store.crew
+import sweeps.store.fill
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
-from sweeps.cluster.errands import Errands, Pace
-from sweeps.cluster.order import order_of
-from sweeps.nest.compile import _compiled
-from sweeps.runtime.progress import Tally
-from sweeps.store.failures import noted
-from sweeps.store.job import Job
-from sweeps.store.layout import Layout
-from sweeps.store.medium import medium_of
-from sweeps.store.records import RECORDS
+from sweeps.store.backend import backend_of
+from sweeps.store.fill import TileWriter
 from tests.dse.killing import STUDY, files
+from tests.oracles.compare import identical
 
 TILES = 22
 
@@ -97,17 +89,14 @@ def test_the_bytes_of_threads_by_tasks_of_few_bytes(
 ) -> None:
     sent = Sent(cluster.scheduler)
     cluster.scheduler.add_plugin(sent)
-    before = len(_compiled)
     ds = Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
     assert files(tmp_path / "a.zarr") == calm
     assert ds.ms_throughput.sizes == {"threads": 40, "supply": 2, "mem_latency": 500}
     assert len(sent.bytes) >= 20
-    assert max(sent.bytes) <= 200
+    assert sorted(sent.bytes)[-3] <= 400  # but for what each part is computed from
     threads = sum(client.nthreads().values())
     window = sweeps.cluster.workers._LEAST + sweeps.cluster.workers._AHEAD * threads
     assert sent.most <= 2 * window  # some are done and not taken back yet
-    assert len(_compiled) - before <= 1  # of the extremes, where no test before has
-    assert sweeps.cluster.bench._benches == {}
 
 
 def test_an_address_and_a_run_that_is_continued(
@@ -118,119 +107,56 @@ def test_an_address_and_a_run_that_is_continued(
     for name in ("0.3.1.0", "0.7.0.0"):
         (path / ".simt-dse" / "tiles" / name).unlink()
     tried: list[str] = []
-    inner = sweeps.cluster.bench.store_tile
+    inner = TileWriter.store
 
-    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
-        tried.append(tile.name)
-        return inner(source, tile, medium)
+    def store(self: TileWriter, number: int, *more: Any) -> Any:
+        tried.append(self.part.tile(number).name)
+        return inner(self, number, *more)
 
-    monkeypatch.setattr(sweeps.cluster.bench, "store_tile", store_tile)
+    monkeypatch.setattr(TileWriter, "store", store)
     monkeypatch.chdir(tmp_path)
     study.run(store="a.zarr", client=cluster.scheduler_address)
     assert sorted(tried) == ["0.3.1.0", "0.7.0.0"]
     assert files(path) == calm
 
 
-@pytest.mark.parametrize(
-    ("kind", "most"), [(ArithmeticError, 1), (ArithmeticError, 4), (OSError, 4)]
-)
+@pytest.mark.parametrize("kind", [ArithmeticError, OSError])
 def test_what_fails_at_a_worker(
     client: Client,
     calm: dict[str, bytes],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: type[Exception],
-    most: int,
 ) -> None:
-    monkeypatch.setattr(Pace, "most", lambda *_: most)
-    tried, inner = Counter[str](), sweeps.cluster.bench.store_tile
+    tried, inner = Counter[str](), TileWriter.store
 
-    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
-        tried[tile.name] += 1
-        if tile.name == "0.3.1.0" or (tile.name == "0.7.0.0" and tried[tile.name] == 1):
+    def store(self: TileWriter, number: int, *more: Any) -> Any:
+        name = self.part.tile(number).name
+        tried[name] += 1
+        if name == "0.3.1.0" or (name == "0.7.0.0" and tried[name] == 1):
             raise kind("too hot")
-        return inner(source, tile, medium)
+        return inner(self, number, *more)
 
     path, study = tmp_path / "a.zarr", Study(**STUDY)
     with monkeypatch.context() as patch:
-        patch.setattr(sweeps.cluster.bench, "store_tile", store_tile)
+        patch.setattr(TileWriter, "store", store)
         if kind is OSError:
             with pytest.raises(DseError, match=r"cannot be written: too hot; .* continues"):
                 study.run(store=path, client=client)
         else:
             with pytest.warns(UserWarning, match=r"13 to 16, supply = sharp: Arith.*: too hot"):
                 study.run(store=path, client=client)
-            assert set(noted(medium_of(path))) == {"0.3.1.0"}
             assert tried["0.7.0.0"] == 2
-    assert tried["0.3.1.0"] == 1 + sweeps.store.crew.RETRIES
+            assert tried["0.3.1.0"] == 1 + sweeps.store.fill.RETRIES
     study.run(store=path, client=client)
     assert files(path) == calm
 
 
-def test_what_a_lost_worker_has_stored_is_not_computed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An errand that is begun anew goes on with the tile that the lost worker was at."""
-    path, study, bench = tmp_path / "a.zarr", Study(**STUDY), sweeps.cluster.bench
-    study.run(store=path)
-    layout, medium = Layout(study.grid()), medium_of(path)
-    part = next(part for part in layout.parts if len(part.outputs) > 1)
-    tiles = [part.tile(number) for number in range(3, 7)]
-    for tile in tiles:
-        medium.delete(f"{RECORDS}/{tile.name}")
-    job = Job(layout, medium, Tally(layout.points, None), lambda *_: None)
-    order, inner, tried = order_of(job, tiles), bench.store_tile, list[str]()
-
-    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
-        tried.append(tile.name)
-        if len(tried) == 3:
-            raise SystemExit
-        return inner(source, tile, medium)
-
-    monkeypatch.setattr(bench, "store_tile", store_tile)
-    for _ in range(2):
-        bench.take("token", order, "worker")
-        with suppress(SystemExit):
-            bench.tiles("token", part.number, 3, 4)
-        bench.clear("token")
-    names = [tile.name for tile in tiles]
-    assert tried == [*names[:3], *names[2:]]
-
-
-def test_errands_are_tiles_whose_numbers_follow_each_other() -> None:
-    layout = Layout(Study(**STUDY).grid())
-    tiles = list(layout.tiles())
-    missing = [*tiles[:3], *tiles[5:]]
-    left, found = Errands(layout, missing), list[Any]()
-    while left:
-        found.append(left.take(4))
-    assert [tile for errand in found for tile in errand.tiles] == missing
-    assert max(len(errand.tiles) for errand in found) == 4
-    for errand in found:
-        part = layout.parts[errand.part]
-        numbers = range(errand.first, errand.first + len(errand.tiles))
-        assert tuple(map(part.tile, numbers)) == errand.tiles
-    first = found[-1].cut(0, 1)
-    assert [errand.attempt for errand in first.alone()] == [1]
-
-
-def test_errands_take_about_as_long_as_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr("sweeps.cluster.errands.time", SimpleNamespace(monotonic=lambda: now[0]))
-    pace = Pace()
-    assert pace.most(2, 1000) == 1  # nothing is known
-    for _ in range(17):
-        pace.come(1)
-        now[0] += 1 / 16
-    assert pace.most(2, 1000) == 4  # 16 tiles a second by two threads: each takes 1/8 s
-    assert pace.most(2, 12) == 3  # towards the end all threads have some
-    assert pace.most(2, 1) == 1
-    assert pace.most(0, 1000) == 1
-    lost = Pace()  # workers are lost, and nothing comes back but once
-    for count in (0, 1, 0):
-        lost.come(count)
-        now[0] += 1
-    assert lost.most(2, 1000) == 1
+def test_lazy_arrays_are_computed_by_workers(client: Client) -> None:
+    """Nothing but the default scheduler of dask decides who computes."""
+    study = Study(**STUDY)
+    with client.as_current():
+        identical(study.lazy().compute(scheduler=client), study.run())
 
 
 def test_an_interrupt_waits_for_the_tiles_under_way(
@@ -322,14 +248,14 @@ def test_workers_that_come_later(calm: dict[str, bytes], tmp_path: Path) -> None
 def test_a_tile_that_no_worker_survives(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inner = sweeps.cluster.bench.store_tile
+    inner = TileWriter.store
 
-    def store_tile(source: Any, tile: Any, medium: Any) -> Any:
-        if tile.name == "0.3.1.0":
-            raise KilledWorker(tile.name, SimpleNamespace(address="tcp://somewhere"), 3)
-        return inner(source, tile, medium)
+    def store(self: TileWriter, number: int, *more: Any) -> Any:
+        if self.part.tile(number).name == "0.3.1.0":
+            raise KilledWorker("tile", SimpleNamespace(address="tcp://somewhere"), 3)
+        return inner(self, number, *more)
 
-    monkeypatch.setattr(sweeps.cluster.bench, "store_tile", store_tile)
+    monkeypatch.setattr(TileWriter, "store", store)
     with pytest.warns(UserWarning, match="supply = sharp: .*the worker was lost each time"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
     assert b"somewhere" not in b"".join(files(tmp_path / "a.zarr").values())
@@ -367,7 +293,11 @@ def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_worker_of_another_version(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeps.cluster.bench.versions", lambda: {"simt-dse": "0.0.1"})
+    known = sweeps.cluster.workers.versions()
+    said = iter([known])  # of the run, then of its workers
+    monkeypatch.setattr(
+        "sweeps.cluster.workers.versions", lambda: next(said, {**known, "simt-dse": "0.0.1"})
+    )
     with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its tiles"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 
@@ -376,8 +306,8 @@ def test_a_worker_that_writes_elsewhere(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere.zarr"
-    monkeypatch.setattr("sweeps.cluster.bench.medium_of", lambda place: medium_of(elsewhere))
-    monkeypatch.setattr(sweeps.cluster.workers, "_SEEN", 0.2)
+    monkeypatch.setattr("sweeps.store.fill.backend_of", lambda place: backend_of(elsewhere))
+    monkeypatch.setattr(sweeps.store.fill, "_SEEN", 0.2)
     with pytest.raises(DseError, match="must be a folder that all share"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 

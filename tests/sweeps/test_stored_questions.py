@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.store.cuts
 import sweeps.store.layout
-import sweeps.store.tiles
 from dse import DseError, Study
 from sweeps.grid.dataset import opened_from
-from sweeps.store.cuts import cut_of
-from sweeps.store.zones import Ranges
 from symbolic.errors import InfeasibleError
 from tests.long import draws
 from tests.sweeps.asking_stores import compared
@@ -99,13 +93,10 @@ WHERE: dict[str, list[str]] = {
 
 @pytest.fixture(autouse=True, scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Many tiles of many zones."""
+    """Many tiles of many chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps.store.layout, "TILE", 40)
-        patch.setattr(sweeps.store.tiles, "PIECE", 16)
-        patch.setattr(sweeps.store.cuts, "ZONE", 12)
-        patch.setattr(sweeps.store.cuts, "LEAST", 3)
-        patch.setattr(sweeps.store.cuts, "FEW", 20)
+        patch.setattr(sweeps.store.layout, "CHUNK", 12)
         FOLDER.append(tmp_path_factory.mktemp("stores"))
         yield
         FOLDER.clear()
@@ -215,39 +206,6 @@ def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
         compare(name, expand, partial(ask, **given_, where=where))
 
 
-@settings(max_examples=draws(30), deadline=None)
-@given(st.data())
-def test_zones_hold_what_they_say(data: st.DataObject) -> None:
-    """Piece by piece, by either way, for any cut: the least and largest of each box."""
-    shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
-    chunk = [data.draw(st.integers(1, n)) for n in shape]
-    cut = cut_of(shape, chunk)
-    assert all(a <= b for a, b in zip(cut.zone, cut.chunk, strict=True))
-    some = st.sampled_from([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
-    size = int(np.prod(chunk))
-    values = np.array(data.draw(st.lists(some, min_size=size, max_size=size)))
-    allowed = np.arange(size) % 3 > 0 if data.draw(st.booleans()) else None
-    held = []
-    for compiled in (False, True):
-        ranges, step = Ranges(cut, values.dtype, compiled=compiled), data.draw(st.integers(1, 9))
-        for start in range(0, size, step):
-            piece = slice(start, start + step)
-            ranges.add(values[piece], start, None if allowed is None else allowed[piece])
-        held.append(ranges.text())
-    assert held[0] == held[1]
-    low, high, undefined = ranges.arrays()
-    counted = np.where(allowed, values, 7e7) if allowed is not None else values
-    boxes = itertools.product(*(range(n) for n in cut.cells))
-    for place, box in enumerate(boxes):
-        ends = tuple(slice(p * n, p * n + n) for p, n in zip(box, cut.zone, strict=True))
-        inside = counted.reshape(chunk)[ends].reshape(-1)
-        inside = inside[inside != 7e7]
-        numbers = inside[~np.isnan(inside)]
-        assert low[place] == numbers.min(initial=np.inf)
-        assert high[place] == numbers.max(initial=-np.inf)
-        assert undefined[place] == (numbers.size < inside.size)
-
-
 # --- what is no finished store
 
 
@@ -282,9 +240,11 @@ def test_an_unfinished_store_says_so(tmp_path: Path) -> None:
     path = tmp_path / "a.zarr"
     study.run(store=path)
     lazy = dse.open(path)
-    (path / ".simt-dse" / "zones").unlink()
+    (path / ".simt-dse" / "finished").unlink()
     for asked in (path, lazy, dse.open(path)):
-        with pytest.raises(DseError, match=r"is not finished .*\(dse run STUDY --store"):
+        with pytest.raises(
+            DseError, match=r"is not finished .*\(dse run STUDY --store|since it was opened"
+        ):
             dse.optimum(asked, minimize="threads")
     assert dse.optimum(dse.open(path).load(), minimize="threads").threads == 1
     assert study.run(store=path).threads.size == 5

@@ -1,0 +1,125 @@
+"""Outputs of a grid as lazy Dask arrays, whose blocks the loop nests compute when they are read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.check import check
+from sweeps.grid.dataset import describe, label, labelled, selected
+from sweeps.grid.grid import Grid
+from sweeps.store.compute import BoxProgram
+from sweeps.store.layout import Layout, Part
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
+
+
+def lazy_dataset(
+    grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
+) -> xr.Dataset:
+    """Return the Dataset of a grid with lazy outputs.
+
+    Parameters
+    ----------
+    grid : Grid
+        What to compute.
+    attributes : mapping
+        Of the Dataset; its ``identity`` names the tasks.
+    chunks : optional
+        Of the arrays: a number or the word "auto" for all axes, or a mapping from axes to what
+        :func:`dask.array.core.normalize_chunks` takes; those of a store where None.
+    expand : bool
+        Put every output over all axes.
+    """
+    check(grid)
+    arrays = _lazy_arrays(Layout(grid, expand=expand), attributes.get("identity", ""), chunks)
+    names = [name for name in grid.outputs if name in arrays]
+    names += [name for name in arrays if name not in names]
+    return label(grid, {name: arrays[name] for name in names}, attributes)
+
+
+def with_derived(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
+    """Return a Dataset of a grid, or of a part of it, with further lazy outputs of the grid.
+
+    They lie over the axes on which they depend; where the Dataset holds a part of these, so do
+    they.
+    """
+    arrays = _lazy_arrays(Layout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
+    found = {name: (*arrays[name], describe(grid, name)) for name in names}
+    return selected(ds, labelled(grid, found))
+
+
+def _lazy_arrays(
+    layout: Layout, token: str, chunks: Chunks
+) -> dict[str, tuple[tuple[str, ...], Any]]:
+    found: dict[str, tuple[tuple[str, ...], Any]] = {}
+    for part in layout.parts:
+        found |= {name: (part.dims, array) for name, array in _arrays(layout, part, token, chunks)}
+    return found
+
+
+def _arrays(layout: Layout, part: Part, token: str, chunks: Chunks) -> list[tuple[str, Any]]:
+    """Return the outputs of a part; one task computes a block of all of them."""
+    import dask.array as da
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+
+    cuts = _cuts(part, chunks)
+    program = BoxProgram(layout.grid, part.dims, part.outputs)
+    key = tokenize(token, part, layout.expand, cuts)
+    ends = [np.cumsum((0, *sizes)).tolist() for sizes in cuts]
+    all_blocks = list(itertools.product(*(range(len(sizes)) for sizes in cuts)))
+    blocks: dict[Any, Any] = {f"program-{key}": program}
+    for place in all_blocks:
+        low = tuple(each[k] for each, k in zip(ends, place, strict=True))
+        high = tuple(each[k + 1] for each, k in zip(ends, place, strict=True))
+        blocks[f"block-{key}", *place] = (_compute, f"program-{key}", low, high)
+    arrays = []
+    for number, name in enumerate(part.outputs):
+        own = f"{name}-{key}"
+        taken = {(own, *place): (_take, (f"block-{key}", *place), number) for place in all_blocks}
+        graph = HighLevelGraph(
+            {f"block-{key}": blocks, own: taken}, {f"block-{key}": set(), own: {f"block-{key}"}}
+        )
+        meta = np.empty((0,) * len(part.shape), dtype=layout.dtype(name))
+        arrays.append((name, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)))
+    return arrays
+
+
+def _cuts(part: Part, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes of the blocks along each axis."""
+    from dask.array.core import normalize_chunks
+
+    wanted: Any = part.step
+    if isinstance(chunks, Mapping):
+        wanted = tuple(chunks.get(axis, -1) for axis in part.dims)
+    elif chunks is not None:
+        wanted = chunks
+    if not part.shape:
+        return ()
+    try:
+        cuts = normalize_chunks(wanted, shape=part.shape, dtype=np.dtype(np.float64))
+    except (ValueError, TypeError) as error:
+        raise DseError(
+            f"chunks = {chunks!r} over {', '.join(part.dims)}: {error}; give a mapping from axes "
+            "to sizes of chunks, or None for those of a store"
+        ) from error
+    return tuple(tuple(map(int, sizes)) for sizes in cuts)
+
+
+def _compute(program: BoxProgram, low: Sequence[int], high: Sequence[int]) -> list[NDArray[Any]]:
+    """Compute a block of all outputs of a part: a task."""
+    return program.compute(low, high)
+
+
+def _take(block: Sequence[NDArray[Any]], number: int) -> NDArray[Any]:
+    """Return one output of a block: a task."""
+    return block[number]

@@ -1,0 +1,426 @@
+"""Where a store lies: a folder, or a place that fsspec reaches by a URL.
+
+What stands under a key is whole: a file is written under another name first, an object appears at
+once. Nothing else writes the files of a store.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sweeps.grid.failing import reason_of
+from sweeps.store.foreign import check_enclosed
+from symbolic.errors import DseError, OtherProcessError, UnreachableError
+
+#: The folder of a store that zarr does not look into, with what only this package reads.
+HIDDEN = ".simt-dse"
+#: The ending of the name of a file that is not whole yet.
+PART = ".part"
+#: By these a store is known and opened; an object store sets them last.
+_SIGNS = (f"{HIDDEN}/manifest", "zarr.json", f"{HIDDEN}/finished")
+#: The mark of a finished store that is being copied over another one.
+_REPLACING = f"{HIDDEN}/replacing"
+
+
+def unwritable(folder: Path, error: OSError) -> DseError:
+    """Return the error of a folder in which nothing can be made."""
+    ways = {errno.ENOENT: "create the folder", errno.ENOTDIR: "create the folder"}
+    ways |= {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space"}
+    ways |= {errno.ENAMETOOLONG: "choose a shorter name"}
+    way = ways.get(error.errno or 0, "allow it")
+    return DseError(f"cannot write in {folder}: {error.strerror}; {way}, or choose another place")
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Folder:
+    """A store in a folder of the file system. Keys are paths with ``/``."""
+
+    def __init__(self, path: Path) -> None:
+        #: The folder, where the path is a link to it.
+        self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
+        self.name = str(path)
+
+    def exists(self) -> bool:
+        """True if anything is there."""
+        try:
+            os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return self.path.is_symlink()
+        except (OSError, ValueError) as error:  # links in a circle, or no name of a file
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UnreachableError(f"{self.name} cannot be reached: {reason}") from error
+        return True
+
+    def get(self, key: str) -> bytes:
+        """Return what stands under a key; FileNotFoundError if nothing does."""
+        try:
+            return (self.path / key).read_bytes()
+        except (NotADirectoryError, IsADirectoryError) as error:
+            raise FileNotFoundError(*error.args) from None
+
+    def put(self, key: str, data: Any, *, wait: bool = True) -> None:
+        """Set a key, durably if one waits; its name is durable once its folder is settled."""
+        path = self.path / key
+        # a worker that was taken for lost may still be writing the same key
+        temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
+        with suppress(FileExistsError):
+            path.parent.mkdir(parents=True)
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            try:
+                rest = memoryview(data).cast("B")
+                while len(rest):
+                    rest = rest[os.write(handle, rest) :]
+                if wait:
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+            if path.is_dir() and not path.is_symlink():  # no file of a store is one
+                shutil.rmtree(path)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+    def settle(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
+        """Make some files durable, then the names in some folders."""
+        with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
+            list(pool.map(lambda key: sync(self.path / key), files))
+            list(pool.map(lambda key: sync(self.path / key), folders))
+
+    def delete(self, key: str) -> None:
+        """Remove a key, if it is there."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(self.path / key)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the bytes of each file of a folder; empty if there is no such folder."""
+        try:
+            with os.scandir(self.path / folder) as entries:
+                return {e.name: e.stat().st_size for e in entries if e.is_file()}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+
+    def files(self) -> list[str]:
+        """Return the keys of all files."""
+        found = []
+        for folder, _, names in os.walk(self.path):
+            within = Path(folder).relative_to(self.path)
+            found += [(within / name).as_posix() for name in names]
+        return sorted(found)
+
+    def total(self) -> int:
+        """Return the bytes of all files."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
+    def create(self, files: Mapping[str, bytes]) -> None:
+        """Make the store of these files, all or nothing."""
+        made = Folder(self._hidden("new"))
+        shutil.rmtree(made.path, ignore_errors=True)
+        try:
+            for key in {key.rpartition("/")[0] for key in files}:
+                (made.path / key).mkdir(parents=True, exist_ok=True)
+            with ThreadPoolExecutor(8) as pool:  # disks take many small files at a time
+                list(pool.map(made.put, files, files.values()))
+            made.settle({key.rpartition("/")[0] for key in files})
+            if self.exists():
+                raise OtherProcessError(f"{self.name} was begun by another process")
+            os.rename(made.path, self.path)
+        except BaseException:
+            shutil.rmtree(made.path, ignore_errors=True)
+            raise
+        sync(self.path.parent)
+
+    def _hidden(self, kind: str) -> Path:
+        """Return the path of a folder that belongs to the writer of this one."""
+        return self.path.with_name(f".{self.path.name}.{kind}")
+
+    def lock_path(self) -> Path:
+        """Return the path of the file that the writer locks."""
+        return self._hidden("lock")
+
+    def beside(self) -> Folder:
+        """Return the place where a store is built that shall replace this one."""
+        return Folder(self._hidden("next"))
+
+    def recover(self) -> None:
+        """Bring a replacement to its end or back that a kill has stopped; by the writer only."""
+        for kind in ("new", "gone"):
+            if (left := self._hidden(kind)).exists():
+                shutil.rmtree(left, ignore_errors=True)
+        last = self._hidden("last")
+        if last.exists():
+            if not self.exists():
+                os.rename(last, self.path)
+            else:
+                self._discard(last)
+
+    def has_leftovers(self) -> bool:
+        """True if a kill, or a writer that is at work, has left folders beside this one."""
+        return any(self._hidden(kind).exists() for kind in ("new", "next", "last", "gone"))
+
+    def is_being_replaced(self) -> bool:
+        """True if a kill has left nothing under the name, and the store under another one."""
+        return not self.exists() and self._hidden("last").exists()
+
+    def replace_by(self, other: Any) -> None:
+        """Put the store of another folder here and remove the present one.
+
+        At once where the system can exchange names; else the present one has another name for a
+        moment, from which :meth:`recover` brings it back.
+        """
+        if _exchanged(self.path, other.path):
+            sync(self.path.parent)
+            self._discard(other.path)
+            return
+        last = self._hidden("last")
+        os.rename(self.path, last)
+        try:
+            os.rename(other.path, self.path)
+        except BaseException:
+            with suppress(OSError):
+                os.rename(last, self.path)
+            raise
+        sync(self.path.parent)
+        self._discard(last)
+
+    def _discard(self, path: Path) -> None:
+        """Remove a folder; by another name at once, so that no part of it is taken for a store."""
+        gone = self._hidden("gone")
+        shutil.rmtree(gone, ignore_errors=True)
+        os.rename(path, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove all that is here."""
+        if self.exists():
+            self._discard(self.path)
+
+    def free_name(self) -> str:
+        """Return a free name beside this one, for what is here."""
+        path, number = Path(self.name), 1
+        while (found := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
+            number += 1
+        return str(found)
+
+    def move(self, to: str) -> None:
+        """Give what is here another name."""
+        os.rename(self.name, to)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two names at once; False if the system has no such call."""
+    import ctypes
+
+    now, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    done: int = rename(now, os.fsencode(one), now, os.fsencode(other), exchange)
+    return done == 0
+
+
+class Objects:
+    """A store under a URL. Each object appears at once, so that nothing unfinished is ever seen."""
+
+    def __init__(self, url: str) -> None:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        self.name = url.rstrip("/")
+        try:
+            # no list of names is kept: other hosts set objects meanwhile
+            fs, root = url_to_fs(self.name, use_listings_cache=False)
+        except ImportError as error:
+            kind = url.partition("://")[0]
+            way = "; pip install s3fs" if kind == "s3" else ""
+            raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
+        except ValueError as error:
+            raise DseError(f"{url!r} cannot be reached: {error}") from error
+        self.fs: Any = _OsErrors(fs)
+        self.root = str(root)
+
+    def _at(self, key: str) -> str:
+        return f"{self.root}/{key}"
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            above = self.name.rpartition("/")[0]
+            raise UnreachableError(f"{above} cannot be reached: {error}") from error
+
+    def exists(self) -> bool:
+        """True if any object is there."""
+        with self._reached():
+            if self.fs.exists(self.root):
+                return True
+        return bool(self.sizes(""))  # what does not answer may be said not to exist
+
+    def get(self, key: str) -> bytes:
+        """Return an object; FileNotFoundError if it is not there."""
+        with self._reached():
+            return bytes(self.fs.cat_file(self._at(key)))
+
+    def put(self, key: str, data: Any, *, wait: bool = True) -> None:
+        """Set an object."""
+        self.fs.pipe_file(self._at(key), bytes(data))
+
+    def settle(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
+        """Do nothing: objects are durable once they are set."""
+
+    def delete(self, key: str) -> None:
+        """Remove an object, if it is there."""
+        with suppress(FileNotFoundError):
+            self.fs.rm_file(self._at(key))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the bytes of each object of a folder."""
+        try:
+            with self._reached():
+                listed = self.fs.ls(self._at(folder), detail=True)
+        except FileNotFoundError:
+            return {}
+        files = (entry for entry in listed if entry["type"] == "file")
+        return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
+
+    def files(self) -> list[str]:
+        """Return the keys of all objects."""
+        return sorted(path[len(self.root) + 1 :] for path in self.fs.find(self.root))
+
+    def total(self) -> int:
+        """Return the bytes of all objects."""
+        return int(self.fs.du(self.root))
+
+    def create(self, files: Mapping[str, bytes]) -> None:
+        """Set the objects, the manifest first: by it a run that was killed here goes on."""
+        for key in sorted(files, key=lambda key: key not in _SIGNS):
+            self.put(key, files[key])
+
+    def lock_path(self) -> str:
+        """Return the path of the object that names the writer."""
+        return f"{self.root.removesuffix('.zarr')}.lock"
+
+    def beside(self) -> Objects:
+        """Return the place where a store is built that shall replace this one."""
+        return Objects(f"{self.name.removesuffix('.zarr')}.next.zarr")
+
+    def has_leftovers(self) -> bool:
+        """True if a kill, or a writer that is at work, has left objects beside these."""
+        return self.beside().exists()
+
+    def is_being_replaced(self) -> bool:
+        """True if a kill has stopped a replacement of this store."""
+        return get_or_none(self.beside(), _REPLACING) is not None
+
+    def recover(self) -> None:
+        """Bring a replacement to its end that a kill has stopped; by the writer only."""
+        if self.is_being_replaced():
+            self.replace_by(self.beside())
+
+    def replace_by(self, other: Any) -> None:
+        """Copy the store of another place over this one, and remove it there.
+
+        This takes time. What tells that a store is here goes first and comes last, and a mark in
+        the other place lets :meth:`recover` do it again.
+        """
+        other.put(_REPLACING, b"")
+        for key in _SIGNS:
+            self.delete(key)
+        self.remove()
+        names = set(other.files()) - {_REPLACING}
+        rest = sorted(names.difference(_SIGNS))
+        self.fs.copy([other._at(name) for name in rest], [self._at(name) for name in rest])
+        for name in (name for name in _SIGNS if name in names):
+            self.fs.cp_file(other._at(name), self._at(name))
+        other.delete(_REPLACING)
+        other.remove()
+
+    def remove(self) -> None:
+        """Remove all objects."""
+        with suppress(FileNotFoundError):
+            self.fs.rm(self.root, recursive=True)
+
+    def free_name(self) -> str:
+        """Return a free name beside this one, for what is here."""
+        stem, number = self.name.removesuffix(".zarr"), 1
+        while Objects(found := f"{stem}.old-{number}.zarr").exists():
+            number += 1
+        return found
+
+    def move(self, to: str) -> None:
+        """Copy all objects to another place and remove them here."""
+        here, there = self.fs.find(self.root), Objects(to)
+        self.fs.copy(here, [there._at(path[len(self.root) + 1 :]) for path in here])
+        self.fs.rm(self.root, recursive=True)
+
+
+class _OsErrors:
+    """A file system whose errors are all those of files, whatever speaks to the server."""
+
+    def __init__(self, fs: Any) -> None:
+        self._fs = fs
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self._fs, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            try:
+                return inner(*args, **options)
+            except (OSError, NotImplementedError):
+                raise
+            except Exception as error:  # of credentials, addresses, protocols
+                raise ConnectionError(reason_of(error)) from error
+
+        return call
+
+
+StoreBackend: TypeAlias = Folder | Objects
+
+
+def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
+    """Return what stands under a key; None if nothing does."""
+    with suppress(FileNotFoundError):
+        return backend.get(key)
+    return None
+
+
+def is_url(place: object) -> bool:
+    """True if a place is a URL rather than a path."""
+    return isinstance(place, str) and "://" in place
+
+
+def backend_of(place: str | Path) -> Any:
+    """Return the backend of a path or URL.
+
+    Raises
+    ------
+    DseError
+        No place can have such a name, its links lead nowhere, or files in it lead out of it.
+    """
+    if is_url(place) and not str(place).startswith("file://"):
+        return Objects(str(place))
+    found = Folder(Path(str(place).removeprefix("file://")))
+    found.exists()
+    check_enclosed(Path(found.name))
+    return found

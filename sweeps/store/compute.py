@@ -1,0 +1,187 @@
+"""Computing boxes of the outputs of a grid, in any process: what stores and lazy arrays hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sweeps.nest.run
+from stochastic import sizes
+from sweeps.bounds.enclosures import Barred
+from sweeps.grid.flat_index import ravel, unravel
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.nest.compile import compiled
+from sweeps.nest.run import Prepared, prepare
+from sweeps.store.layout import Layout, Part, Tile
+
+#: Tiles that are checked together for a feasible point.
+_BLOCK = sizes.STORE_BLOCK
+
+
+class BoxProgram:
+    """Computes boxes of some outputs over the same axes.
+
+    It can be pickled: it then holds a loop nest (or, of a small grid, the values) for each label
+    of the switches, as nothing but text and numbers.
+    """
+
+    def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.dtypes = tuple(np.dtype(grid.dtype(name)) for name in names)
+        self.shape = grid.shape(dims)
+        self.switched = [k for k, axis in enumerate(dims) if axis in grid.switch_axes]
+        self._plain = [k for k, axis in enumerate(dims) if axis not in grid.switch_axes]
+        self._programs: dict[tuple[int, ...], Prepared | list[NDArray[Any]]] = {}
+        self._make: Callable[[tuple[int, ...]], Prepared | list[NDArray[Any]]] | None
+        plain = [dims[k] for k in self._plain]
+        switches = [dims[k] for k in self.switched]
+        small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.SMALL
+
+        def make(at: tuple[int, ...]) -> Prepared | list[NDArray[Any]]:
+            places = dict(zip(switches, at, strict=True))
+            key = tuple(grid.axes[axis].labels[places.get(axis, 0)] for axis in grid.switch_axes)
+            nodes = [grid.output_node(name, key, dims) for name in names]
+            if small:
+                return grid.evaluate(nodes, key, plain)
+            kinds = [grid.kind(name) for name in names]
+            return prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
+
+        self._make = make
+
+    def __getstate__(self) -> dict[str, Any]:
+        for at in itertools.product(*(range(self.shape[k]) for k in self.switched)):
+            self._program(at)
+        return {**self.__dict__, "_make": None}
+
+    def _program(self, at: tuple[int, ...]) -> Prepared | list[NDArray[Any]]:
+        if at not in self._programs:
+            assert self._make is not None
+            self._programs[at] = self._make(at)
+        return self._programs[at]
+
+    def compile(self, tile: Tile) -> None:
+        """Compile what a tile needs."""
+        for at in itertools.product(*(range(tile.low[k], tile.high[k]) for k in self.switched)):
+            program = self._program(at)
+            if isinstance(program, Prepared):
+                compiled(program.nest)
+
+    def compute(self, low: Sequence[int], high: Sequence[int]) -> list[NDArray[Any]]:
+        """Return each output over a box of the axes."""
+        shape = tuple(b - a for a, b in zip(low, high, strict=True))
+        arrays = [np.empty(shape, dtype) for dtype in self.dtypes]
+        box = [(low[k], high[k]) for k in self._plain]
+        sizes = [b - a for a, b in box]
+        for at in itertools.product(*(range(low[k], high[k]) for k in self.switched)):
+            index: list[Any] = [slice(None)] * len(shape)
+            for k, place in zip(self.switched, at, strict=True):
+                index[k] = place - low[k]
+            program = self._program(at)
+            if not isinstance(program, Prepared):
+                part = tuple(slice(*ends) for ends in box)
+                for array, values in zip(arrays, program, strict=True):
+                    array[tuple(index)] = values[part]
+                continue
+            single = all(shape[k] == 1 for k in self.switched)
+            pieces = [
+                array.reshape(-1) if single else np.empty(math.prod(sizes), array.dtype)
+                for array in arrays
+            ]
+            _run(program, [self.shape[k] for k in self._plain], box, pieces)
+            for array, piece in zip(arrays if not single else (), pieces, strict=False):
+                array[tuple(index)] = piece.reshape(sizes)
+        return arrays
+
+    def blank(self, low: Sequence[int], high: Sequence[int]) -> list[NDArray[Any]]:
+        """Return each output over a box of the axes in which no point is feasible."""
+        shape = tuple(b - a for a, b in zip(low, high, strict=True))
+        arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
+        for array in arrays:
+            Barred.blank(array)
+        return arrays
+
+
+def _run(
+    program: Prepared,
+    shape: Sequence[int],
+    box: Sequence[tuple[int, int]],
+    pieces: Sequence[NDArray[Any]],
+) -> None:
+    """Fill flat arrays with the values in a box, one contiguous run of the grid after another."""
+    whole = len(shape)  # axes from here on are whole
+    while whole and box[whole - 1] == (0, shape[whole - 1]):
+        whole -= 1
+    outer, begin = len(shape) - len(program.row), 0
+    for leading in itertools.product(*(range(*ends) for ends in box[: max(whole - 1, 0)])):
+        ends = [(k, k + 1) for k in leading]
+        ends += list(box[len(ends) :])
+        low = [a for a, _ in ends]
+        sizes = [b - a for a, b in ends]
+        start = int(ravel(low[outer:], shape[outer:])) if outer < len(shape) else 0
+        stop = start + math.prod(sizes[outer:])
+        bounds = np.array([*itertools.chain(*ends[:outer]), start, stop], dtype=np.int64)
+        count = math.prod(sizes)
+        results = [piece[begin : begin + count] for piece in pieces]
+        program.run(bounds, int(ravel(low, shape)), *results)
+        begin += count
+
+
+def program_of(layout: Layout, part: Part) -> BoxProgram:
+    """Return the program of the tiles of a part.
+
+    It also computes ``feasible`` where the axes of the part decide it.
+    """
+    grid = layout.grid
+    inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
+    names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
+    return BoxProgram(grid, part.dims, names)
+
+
+class _InfeasibleTiles:
+    """Tells which tiles of a part hold no feasible point; many tiles are checked at once."""
+
+    def __init__(self, layout: Layout, part: Part) -> None:
+        self.grid, self.part = layout.grid, part
+        self.rules = Barred(layout.grid, part.outputs, part.dims)
+        plain = layout.grid.plain(part.dims)
+        # what NumPy computes at once is not worth the check
+        self.small = not plain or math.prod(self.grid.shape(plain)) <= sweeps.nest.run.SMALL
+        self.last = -1, np.zeros(0, dtype=bool)
+
+    def __call__(self, tile: Tile) -> bool:
+        """True if a tile holds no feasible point."""
+        if self.small:
+            return False
+        block, at = divmod(int(ravel(list(tile.place), self.part.counts)), _BLOCK)
+        known, found = self.last
+        if known != block:
+            found = self._check(block)
+            self.last = block, found
+        return bool(found[at])
+
+    def _check(self, block: int) -> NDArray[np.bool_]:
+        part, axes = self.part, self.grid.axes
+        numbers = np.arange(block * _BLOCK, min((block + 1) * _BLOCK, math.prod(part.counts)))
+        place = np.stack(unravel(numbers, part.counts))
+        step, shape = np.array(part.step), np.array(part.shape)
+        low = place * step[:, None]
+        high = np.minimum(low + step[:, None], shape[:, None]) - 1
+        plain = [k for k, axis in enumerate(part.dims) if axis not in self.grid.switch_axes]
+        switched = [k for k, axis in enumerate(part.dims) if axis in self.grid.switch_axes]
+        found = np.zeros(numbers.size, dtype=bool)
+        for at in {tuple(column) for column in low[switched].T.tolist()}:
+            chosen = np.all(low[switched] == np.array(at, dtype=np.int64).reshape(-1, 1), axis=0)
+            index = dict(zip([part.dims[k] for k in switched], at, strict=True))
+            key = tuple(axes[a].labels[index.get(a, 0)] for a in self.grid.switch_axes)
+            found[chosen] = self.rules.over(key, low[plain][:, chosen], high[plain][:, chosen])
+        return found
+
+
+def infeasible_tile_test(layout: Layout, part: Part) -> Callable[[Tile], bool]:
+    """Return a predicate: True if no point of a tile of a part is feasible."""
+    return _InfeasibleTiles(layout, part)

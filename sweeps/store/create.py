@@ -1,0 +1,162 @@
+"""The beginning of a store: its metadata and coordinates by zarr, and its manifest."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeps.grid.dataset import axis_coordinates, describe
+from sweeps.store.layout import COMPRESSIONS, Layout, Part
+from sweeps.store.records import MANIFEST, checksum, sealed
+from symbolic.json_text import check_length
+
+if TYPE_CHECKING:
+    import zarr
+
+#: The file without which a folder is no zarr group.
+ROOT = "zarr.json"
+#: What is read where nothing has been written, by the kind of the type.
+FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
+_ONE_FOLDER: Any = {"name": "default", "separator": "."}
+
+
+@contextmanager
+def without_format_warnings() -> Iterator[None]:
+    """Ignore that zarr (v3) has yet to agree on text of any length, and on consolidated metadata.
+
+    Without the latter xarray warns when it opens a store.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
+        yield
+
+
+def skeleton(
+    layout: Layout, attributes: Mapping[str, Any], identity: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """Return every file of a store but shards of outputs, records and the end mark."""
+    import zarr
+    from zarr.storage import MemoryStore
+
+    grid = layout.grid
+    files: dict[str, Any] = {}
+    parts = {name: part for part in layout.parts for name in part.outputs}
+    coordinates = axis_coordinates(grid)
+    beside = " ".join(name for name in coordinates if name not in grid.axes)
+    # by this xarray knows which arrays besides the axes are coordinates
+    about = {**attributes, **({"coordinates": beside} if beside else {})}
+    with without_format_warnings():
+        root = zarr.create_group(MemoryStore(files), attributes=_plain(about))
+        for name, (axis, values, given) in coordinates.items():
+            _coordinate(root, name, axis, values, given)
+        for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
+            _output(root, layout, parts[name], name)
+        zarr.consolidate_metadata(root.store)
+    found = {key: data.to_bytes() for key, data in sorted(files.items())}
+    found[ROOT] = _in_order(found[ROOT], [*coordinates, *grid.outputs])
+    check_length(found[ROOT], "the store")
+    sums = {key: checksum(data) for key, data in found.items()}
+    manifest = {**identity, "tiles": layout.count, "files": sums}
+    return {MANIFEST: sealed(manifest), **found}
+
+
+def _in_order(root: bytes, names: Sequence[str]) -> bytes:
+    """Return the metadata of a group with its arrays in an order, in which readers list them."""
+    tree = json.loads(root)
+    arrays = tree["consolidated_metadata"]["metadata"]
+    ordered = {name: arrays[name] for name in dict.fromkeys([*names, *arrays])}
+    tree["consolidated_metadata"]["metadata"] = ordered
+    return json.dumps(tree, indent=1).encode()
+
+
+def _plain(tree: Any) -> Any:
+    """Return attributes as values of JSON."""
+    if isinstance(tree, Mapping):
+        return {key: _plain(value) for key, value in tree.items()}
+    return tree.tolist() if isinstance(tree, (np.ndarray, np.generic)) else tree
+
+
+def _coordinate(
+    root: zarr.Group, name: str, axis: str, values: Any, attributes: Mapping[str, Any]
+) -> None:
+    from zarr.codecs import Crc32cCodec
+
+    is_text = values.dtype.kind in "UOT"
+    data = values.astype(object) if is_text else values.astype(values.dtype.newbyteorder("<"))
+    array = root.create_array(
+        name,
+        shape=values.shape,
+        dtype=str if is_text else data.dtype,
+        chunks=(max(values.size, 1),),
+        compressors=[Crc32cCodec()],
+        filters=None,
+        chunk_key_encoding=_ONE_FOLDER,
+        fill_value=None if is_text else FILL[data.dtype.kind],
+        attributes=_plain(attributes),
+        dimension_names=[axis],
+        config={"write_empty_chunks": True},
+    )
+    array[:] = data
+
+
+def _output(root: zarr.Group, layout: Layout, part: Part, name: str) -> None:
+    from zarr.codecs import BloscCodec, Crc32cCodec
+
+    dtype = layout.dtype(name)
+    compressors: list[Any] = [Crc32cCodec()]
+    if layout.compression == COMPRESSIONS[0]:
+        # bytes are sorted where values differ along every axis
+        varies = len(layout.grid.dims(name)) == len(part.dims) and dtype.itemsize > 1
+        shuffle: Any = "shuffle" if varies else "noshuffle"
+        blosc = BloscCodec(cname="lz4", clevel=1, shuffle=shuffle, typesize=dtype.itemsize)
+        compressors.insert(0, blosc)
+    root.create_array(
+        name,
+        shape=part.shape,
+        dtype=dtype,
+        chunks=part.chunk,
+        shards=part.shard if part.shape else None,
+        compressors=compressors,
+        filters=None,
+        chunk_key_encoding=_ONE_FOLDER,
+        fill_value=FILL[dtype.kind],
+        attributes=_plain(describe(layout.grid, name)),
+        dimension_names=part.dims,
+    )
+
+
+class ShardEncoder:
+    """Turns the values of a tile into the bytes of a shard, by zarr; one thread uses it."""
+
+    def __init__(self, metadata: Mapping[str, bytes]) -> None:
+        import zarr
+        from zarr.core.buffer import default_buffer_prototype
+        from zarr.storage import MemoryStore
+
+        make = default_buffer_prototype().buffer.from_bytes
+        self._files: dict[str, Any] = {}
+        self._arrays = {}
+        for name, data in metadata.items():
+            self._files[f"{name}/{ROOT}"] = make(data)
+            with without_format_warnings():
+                opened: Any = zarr.open_array(MemoryStore(self._files), path=name, mode="r+")
+            self._arrays[name] = opened.with_config({"write_empty_chunks": True})
+
+    def encode(self, name: str, key: str, low: Any, values: Any) -> memoryview:
+        """Return the shard of an output under a key, whose values begin at ``low``."""
+        array = self._arrays[name]
+        if values.ndim:
+            array[tuple(slice(a, a + n) for a, n in zip(low, values.shape, strict=True))] = values
+        else:
+            array[...] = values
+        return memoryview(self._files.pop(key).as_buffer_like())
+
+
+def array_metadata(files: Mapping[str, bytes], part: Part) -> dict[str, bytes]:
+    """Return the metadata of the outputs of a part."""
+    return {name: files[f"{name}/{ROOT}"] for name in part.outputs}

@@ -1,0 +1,168 @@
+"""One writer at a time: a file that is locked beside a folder, an object that names its holder."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sweeps.store.backend import Folder, StoreBackend, unwritable
+from symbolic.errors import DseError, OtherProcessError
+
+#: Seconds for which a lock is tried: its file may just be removed by the last writer.
+_PATIENCE = 0.1
+#: What a file system says that knows no locks; a file that names its holder stands for one then.
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+#: How often the object of a lock is tried where it is neither there nor can be made.
+_TRIES = 3
+
+
+@contextmanager
+def write_lock(backend: StoreBackend) -> Iterator[None]:
+    """Hold the right to write at a place, and to replace what is there.
+
+    What a killed process has left half done there is brought to its end first.
+
+    Raises
+    ------
+    OtherProcessError
+        Another process writes there.
+    DseError
+        The place cannot be written.
+    """
+    with (
+        file_lock(backend.lock_path(), backend.name)
+        if isinstance(backend, Folder)
+        else _lock_object(backend)
+    ):
+        try:
+            backend.recover()
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise DseError(
+                f"{backend.name} cannot be written or read: {error.strerror or error}; what is "
+                "stored stays, and the same command continues"
+            ) from error
+
+
+def _busy(name: str, more: str = "") -> OtherProcessError:
+    return OtherProcessError(
+        f"{name} is being written by another process{more}: wait for it, or choose another place"
+    )
+
+
+@contextmanager
+def file_lock(path: Path, name: str) -> Iterator[None]:
+    """Hold the lock of a file, which is made for it and removed afterwards.
+
+    Raises
+    ------
+    OtherProcessError
+        Another process holds it; ``name`` is what it protects.
+    DseError
+        It cannot be made or locked.
+    """
+    from filelock import FileLock, SoftFileLock, Timeout
+
+    try:  # else the folder would be made
+        os.stat(f"{path.parent}/.")
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
+    how: dict[str, Any] = {"timeout": _PATIENCE, "poll_interval": 0.01}
+    lock: Any = FileLock(path, **how)
+    try:
+        try:
+            lock.acquire()
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            with suppress(OSError):  # what the attempt has made is no sign of a holder
+                if not path.stat().st_size:
+                    path.unlink()
+            lock = SoftFileLock(path, **how)
+            lock.acquire()
+    except Timeout:
+        raise _busy(name) from None
+    except OSError as error:
+        raise unwritable(path.parent, error) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # whoever waits for it looks whether the name still means it
+            if not path.stat().st_size:
+                path.unlink()
+        lock.release()
+
+
+@contextmanager
+def _lock_object(backend: Any) -> Iterator[None]:
+    """Hold an object that names its holder.
+
+    It is removed by its holder, or by the next writer if the holder ran on this host and has ended.
+    Whether one on another host still runs, a person must find out.
+    """
+    lock, data = backend.lock_path(), json.dumps(_this_process()).encode()
+    url = f"{backend.name.removesuffix('.zarr')}.lock"
+    for attempt in itertools.count():
+        try:
+            backend.fs.pipe_file(lock, data, mode="create")
+            break
+        except (OSError, NotImplementedError) as error:
+            if not backend.fs.exists(lock):
+                if isinstance(error, NotImplementedError):  # it knows no such condition
+                    backend.fs.pipe_file(lock, data)
+                    break
+                if attempt == _TRIES:
+                    raise DseError(f"{backend.name} cannot be locked: {error}") from error
+                continue
+        with suppress(FileNotFoundError):
+            holder = json.loads(backend.fs.cat_file(lock))
+            if not _has_ended(holder):
+                who = f"process {holder['process']} of {holder['host']}"
+                raise _busy(backend.name, f" ({who}; if it runs no more, remove {url})")
+            backend.fs.rm_file(lock)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            backend.fs.rm_file(lock)
+
+
+def _this_process() -> dict[str, Any]:
+    """Return what tells this process from any other: the booted host, its number, its begin."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    found: dict[str, Any] = {"host": socket.gethostname(), "process": os.getpid()}
+    with suppress(OSError):
+        found["system"] = boot.read_text().strip() + os.readlink("/proc/self/ns/pid")
+    return found | {"began": _began(os.getpid())}
+
+
+def _began(process: int) -> str | None:
+    """Return when a process of this host began; None if that is not known."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+def _has_ended(holder: dict[str, Any]) -> bool:
+    """True if a holder has ended for sure: known only of processes of this host."""
+    here = _this_process()
+    if here.get("system") is None or any(holder.get(k) != here[k] for k in ("host", "system")):
+        return False
+    try:
+        os.kill(int(holder["process"]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass  # it runs, and is somebody else's
+    began = _began(int(holder["process"]))
+    return began is not None and began != holder["began"]
