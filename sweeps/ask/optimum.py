@@ -44,7 +44,7 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     try:
         choice = _choice(source, ask)
     except InfeasibleError as error:
-        if type(error) is InfeasibleError:
+        if type(error) is InfeasibleError and not stopped():  # an interrupt leaves points unseen
             check_nothing(source, ask)
         raise
     found = source.answer(Chosen(per=ask.per, places=choice.places), goals, ask.ranked)
