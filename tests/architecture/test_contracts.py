@@ -59,6 +59,7 @@ def test_contracts_of_pyproject_are_kept() -> None:
 #: Tables that any package may import: of sizes, and of the families of laws.
 TABLES = {
     "from stochastic import sizes",
+    "from stochastic.work import families",
     "from stochastic.work.families import FAMILIES",
 }
 
