@@ -117,34 +117,41 @@ def chances(
     ends: npt.NDArray[np.float64],
     found: npt.NDArray[np.float64],
 ) -> None:
-    """P(all blocks end by t, the last begins in first..last) of each of ``times``.
+    """P(all blocks end by t, the last begins in first..last) of each of ``times``, (times, 2).
 
     A leading axis of 2 holds real and imaginary parts; K is the longest duration. ``counted`` are
     rows for places u = first - K..first - 1 (kinds, rows, K), which ``turns`` (2, kinds, nodes,
     rows) adds up to z**-c times z·H: P(S_{n-1} = u) and z**(n - c) of each count n, or parts of z·H
-    itself. ``tails`` are P(D > k), k = K..0 (kinds, K + 1); ``starts`` is the same sum, u =
+    itself. ``tails`` are P(D > k), k = K..0 (2, kinds, K + 1); ``starts`` is the same sum, u =
     first..last; ``endless`` D without an end, s = first - 1..last, of s = -1 E itself; ``ratio``
     x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1); ``weights`` (2, nodes).
-    ``room`` is of (6 + 4·kinds, TILE), ``ends`` (kinds, rows).
+    ``room`` is of (6 + 4·kinds, TILE), ``ends`` (2, kinds, rows).
     """
-    kinds, nodes, most = turns.shape[1], turns.shape[2], tails.shape[1] - 1
+    kinds, nodes, most = turns.shape[1], turns.shape[2], tails.shape[2] - 1
+    ended = True  # starts whose blocks have all ended add up at once if x is that of all kinds
+    for g in range(kinds):
+        for n in range(nodes):
+            if ratio[0, g, n, most] != ratio[0, 0, n, most]:
+                ended = False
     for i in range(len(times)):
-        t, chance, lost = times[i], 0.0, 0.0
+        t, chance, lost, across = times[i], 0.0, 0.0, 0.0
         if t < first:
-            found[i] = 0.0
+            found[i, 0] = found[i, 1] = 0.0
             continue
-        begin = max(first, min(t - most + 1, last + 1))
+        begin = max(first, min(t - most + 1, last + 1)) if ended else first
         for g in range(kinds):
             for m in range(counted.shape[1]):
                 for k in range(TILE):
-                    room[0, k] = 0.0
+                    room[0, k] = room[1, k] = 0.0
                 for k in range(max(t - first + 1, 0), most, TILE):
                     size = min(TILE, most - k)
                     one = counted[g, m, k : k + size]
-                    two = tails[g, k - (t - first) : k - (t - first) + size]
+                    two = tails[0, g, k - (t - first) : k - (t - first) + size]
+                    three = tails[1, g, k - (t - first) : k - (t - first) + size]
                     for j in range(size):
                         room[0, j] += one[j] * two[j]
-                ends[g, m] = _total(room[0])
+                        room[1, j] += one[j] * three[j]
+                ends[0, g, m], ends[1, g, m] = _total(room[0]), _total(room[1])
         for n in range(nodes):
             for k in range(TILE):
                 room[4, k] = room[5, k] = 0.0
@@ -154,8 +161,10 @@ def chances(
                 a = b = 0.0
                 if begin == first:
                     for m in range(counted.shape[1]):
-                        a += turns[0, g, n, m] * ends[g, m]
-                        b += turns[1, g, n, m] * ends[g, m]
+                        a += turns[0, g, n, m] * ends[0, g, m]
+                        a -= turns[1, g, n, m] * ends[1, g, m]
+                        b += turns[1, g, n, m] * ends[0, g, m]
+                        b += turns[0, g, n, m] * ends[1, g, m]
                 for k in range(TILE):
                     room[0, k] = room[1, k] = 0.0
                 room[0, 0], room[1, 0] = endless[0, g, n, 0] + a, endless[1, g, n, 0] + b
@@ -186,9 +195,13 @@ def chances(
                     x = y = 0.0
                     for k in range(TILE):
                         if k < count:
-                            tail = tails[g, max(most - (t - s - k), 0)]
-                            x += tail * starts[0, g, n, s + k - first]
-                            y += tail * starts[1, g, n, s + k - first]
+                            j = max(most - (t - s - k), 0)
+                            p, q = tails[0, g, j], tails[1, g, j]
+                            a, b = starts[0, g, n, s + k - first], starts[1, g, n, s + k - first]
+                            x += p * a
+                            x -= q * b
+                            y += p * b
+                            y += q * a
                             room[0, k] = endless[0, g, n, s + k - first + 1] + (held[0] + x)
                             room[1, k] = endless[1, g, n, s + k - first + 1] + (held[1] + y)
                         else:
@@ -231,4 +244,5 @@ def chances(
             part = both - chance
             lost += (chance - (both - part)) + (term - part)
             chance = both
-        found[i] = chance + lost
+            across += real * weights[1, n] + imag * weights[0, n]
+        found[i, 0], found[i, 1] = chance + lost, across

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,10 +28,10 @@ import numpy as np
 from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE, chances
-from stochastic.scheduling.block_counts import BLOCK, BlockCounts, affordable
+from stochastic.scheduling.block_counts import BlockCounts, affordable
 from stochastic.scheduling.times import Times
 from stochastic.scheduling.window import NOTHING
-from stochastic.threads import shared_out
+from stochastic.threads import workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,6 +43,7 @@ _CLEAR = 1e-14  # probabilities below it are left to the error bound
 _WIDE = 0.03  # of an angle, over the longest total's standard deviation
 _TILT = 1e-3  # of a tilt, over the total's standard deviation
 _STEEP = 2e-3  # of a tilt, over the longest block
+_EACH = sizes.TIMES_EACH  # times that are worth a thread
 _JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
 
 
@@ -96,6 +98,7 @@ class Inversion:
         """What the kernel takes, from the first start on."""
         kinds, seen = self.setting.kinds, self.counts
         tails = np.array([kind.tails[::-1] for kind in kinds])
+        tails = np.array([tails, np.zeros_like(tails)])
         ratio = self.window.ratios(kinds, seen.nodes)
         before, factors = seen.rows
         arrays = factors, seen.starts, seen.endless, ratio, self._weights
@@ -104,16 +107,31 @@ class Inversion:
 
     def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """P(C <= t)."""
-        window, tables = self.window, self._tables
-        kinds, rows = tables[1].shape[:2]
-
-        def part(some: npt.NDArray[np.int64], into: npt.NDArray[np.float64]) -> None:
-            room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((kinds, rows))
-            chances(some, window.first, window.last, *tables, room, ends, into)
-
-        found = shared_out(times, part)
-        found[times >= window.last + self.setting.longest] = 1.0
+        found = self._summed(times, self._tables).real
+        found[times >= self.window.last + self.setting.longest] = 1.0
         return np.clip(found + np.where(times >= 0, self._nothing, 0.0), 0.0, 1.0)
+
+    def _summed(
+        self, times: npt.NDArray[np.int64], tables: tuple[Any, ...]
+    ) -> npt.NDArray[np.complex128]:
+        """Return what the nodes of some tables add up to at each time, some times on each thread."""
+        kinds, rows = tables[1].shape[:2]
+        count = min(workers(), max(len(times) // _EACH, 1))
+        found = np.zeros((len(times), 2))
+
+        def part(i: int) -> None:
+            some = np.ascontiguousarray(times[i::count], dtype=np.int64)
+            into = np.zeros((len(some), 2))
+            room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((2, kinds, rows))
+            chances(some, self.window.first, self.window.last, *tables, room, ends, into)
+            found[i::count] = into
+
+        if count == 1:
+            part(0)
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                list(pool.map(part, range(count)))
+        return found.view(np.complex128)[:, 0]
 
     @cached_property
     def below(self) -> tuple[int, npt.NDArray[np.float64]]:
@@ -161,7 +179,7 @@ class Inversion:
     ) -> npt.NDArray[np.complex128]:
         """E[exp(i Σ_g phases[g]·T_g); C <= t], T_g the work on slots of each kind.
 
-        Plainly, at all nodes. They are turned so far that no x is near 1 at any.
+        At all nodes, which are turned so far that no x is near 1 at any.
         """
         setting, window = self.setting, self.window
         first, last, longest, period = window.first, window.last, setting.longest, window.period
@@ -174,54 +192,37 @@ class Inversion:
         offsets = np.arange(1, 17) / 17
         apart = np.abs((poles[:, None] - offsets + 0.5) % 1.0 - 0.5).min(axis=0)
         z = np.exp(2j * math.pi / period * (np.arange(period) + offsets[np.argmax(apart)]))
-        weights = setting.log_weight(np.log(z.astype(np.clongdouble)))
-        weights = np.exp(weights).astype(np.complex128) / period
-        starts = [
-            (z[:, None] ** one.counts @ one.starts) * np.exp(1j * phase * places)
-            for one, phase in zip(self.counts.counts, phases, strict=True)
-        ]
-        most = np.zeros((period, last - first + 2))  # log of the most that Π |A_s|**M can be
-        for kind, total, begun in zip(setting.kinds, sums, starts, strict=True):
-            alive = _endless(z, total, begun, first, longest)
-            most += kind.slots * np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
-        some = most.max(axis=1) > NOTHING - 8.0  # of many nodes and starts
-        z, weights, starts = z[some], weights[some], [one[some] for one in starts]
-        found = np.empty(len(times), dtype=np.complex128)
-        step = max(1, BLOCK // (len(z) * (last - first + 2)))
-        for begin in range(0, len(times), step):
-            part = slice(begin, begin + step)
-            found[part] = weights @ self._plainly(times[part], z, sums, starts)
+        counts = self.counts.counts
+        turns = np.array([z[:, None] ** one.counts for one in counts])
+        turned = np.exp(1j * np.outer(phases, places))
+        rows = np.array([one.starts for one in counts]) * turned[:, None]
+        starts = turns @ rows
+        each = zip(sums, starts, strict=True)
+        alive = np.array([_endless(z, total, begun, first, longest) for total, begun in each])
+        # log of the most that Π |A_s|**M can be, of many nodes and starts
+        logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
+        most = np.tensordot(self.counts.slots, logs, 1)
+        some = most.max(axis=1) > NOTHING - 8.0
+        x = z[some, None] * np.array(sums)[:, None]
+        weights = np.exp(setting.log_weight(np.log(z[some].astype(np.clongdouble))))
+        early = rows[..., :longest]
+        tables = (
+            np.array([total[-1] - total[::-1] for total in sums]),
+            np.concatenate([turns, 1j * turns], axis=2)[:, some],
+            starts[:, some, longest:],
+            1.0 - alive[:, some],
+            x / (x - 1.0),
+            weights.astype(np.complex128) / period,
+        )
+        found = self._summed(
+            times,
+            (
+                self.counts.slots,
+                np.concatenate([early.real, early.imag], axis=1),
+                *(np.array([table.real, table.imag]) for table in tables),
+            ),
+        )
         return found + np.where(times >= 0, self._nothing, 0.0)
-
-    def _plainly(
-        self,
-        times: npt.NDArray[np.int64],
-        z: npt.NDArray[np.complex128],
-        sums: Sequence[npt.NDArray[np.complex128]],
-        starts: Sequence[npt.NDArray[np.complex128]],
-    ) -> npt.NDArray[np.complex128]:
-        """Return the sum over starts, of nodes and times; ``starts`` are z·H."""
-        first, last, longest = self.window.first, self.window.last, self.setting.longest
-        left = times[:, None] - np.arange(first - longest, last + 1)  # of each start
-        powers, ratios = [], []
-        for kind, total, begun in zip(self.setting.kinds, sums, starts, strict=True):
-            before, late = begun[:, :longest], begun[:, longest:]
-            tails = np.where(left < 0, total[-1], total[-1] - total[np.clip(left, 0, longest)])
-            lost = np.zeros((len(z), len(times), last - first + 2), dtype=np.complex128)
-            lost[..., 0] = before @ tails[:, :longest].T
-            lost[..., 1:] = late[:, None] * tails[:, longest:]
-            alive = _endless(z, total, begun, first, longest)[:, None] - np.cumsum(lost, axis=2)
-            powers.append(1.0 - _lacking(1.0 - alive, kind.slots))
-            x = z[:, None, None] * (total[-1] - tails[:, longest:])
-            ratios.append(x / (x - 1.0))
-        found = np.zeros((len(z), len(times)), dtype=np.complex128)
-        for g, ratio in enumerate(ratios):
-            change = ratio * np.diff(powers[g], axis=2)
-            for h, other in enumerate(powers):
-                if h != g:  # those served before have got their blocks
-                    change *= other[..., 1:] if h < g else other[..., :-1]
-            found += change.sum(axis=2)
-        return found
 
     def joint(self) -> tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]:
         """The first time, P(C = t, T = w) and the steps of work w."""
