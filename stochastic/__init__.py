@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from stochastic.scheduling.launch import Launch, launch
     from stochastic.scheduling.shared_rate import Sharing
     from stochastic.trials.simulation import simulate
+    from stochastic.work.alike import stickiness
     from stochastic.work.fitting import fit
     from stochastic.work.pmf import Pmf
-    from stochastic.work.stickiness import stickiness
 
 __all__ = [
     "Between",
@@ -69,7 +69,7 @@ _HOMES = {
     "partition": "remedies.binning",
     "simulate": "trials.simulation",
     "split": "remedies.splitting",
-    "stickiness": "work.stickiness",
+    "stickiness": "work.alike",
 }
 
 

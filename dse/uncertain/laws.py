@@ -95,7 +95,7 @@ def _foreign(value: Any, where: str) -> Law | None:
         value = Pmf.from_scipy(value)
     if isinstance(value, Pmf):
         law = value if value.is_finite else value.cut(1e-9)
-        weights = law.exact or law.weights.tolist()
+        weights = law.weights.tolist()
         return of_values([law.low + k for k in range(len(weights))], weights, where)
     if hasattr(value, "ppf") and hasattr(value, "cdf") and hasattr(value, "dist"):
         return Law(

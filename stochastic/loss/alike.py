@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -62,13 +61,13 @@ class AlikeLaw:
     def mean(self) -> float:
         """E[X], to some 1e-11 of it."""
         if isinstance(self.alike, Windows):
-            return math.fsum(p * float(x) for x, p in self.table.items())
+            return math.fsum(p * x for x, p in self.table.items())
         if isinstance(self.alike, Shock):
             return sum(p * mean_loss_alike(part, self.lanes, Sticky(0)) for p, part in self._parts)
         return mean_loss_alike(self.work, self.lanes, self.alike)
 
     @cached_property
-    def table(self) -> dict[Fraction, float]:
+    def table(self) -> dict[float, float]:
         """P(X = x) of each loss, ascending.
 
         Raises
@@ -76,9 +75,9 @@ class AlikeLaw:
         LawError
             Where the law is too large.
         """
-        chances: dict[Fraction, float] = {}
+        chances: dict[float, float] = {}
         if isinstance(self.alike, Windows):
-            chances = {x: float(p) for x, p in self.alike.losses(self.lanes).items()}
+            chances = self.alike.losses(self.lanes)
         elif isinstance(self.alike, Shock):
             for p, part in self._parts:
                 for x, chance in _joint(part, self.lanes, None).items():
@@ -89,9 +88,9 @@ class AlikeLaw:
 
     def cdf(self, t: Any) -> float:
         """P(X <= t), of a small law."""
-        return math.fsum(p for x, p in self.table.items() if x <= t)
+        return math.fsum(p for x, p in self.table.items() if x <= float(t))
 
-    def quantile(self, q: Any) -> Fraction:
+    def quantile(self, q: Any) -> float:
         """The smallest x with P(X <= x) >= q, to within rounding, of a small law."""
         chance = 0.0
         for x, p in self.table.items():
@@ -101,7 +100,7 @@ class AlikeLaw:
         return x
 
 
-def _joint(work: Pmf, lanes: int, alike: Sticky | Markov | None) -> dict[Fraction, float]:
+def _joint(work: Pmf, lanes: int, alike: Sticky | Markov | None) -> dict[float, float]:
     """P(X = x), lane after lane: the work of the last, the longest, and the sum of all."""
     size, most = int(work.high) - work.low + 1, lanes * int(work.high)
     if float(size) ** 2 * (most + 1) * lanes > _STATES:
@@ -121,10 +120,10 @@ def _joint(work: Pmf, lanes: int, alike: Sticky | Markov | None) -> dict[Fractio
             far = np.roll(moved[k], k + work.low, axis=1)
             held[k, k] = far[: k + 1].sum(axis=0)
             held[k, k + 1 :] = far[k + 1 :]
-    chances: dict[Fraction, float] = {}
+    chances: dict[float, float] = {}
     for (a, b), p in np.ndenumerate(held.sum(axis=0)):
         if p:
-            x = Fraction(lanes * (a + work.low), b) if b else Fraction(1)
+            x = lanes * (a + work.low) / b if b else 1.0
             chances[x] = chances.get(x, 0.0) + float(p)
     return chances
 
@@ -164,7 +163,7 @@ def mean_loss_alike(work: Pmf, lanes: int, alike: Sticky | Markov) -> float:
     decay = np.exp(-values[:, None] * nodes)
     law = work.weights
     if isinstance(alike, Sticky):
-        upto = _sticky(law, decay, lanes, float(alike.rho))
+        upto = _sticky(law, decay, lanes, alike.rho)
     else:
         upto = np.array([_through(a, law, decay, lanes, alike) for a in range(1, len(values) + 1)])
     area = upto[-1] * work.low + (upto[-1] - upto[:-1]).sum(axis=0)

@@ -14,9 +14,9 @@ from stochastic.errors import LawError
 from stochastic.labels import Parts, Tabled, labelled, named
 from stochastic.loss.alike import REACH, STEP, log_nodes
 from stochastic.loss.moments import order_statistics
-from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
+from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.work.alike import repeats, runs
 from stochastic.work.pmf import Pmf
-from stochastic.work.stickiness import runs
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,7 +11,8 @@ import numpy as np
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import Parts, labelled, named
-from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
+from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.work.alike import repeats
 
 if TYPE_CHECKING:
     import numpy.typing as npt

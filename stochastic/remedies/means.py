@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stochastic.checks import fraction
-from stochastic.errors import LawError
 from stochastic.loss.alike import mean_loss_alike
 from stochastic.loss.moments import no_work, order_statistics, raw_moment
 from stochastic.work.alike import Sticky
@@ -26,17 +24,6 @@ def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
     """
     tol = fraction("tol", tol, "1e-9")
     return law_of_work(pmf).cut(tol / (2.0 * lanes * lanes))
-
-
-def repeats(alike: Any) -> float:
-    """The probability that a lane repeats its neighbour's work."""
-    fits = isinstance(alike, int | float | Fraction | np.number) and not isinstance(alike, bool)
-    if not (fits and 0 <= alike <= 1):
-        raise LawError(
-            f"alike = {alike!r:.60}: expected the probability that a lane repeats its neighbour's "
-            "work, from 0 to 1, such as stickiness(trace).rho"
-        )
-    return float(alike)
 
 
 def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:

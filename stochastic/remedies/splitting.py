@@ -13,7 +13,8 @@ from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, labelled, named
 from stochastic.loss.moments import order_statistics
-from stochastic.remedies.means import finite, mean_loss, repeats, slowdown
+from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.work.alike import repeats
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from stochastic.errors import LawError
 from stochastic.labels import labelled, named
 from stochastic.loss.alike import STEP, log_nodes
 from stochastic.remedies.means import mean_loss, slowdown
+from stochastic.work.alike import stickiness
 from stochastic.work.pmf import Pmf
-from stochastic.work.stickiness import stickiness
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -114,7 +114,7 @@ class Inversion:
     def _summed(
         self, times: npt.NDArray[np.int64], tables: tuple[Any, ...]
     ) -> npt.NDArray[np.complex128]:
-        """Return what the nodes of some tables add up to at each time, some times on each thread."""
+        """Return what the nodes add up to at each time; each thread takes some of the times."""
         kinds, rows = tables[1].shape[:2]
         count = min(workers(), max(len(times) // _EACH, 1))
         found = np.zeros((len(times), 2))

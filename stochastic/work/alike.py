@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,18 @@ import numpy.typing as npt
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, law_of_work
 
+_ROUNDS = 10_000  # of stickiness: turns of its two estimates
+
 
 @dataclass(frozen=True, slots=True)
 class Sticky:
     """A lane repeats its neighbour's work with probability rho, and else draws anew."""
 
-    rho: Any
+    rho: float
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
         """P(max <= a) = F (rho + (1 - rho) F)**(lanes - 1), of a finite law."""
-        rho = self.rho
-        if work.exact is not None and isinstance(rho, int | Fraction):
-            below = np.cumsum(np.array(work.exact, dtype=object))
-            return _of_below(work.low, below * (rho + (1 - rho) * below) ** (lanes - 1))
-        rho = float(rho)
-        weights = work.weights
+        rho, weights = self.rho, work.weights
         below = np.cumsum(weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             first = np.where(below > 0, np.minimum(weights / below, 1.0), 0.0)
@@ -52,14 +50,15 @@ class Markov:
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
         """P(max <= a) = π_a P_a**(lanes - 1) 1, over the states up to a."""
-        law = _weights(work, self.moves)
+        law = work.weights
         below = []
         for a in range(1, len(law) + 1):
             held = law[:a]
             for _ in range(lanes - 1):
                 held = held @ self.moves[:a, :a]
             below.append(held.sum())
-        return _of_below(work.low, np.array(below))
+        chances = np.maximum(np.diff(below, prepend=0.0), 0.0)
+        return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, held: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """From P(a lane's work is k, ...) along the first axis to that of its neighbour."""
@@ -89,24 +88,17 @@ class Windows:
     def longest(self, work: Pmf, lanes: int) -> Pmf:
         """The longest of each window, all in O(items) (van Herk 1992)."""
         del work  # that of the trace
-        found, counts = np.unique(self._longest(lanes), return_counts=True)
-        weights = [0] * int(found[-1] - found[0] + 1)
-        for value, count in zip(found - found[0], counts.tolist(), strict=True):
-            weights[value] = count
-        return Pmf.from_weights([Fraction(w, len(self.trace)) for w in weights], low=int(found[0]))
+        return Pmf.from_samples(self._longest(lanes))
 
-    def losses(self, lanes: int) -> dict[Fraction, Fraction]:
+    def losses(self, lanes: int) -> dict[float, float]:
         """P(X = x), X = lanes · max / sum of a window, and 1 without any work."""
         longest, size = self._longest(lanes), len(self.trace)
         rounds, rest = divmod(lanes, size)
         upto = np.concatenate([[0], np.cumsum(np.tile(self.trace, 2))])
         total = rounds * int(self.trace.sum()) + upto[rest : size + rest] - upto[:size]
-        pairs, counts = np.unique(np.stack([longest, total]), axis=1, return_counts=True)
-        found: dict[Fraction, Fraction] = {}
-        for most, work, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
-            x = Fraction(lanes * most, work) if work else Fraction(1)
-            found[x] = found.get(x, Fraction(0)) + Fraction(count, size)
-        return found
+        losses = np.where(total > 0, float(lanes) * longest / np.maximum(total, 1), 1.0)
+        values, counts = np.unique(losses, return_counts=True)
+        return dict(zip(values.tolist(), (counts / size).tolist(), strict=True))
 
     def _longest(self, lanes: int) -> npt.NDArray[np.int64]:
         """That of the window from each item on."""
@@ -121,17 +113,15 @@ class Windows:
 Alike = Sticky | Markov | Shock | Windows
 
 
-def _weights(work: Pmf, moves: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if moves.dtype == object and work.exact is not None:
-        return np.array(work.exact, dtype=object)
-    return work.weights
-
-
-def _of_below(low: int, below: npt.NDArray[Any]) -> Pmf:
-    chances = np.diff(below, prepend=below[0] * 0)
-    if below.dtype == object:
-        return Pmf.from_weights(list(chances), low=low)
-    return Pmf.from_weights(np.maximum(chances, 0.0), low=low, normalise=True)
+def repeats(alike: Any) -> float:
+    """Return the probability that a lane repeats its neighbour's work, checked."""
+    fits = isinstance(alike, Real) and not isinstance(alike, bool)
+    if not (fits and 0 <= alike <= 1):
+        raise LawError(
+            f"alike = {alike!r:.60}: expected the probability that a lane repeats its neighbour's "
+            "work, from 0 to 1, such as stickiness(trace).rho"
+        )
+    return float(alike)
 
 
 def alike_of(given: Any, work: Pmf) -> Alike | None:
@@ -142,13 +132,9 @@ def alike_of(given: Any, work: Pmf) -> Alike | None:
     LawError
         For what is none of them, or leaves a lane another law than ``work``.
     """
-    if isinstance(given, int | float | Fraction | np.number) and not isinstance(given, bool):
-        if not 0 <= given <= 1:
-            raise LawError(
-                f"alike = {given!r}: expected the probability that a lane repeats its neighbour's "
-                "work, from 0 to 1"
-            )
-        return Sticky(given) if given else None
+    if isinstance(given, Real):
+        rho = repeats(given)
+        return Sticky(rho) if rho else None
     if isinstance(given, list | tuple) and given and all(_is_part(one) for one in given):
         parts = tuple((p, law_of_work(law)) for p, law in given)
         whole = Pmf.mixture(parts)
@@ -201,4 +187,82 @@ def _chain(moves: npt.NDArray[Any], work: Pmf) -> Markov:
             "alike: after one more lane the law of its work is another: expected the law that the "
             "matrix keeps, its left eigenvector, as work"
         )
-    return Markov(moves if moves.dtype == object else real)
+    return Markov(real)
+
+
+# --- as a trace tells
+def runs(lanes: int, rho: float) -> npt.NDArray[np.float64]:
+    """P(the lanes hold 1, 2, ..., lanes different draws): 1 and a binomial number more."""
+    k, most = np.arange(lanes), lanes - 1
+    ways = np.append(0.0, np.cumsum(np.log((most - k[:-1]) / (k[:-1] + 1.0))))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = ways + np.where(k > 0, k * np.log1p(-rho), 0.0)
+        logs += np.where(k < most, (most - k) * np.log(rho), 0.0)
+    found = np.exp(logs)
+    return np.asarray(found / found.sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stickiness:
+    """How often neighbours in a trace repeat each other's work, by maximum likelihood.
+
+    Attributes
+    ----------
+    rho : float
+        The probability.
+    error : float
+        Its standard error, of the observed information.
+    low, high : float
+        Interval of 95 % (Wald's, of the logit where rho is inside 0..1).
+    """
+
+    rho: float
+    error: float
+    low: float
+    high: float
+
+    def __float__(self) -> float:
+        return self.rho
+
+
+def stickiness(trace: Any) -> Stickiness:
+    """The probability that a lane repeats its neighbour's work, of items in the order of lanes.
+
+    A pair of equal neighbours is a repeat with the probability rho / (rho + (1 - rho) f), f that of
+    its value among items drawn anew; both are found by turns (EM).
+
+    Raises
+    ------
+    LawError
+        Where fewer than two different values are there.
+
+    >>> round(float(stickiness([3, 3, 3, 1, 1, 2, 2, 2, 3, 1])), 2)
+    0.34
+    """
+    items = np.asarray(trace)
+    values, where, counts = np.unique(items, return_inverse=True, return_counts=True)
+    if items.ndim != 1 or len(values) < 2:
+        raise LawError(
+            f"a trace of {items.size} items of {len(values)} values: expected two or more in one "
+            "dimension"
+        )
+    same = where[1:] == where[:-1]
+    equal = np.bincount(where[1:][same], minlength=len(values)).astype(np.float64)
+    pairs = len(items) - 1
+    law, rho = counts / len(items), float(same.mean())
+    for _ in range(_ROUNDS):
+        repeats = equal * rho / np.maximum(rho + (1.0 - rho) * law, 1e-300)
+        law = counts - repeats
+        law = law / law.sum()
+        before, rho = rho, float(repeats.sum()) / pairs
+        if abs(rho - before) < 1e-13:
+            break
+    slopes = (1.0 - law) / np.maximum(rho + (1.0 - rho) * law, 1e-300)
+    other = pairs - float(equal.sum())
+    curve = float(equal @ slopes**2) + (other / (1.0 - rho) ** 2 if rho < 1 else math.inf)
+    error = 1.0 / math.sqrt(curve) if 0 < curve < math.inf else 0.0
+    low, high = max(rho - 1.96 * error, 0.0), min(rho + 1.96 * error, 1.0)
+    if 1e-6 < rho < 1 - 1e-6 and error:
+        middle, wide = math.log(rho / (1 - rho)), 1.96 * error / (rho * (1 - rho))
+        low, high = (1.0 / (1.0 + math.exp(-one)) for one in (middle - wide, middle + wide))
+    return Stickiness(rho=rho, error=error, low=low, high=high)

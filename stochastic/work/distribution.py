@@ -99,10 +99,6 @@ class Distribution(ABC):
         chances[-1] = 1.0
         return first + np.searchsorted(chances, rng.random(size), side="right")
 
-    def numerators(self) -> tuple[int, ...] | None:
-        """Integers in the ratios of the probabilities of low..high, where these are rational."""
-        return None
-
     def beyond(self, eps: float) -> int:
         """The smallest S with P(W > S) < eps."""
         found = first_true(lambda k: bool(self.sf(float(k)) < eps), self.low)

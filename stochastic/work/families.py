@@ -21,7 +21,7 @@ from stochastic.errors import LawError
 from stochastic.work import estimation, given, saddle_point
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
 from stochastic.work.estimation import Histogram
-from stochastic.work.finite import SMALL, Ratios, tabulated
+from stochastic.work.finite import tabulated
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS
@@ -77,8 +77,6 @@ class Family:
     mode, steps : callables, optional
         A most probable value, and (ratio, rest, shape, slope) with
         f(k+1)/f(k) = (ratio + rest)·(shape + slope·k)/(k + 1): near terms are walked to.
-    ratios : callable, optional
-        Returns integers in the ratios of the probabilities, or None where there are none.
     adds : str
         The parameter that adds up in a sum of independent items whose other parameters are equal.
     sums_as : callable, optional
@@ -112,7 +110,6 @@ class Family:
     ends: Callable[..., tuple[int, float]] = lambda *_: (0, math.inf)
     mode: Callable[..., int] | None = None
     steps: Callable[..., tuple[float, float, float, float]] | None = None
-    ratios: Callable[..., Ratios | None] | None = None
     adds: str = ""
     sums_as: Callable[..., tuple[int, str, tuple[Any, ...]]] | None = None
     memoryless: bool = False
@@ -141,18 +138,18 @@ class Family:
         words = (f"{v:.0f}" if p.domain.startswith("whole") else repr(v) for p, v in pairs)
         return f"{self.name}:{','.join(words)}"
 
-    def law(self, *values: Any) -> tuple[Distribution, bool]:
-        """Return the law of given parameters, and whether it was given in Fractions."""
+    def law(self, *values: Any) -> Distribution:
+        """Return the law of given parameters."""
         pairs = zip(self.parameters, values, strict=True)
         values = tuple(parameter.check(parameter.name, value) for parameter, value in pairs)
         if self.check is not None and (wrong := self.check(*values)):
             raise LawError(wrong)
         value = None if self.constant is None else self.constant(*values)
         if value is not None:
-            return tabulated(value, None, (1,), self.constructed(*values)), False
+            return tabulated(value, [1.0], self.constructed(*values))
         if self.weights is not None:
             return given.weighed(self.weights(*values), 0, False, self.constructed(*values))
-        return Named(self.name, values), any(isinstance(value, Fraction) for value in values)
+        return Named(self.name, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +212,8 @@ class Named(Distribution):
     def relative(self, first: int, last: int) -> Reals:
         """The table over its largest term."""
         if self.family.steps is None:
-            return self.table(first, last)
+            table = self.table(first, last)
+            return np.asarray(table / table.max())
         from stochastic.kernels.recurrence import walk
 
         terms = np.zeros(last - first + 1)
@@ -247,10 +245,6 @@ class Named(Distribution):
         if self.family.draw is None:
             return Distribution.sample(self, rng, size)
         return self.family.draw(rng, size, *self.parameters)
-
-    def numerators(self) -> Ratios | None:
-        """Integers in the ratios of the probabilities of low..high, where these are rational."""
-        return None if self.family.ratios is None else self.family.ratios(*self.parameters)
 
     def to_summand(self, copies: int) -> tuple[int, Named] | None:
         """Return the sum of copies as a shift and a law of a family that adds up, if it has one."""
@@ -288,10 +282,6 @@ def _short(x: Any) -> str:
 # --- parameters
 _FROM_0 = partial(given.positive, zero=True)
 _CHANCE_OR_0 = partial(given.probability, zero=True)
-
-
-def _chance(name: str, value: Any) -> float:
-    return float(given.probability(name, value))
 
 
 def _probability(check: Callable[[str, Any], Any]) -> Parameter:
@@ -345,12 +335,12 @@ def _poisson_ends(rate: float) -> tuple[int, float]:
     return _end(log_pmf, 0, int(rate)), math.inf
 
 
-def _binomial_mode(n: int, p: float | Fraction) -> int:
-    return min(int((n + 1) * float(p)), n)
+def _binomial_mode(n: int, p: float) -> int:
+    return min(int((n + 1) * p), n)
 
 
-def _binomial_ends(n: int, p: float | Fraction) -> tuple[int, int]:
-    p, mode = float(p), _binomial_mode(n, p)
+def _binomial_ends(n: int, p: float) -> tuple[int, int]:
+    mode = _binomial_mode(n, p)
 
     def log_pmf(k: int) -> float:
         away = _apart(k, n * p) + _apart(n - k, n * (1 - p))
@@ -384,17 +374,9 @@ def _complement(p: float) -> tuple[float, float]:
     return q, (1 - q) - p
 
 
-def _binomial_steps(n: int, p: float | Fraction) -> tuple[float, float, float, float]:
+def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
     odds = Fraction(p) / (1 - Fraction(p))
     return float(odds), float(odds - Fraction(float(odds))), float(n), -1.0
-
-
-def _binomial_ratios(n: int, p: float | Fraction) -> Ratios | None:
-    """Return C(n, k)·a**k·(b-a)**(n-k) for p = a/b."""
-    if not isinstance(p, Fraction) or n >= SMALL or _binomial_ends(n, p) != (0, n):
-        return None
-    a, rest = p.numerator, p.denominator - p.numerator
-    return tuple(math.comb(n, k) * a**k * rest ** (n - k) for k in range(n + 1))
 
 
 # --- tails
@@ -432,16 +414,15 @@ FAMILIES: Mapping[str, Family] = {
                 _probability(_CHANCE_OR_0),
             ),
             constant=lambda n, p: n * int(p) if n == 0 or p in (0, 1) else None,
-            pmf=lambda k, n, p: saddle_point.binomial(k, n, float(p)),
-            sf=lambda k, n, p: _special("betainc", k + 1.0, n - k, float(p)),
-            cdf=lambda k, n, p: _special("betaincc", k + 1.0, n - k, float(p)),
-            mean=lambda n, p: float(n * p),
-            var=lambda n, p: float(n * p * (1 - p)),
-            draw=lambda rng, size, n, p: rng.binomial(n, float(p), size),
+            pmf=lambda k, n, p: saddle_point.binomial(k, n, p),
+            sf=lambda k, n, p: _special("betainc", k + 1.0, n - k, p),
+            cdf=lambda k, n, p: _special("betaincc", k + 1.0, n - k, p),
+            mean=lambda n, p: n * p,
+            var=lambda n, p: n * p * (1 - p),
+            draw=lambda rng, size, n, p: rng.binomial(n, p, size),
             ends=_binomial_ends,
             mode=_binomial_mode,
             steps=_binomial_steps,
-            ratios=_binomial_ratios,
             adds="trials",
             estimate=estimation.binomial,
             errors=estimation.binomial_errors,
@@ -454,7 +435,7 @@ FAMILIES: Mapping[str, Family] = {
             summary="Trials up to the first success of probability p, from 1 on.",
             example="geometric:0.05",
             note="trials, from 1",
-            parameters=(_probability(_chance),),
+            parameters=(_probability(given.probability),),
             constant=lambda p: 1 if p == 1 else None,
             pmf=lambda k, p: np.asarray(p * np.exp((k - 1) * math.log1p(-p))),
             sf=lambda k, p: np.exp(k * math.log1p(-p)),
@@ -493,7 +474,7 @@ FAMILIES: Mapping[str, Family] = {
                     meaning="successes waited for while failures count",
                     typical=(1, 20),
                 ),
-                _probability(_chance),
+                _probability(given.probability),
             ),
             constant=lambda r, p: 0 if p == 1 else None,
             pmf=saddle_point.negative_binomial,
@@ -561,7 +542,6 @@ FAMILIES: Mapping[str, Family] = {
             var=lambda low, high: ((high - low + 1) ** 2 - 1) / 12,
             draw=lambda rng, size, low, high: rng.integers(low, high, size, endpoint=True),
             ends=lambda low, high: (low, high),
-            ratios=lambda low, high: (1,) * (high - low + 1) if high - low < SMALL else None,
             estimate=lambda h: (h.low, h.high),
             errors=estimation.uniform_errors,
             log_likelihood=lambda h, low, high: -h.size * math.log(high - low + 1),

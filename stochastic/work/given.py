@@ -13,18 +13,18 @@ import numpy.typing as npt
 
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.work.distribution import spanned
-from stochastic.work.finite import SMALL, Tabulated, tabulated
+from stochastic.work.distribution import Reals, spanned
+from stochastic.work.finite import Tabulated, tabulated
 
 _TOLERANCE = 1e-9
 _UNITS = "count the work in larger units"
 _SHORT = 8  # weights that a repr shows
 
 
-def probability(name: str, value: Any, *, zero: bool = False) -> Any:
-    """A float or a Fraction from 0 (excluded unless ``zero``) to 1."""
+def probability(name: str, value: Any, *, zero: bool = False) -> float:
+    """Return a number from 0 (excluded unless ``zero``) to 1."""
     try:
-        number = value if isinstance(value, Fraction) else float(value)
+        number = float(value)
         fits = not isinstance(value, bool | str) and (0 < number <= 1 or (zero and number == 0))
     except (TypeError, ValueError, OverflowError):
         fits = False
@@ -82,8 +82,8 @@ def _dense(given: Any, low: Any, what: str) -> tuple[int, Any]:
     return low, items
 
 
-def shares(items: Any, normalise: bool, what: str = "weights") -> tuple[Any, bool]:
-    """Weights that sum to one, all Fractions where all are rational; whether one was a Fraction."""
+def shares(items: Any, normalise: bool, what: str = "weights") -> Reals:
+    """Return weights that sum to one; those that are all rational must do so exactly."""
     if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
         exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]
         for item in exact:
@@ -92,7 +92,7 @@ def shares(items: Any, normalise: bool, what: str = "weights") -> tuple[Any, boo
         total = sum(exact)
         if total != 1 and (not normalise or total == 0):
             raise _sum_error(what, total)
-        return [item / total for item in exact], any(isinstance(item, Fraction) for item in items)
+        return np.array([float(item / total) for item in exact])
     try:
         weights = np.array(items, dtype=np.float64)
         if weights.ndim != 1:
@@ -108,7 +108,7 @@ def shares(items: Any, normalise: bool, what: str = "weights") -> tuple[Any, boo
     sum_ = math.fsum(weights)
     if sum_ == 0 or (not normalise and abs(sum_ - 1) > _TOLERANCE):
         raise _sum_error(what, sum_)
-    return weights if sum_ == 1 else weights / sum_, False
+    return weights if sum_ == 1 else weights / sum_
 
 
 def _sum_error(what: str, total: Any) -> LawError:
@@ -119,17 +119,13 @@ def _sum_error(what: str, total: Any) -> LawError:
     )
 
 
-def weighed(given: Any, low: Any, normalise: bool, made: str = "") -> tuple[Tabulated, bool]:
-    """The law of weights, and whether it was given in Fractions."""
+def weighed(given: Any, low: Any, normalise: bool, made: str = "") -> Tabulated:
+    """Return the law of weights."""
     low, items = _dense(given, low, "weights")
-    found, fractions = shares(items, normalise)
+    found = shares(items, normalise)
     if not made and len(items) <= _SHORT:
-        given_as = found if isinstance(found, list) else found.tolist()
-        made = f"Pmf.from_weights({given_as!r}{f', low={low}' if low else ''})"
-    if isinstance(found, list):
-        common = math.lcm(*(item.denominator for item in found))
-        return tabulated(low, None, tuple(int(item * common) for item in found), made), fractions
-    return tabulated(low, found, made=made), False
+        made = f"Pmf.from_weights({found.tolist()!r}{f', low={low}' if low else ''})"
+    return tabulated(low, found, made)
 
 
 def counted(given: Any, low: Any) -> Tabulated:
@@ -138,7 +134,8 @@ def counted(given: Any, low: Any) -> Tabulated:
     counts = [whole("a count", item, least=0, example=7) for item in items]
     if not any(counts):
         raise LawError("counts are all 0: expected at least one item")
-    return tabulated(low, None, tuple(counts))
+    total = sum(counts)
+    return tabulated(low, [count / total for count in counts])
 
 
 def samples(given: Any) -> npt.NDArray[np.int64]:
@@ -170,7 +167,4 @@ def drawn(given: Any) -> Tabulated:
     found = samples(given)
     low = int(found.min())
     spanned(low, int(found.max()), "the range of the samples", _UNITS)
-    counts = np.bincount(found - low)
-    if len(counts) > SMALL:
-        return tabulated(low, counts / len(found))
-    return tabulated(low, None, tuple(counts.tolist()))
+    return tabulated(low, np.bincount(found - low) / len(found))

@@ -1,6 +1,6 @@
 """Laws made of other laws: moved, mixed, bounded, added up, the largest of several.
 
-They stay exact where the others are, and without a table where the others have none.
+They have no table where the others have none.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +16,9 @@ from stochastic.errors import LawError
 from stochastic.work.distribution import Distribution, Reals, spanned
 from stochastic.work.families import Named, joined
 from stochastic.work.finite import (
-    SMALL,
-    Ratios,
     Tabulated,
     convolved,
     largest,
-    largest_of,
-    mixed,
-    summed,
     tabulated,
 )
 
@@ -121,15 +115,6 @@ class Affine(Derived):
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
         """Independent draws."""
         return self.of.sample(rng, size) * self.times + self.by
-
-    def numerators(self) -> Ratios | None:
-        """Integers in the ratios of the probabilities."""
-        ratios = self.of.numerators()
-        if ratios is None or (len(ratios) - 1) * self.times >= SMALL:
-            return None
-        found = [0] * ((len(ratios) - 1) * self.times + 1)
-        found[:: self.times] = ratios
-        return tuple(found)
 
 
 def shifted(of: Distribution, by: int) -> Distribution:
@@ -320,20 +305,10 @@ def tabulate(law: Distribution) -> Tabulated:
     return _part(law, law.low, int(law.high), law.text)
 
 
-def mixture(parts: Sequence[tuple[Any, Distribution]]) -> Distribution:
+def mixture(parts: Sequence[tuple[float, Distribution]]) -> Distribution:
     """One of several laws, drawn with given probabilities; a table where all are finite."""
-    law = Mixture(tuple((float(share), of) for share, of in parts))
-    if law.high == math.inf:
-        return law
-    exact = [
-        (share, of.low, ratios)
-        for share, of in parts
-        if isinstance(share, Fraction) and (ratios := of.numerators()) is not None
-    ]
-    ratios = mixed(exact) if len(exact) == len(parts) else None
-    if ratios is not None:
-        return tabulated(law.low, None, ratios, law.text)
-    return tabulate(law)
+    law = Mixture(tuple(parts))
+    return law if law.high == math.inf else tabulate(law)
 
 
 def truncated(law: Distribution, high: int, made: str) -> tuple[Tabulated, float]:
@@ -364,12 +339,6 @@ def between(law: Distribution, low: int, high: float) -> tuple[Distribution, flo
 
 
 def _part(law: Distribution, low: int, high: int, made: str) -> Tabulated:
-    ratios = law.numerators()
-    if ratios is not None:
-        ratios = ratios[low - law.low : high - law.low + 1]
-        if not any(ratios):
-            raise _nothing(law, low, high)
-        return tabulated(low, None, ratios, made)
     spanned(low, high, made)
     table = law.relative(low, high)
     total = table.sum()
@@ -386,14 +355,8 @@ def _nothing(law: Distribution, low: int, high: float) -> LawError:
 
 
 def added(parts: Sequence[tuple[int, Tabulated]], made: str) -> Tabulated:
-    """The sum of copies of finite laws, in integers where all are and it stays small."""
+    """Return the sum of copies of finite laws."""
     low = sum(copies * law.low for copies, law in parts)
-    ratios: tuple[int, ...] | None = (1,)
-    for copies, law in parts:
-        both = None if ratios is None or law.ratios is None else (ratios, law.ratios)
-        ratios = None if both is None else summed(*both, copies)
-    if ratios is not None:
-        return tabulated(low, None, ratios, made)
     table = np.ones(1)
     for copies, law in parts:
         table = convolved(table, law.weights, copies, made)
@@ -406,9 +369,5 @@ def maximum(law: Distribution, copies: int) -> Distribution:
         if isinstance(law, Maximum):
             copies, law = copies * law.copies, law.of
         return Maximum(law, copies)
-    made = f"{law.text}.max_of({copies})"
-    ratios = None if law.ratios is None else largest_of(law.ratios, copies)
-    if ratios is not None:
-        return tabulated(law.low, None, ratios, made)
     table = largest(law.weights, 0.0, copies)
-    return tabulated(law.low, table / table.sum(), made=made)
+    return tabulated(law.low, table / table.sum(), made=f"{law.text}.max_of({copies})")

@@ -19,6 +19,7 @@ from stochastic.scheduling.settings import Kind
 from tests.oracles.launch_digits import BITS, below
 from tests.oracles.launch_fractions import in_fractions
 from tests.oracles.launches import enumerated, sharing
+from tests.oracles.law_fractions import fractions_of
 
 DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
 
@@ -34,7 +35,7 @@ DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
     ],
 )
 def test_means_of_dice(slots: int, blocks: int, mean: Fraction) -> None:
-    oracle = in_fractions([(Fraction(0), *DICE.exact)], [slots], blocks)
+    oracle = in_fractions([tuple(fractions_of(DICE))], [slots], blocks)
     assert sum(1 - chance for chance in oracle.below()) == mean
     found = launch(DICE, slots=slots, blocks=blocks).mean()
     assert found == pytest.approx(float(mean), abs=1e-11)
@@ -86,7 +87,7 @@ def check_enumeration(seed: int, cases: int) -> float:
         laws, slots, blocks = _drawn(rng)
         work, where = (laws, slots) if len(laws) > 1 else (laws[0], slots[0])
         doubles = launch(work, slots=where, blocks=blocks)
-        weights = [(Fraction(0),) * law.low + law.exact for law in laws]
+        weights = [tuple(fractions_of(law)) for law in laws]
         exact = in_fractions(weights, slots, blocks)
         table = enumerated(weights, slots, blocks)
         started = exact.started()
