@@ -273,8 +273,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "CONVOLVE_MOST": (10**10, None, "products of a convolution"),
     "SAMPLE_LARGEST": (1_000_000, None, "values of a sample that is fitted"),
     "TAIL_TERMS": (2**18, None, "terms of a tail"),
-    "RATIOS_SMALL": (4096, None, "values up to which fractions are kept beside floats"),
-    "RATIOS_BITS": (20_000_000, None, "bits of all those fractions"),
+    "RATIOS_SMALL": (4096, None, "values up to which a law is hashed by all of its weights"),
     "WALK_STEPS": (1_000_000, 101, "steps from the mode that are walked one by one"),
 }
 

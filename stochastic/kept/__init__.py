@@ -8,8 +8,7 @@ without Numba, which takes longer to import than most runs take.
 
 from stochastic.kept.body import Body, compile_seconds, compiled, interpreted
 from stochastic.kept.folder import load, place, save
-from stochastic.kept.identity import Later
-from stochastic.kept.told import telling
+from stochastic.kept.identity import Later, telling
 
 __all__ = [
     "Body",

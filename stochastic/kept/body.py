@@ -10,9 +10,8 @@ from types import FunctionType
 from typing import Any, overload
 
 from stochastic.kept.folder import load, save
-from stochastic.kept.identity import Marked
+from stochastic.kept.identity import Marked, tell
 from stochastic.kept.native import UnfitError, kind_of, loaded
-from stochastic.kept.told import tell
 
 _lock = threading.RLock()
 _spent = [0.0]
@@ -67,19 +66,12 @@ class Body(Marked):
     def _kept(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
         if interpreted():
             return self.function
-        try:
-            key = self.key(kinds)
-            data = load(key)
-            if data is not None:
-                return loaded(data, kinds)
-        except Exception:  # whatever is wrong with what was kept, it is made anew
-            pass
-        try:  # a listener may have waited until another process had compiled it
-            data = load(key) if tell(self.__name__) else None
-            if data is not None:
-                return loaded(data, kinds)
-        except Exception:
-            pass
+        key = self.key(kinds)
+        ready = _found(key, kinds)
+        if ready is None and tell(self.__name__):
+            ready = _found(key, kinds)  # a listener may have waited for another process
+        if ready is not None:
+            return ready
         began = time.monotonic()
         try:
             return self._compiled(key, kinds, args)
@@ -99,6 +91,15 @@ class Body(Marked):
             return dispatcher(self, wrapped=True, whole=True)  # type: ignore[no-any-return]
         save(key, data)
         return ready
+
+
+def _found(key: str, kinds: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """Return what was kept under a key, if it can be used; else it is made anew."""
+    try:
+        data = load(key)
+        return None if data is None else loaded(data, kinds)
+    except Exception:
+        return None
 
 
 @overload

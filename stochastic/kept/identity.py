@@ -1,4 +1,4 @@
-"""What a body is known by: all that its machine code depends on."""
+"""What a body is known by, all that its machine code depends on; who listens to compilation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -71,7 +72,7 @@ def _machine() -> str:
     features = llvm.get_host_cpu_features().flatten()
     given = sorted(item for item in os.environ.items() if _changes(item[0]))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
-    own = [_text(f"stochastic.kept.{name}") for name in ("build", "flat", "native", "passes")]
+    own = [_text(f"stochastic.kept.{name}") for name in ("build", "flat", "native")]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
 
@@ -135,3 +136,24 @@ def _told(value: Any) -> str:
     if value is ... or value is builtins:
         return repr(value)
     raise TypeError(f"a body cannot use {value!r}: name it as Later(module, name)")
+
+
+# --- who listens when something is about to be compiled
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def telling(listener: Callable[[str], None]) -> Iterator[None]:
+    """Have a listener told the name of each body that is about to be compiled, which takes time."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def tell(name: str) -> bool:
+    """Tell of a body; whether anybody listened."""
+    for listener in _listeners:
+        listener(name)
+    return bool(_listeners)
