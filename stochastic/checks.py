@@ -51,19 +51,17 @@ def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
 
 
 def losses(given: Any) -> npt.NDArray[Any]:
-    """Return losses to compare with: doubles, or as given where one is no double."""
+    """Return losses to compare with."""
     try:
         t = np.asarray(given)
-        if np.any(t != t):
-            raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
-        np.asarray(t > 0, dtype=np.bool_)
-        if t.dtype.kind in "biufO":
-            return t if t.dtype.kind == "O" else t.astype(np.float64)
-    except LawError:
-        raise
-    except (TypeError, ValueError):
-        pass
-    raise LawError(f"t = {given!r:.60}: expected losses to compare with, such as 1.5")
+        if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
+            raise TypeError
+        t = t.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise LawError(f"t = {given!r:.60}: expected losses to compare with, such as 1.5") from None
+    if np.any(np.isnan(t)):
+        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
+    return t
 
 
 def probability(name: str, value: Any) -> None:

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,9 +48,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
-_LISTED = (
-    sizes.QUANTILES_LISTED
-)  # candidates for a quantile that are told apart by exact comparison
+_LISTED = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
 _WHOLE = 2**53
 _LEVEL = 1e-17  # error where every loss is 1, but for what was left out
 _EPS = 2.0**-53
@@ -140,6 +137,8 @@ class Inversion:
         Probabilities of low, low + 1, ...; the first and the last are above 0, the sum is 1.
     lanes : int
         Items in a group.
+    factor : int, optional
+        Of the loss factor·max/sum, where it is not ``lanes``.
 
     Attributes
     ----------
@@ -163,15 +162,17 @@ class Inversion:
 
     >>> law = Inversion(1, np.full(6, 1 / 6), 32)
     >>> law.quantile(0.5), round(float(law.cdf(1.5)), 12)
-    ((12, 7), 0.05463910598)
+    (1.7142857142857142, 0.05463910598)
     """
 
     __slots__ = (
-        *("_ask", "_high", "_lanes", "_least", "_low", "_step", "_values"),
+        *("_ask", "_factor", "_high", "_lanes", "_least", "_low", "_step", "_values"),
         *("error", "mass", "method"),
     )
 
-    def __init__(self, low: int, weights: npt.NDArray[np.float64], lanes: int) -> None:
+    def __init__(
+        self, low: int, weights: npt.NDArray[np.float64], lanes: int, factor: int | None = None
+    ) -> None:
         high = low + len(weights) - 1
         if lanes * high >= _WHOLE:
             raise LawError(
@@ -179,6 +180,7 @@ class Inversion:
                 "larger units, or simulate it"
             )
         self._low, self._high, self._lanes = low, high, lanes
+        self._factor = lanes if factor is None else factor
         self.mass = any_work(low, weights, lanes)
         items = Items.of(low, weights, lanes)
         self._step, self._least = items.step, lanes * items.first
@@ -191,19 +193,15 @@ class Inversion:
         self._values = items.first + items.step * items.places[len(items.places) - way.kept :]
 
     def cdf(self, t: Any) -> Any:
-        """P(X <= t; sum > 0), for a number or an array.
-
-        A Fraction is compared exactly; a float stands for all numbers that round to it.
-        """
-        asked = np.asarray(t)
-        if asked.dtype.kind in "iu":
-            asked = asked.astype(np.float64)
+        """P(X <= t; sum > 0), for a number or an array; a t stands for all that rounds to it."""
+        asked = np.asarray(t, dtype=np.float64)
         flat = asked.reshape(-1)
         if np.any(flat != flat):
             raise LawError("t is not a number: expected a loss to compare with, 1 or more")
-        chances = np.where(flat >= 1, self.mass, 0.0)
+        least = self._factor / self._lanes
+        chances = np.where(flat >= least, self.mass, 0.0)
         if self._ask is not None:
-            inside = np.flatnonzero((flat >= 1) & (flat < self._lanes))
+            inside = np.flatnonzero((flat >= least) & (flat < self._factor))
             rows = _AT_ONCE // max(len(self._values), 1) + 1
             for begin in range(0, len(inside), rows):
                 part = inside[begin : begin + rows]
@@ -215,25 +213,13 @@ class Inversion:
         return self.mass - self.cdf(t)
 
     def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Least sums with lanes·value/sum <= t, in steps of the lattice."""
-        if t.dtype != object:
-            return least_sums(
-                t.astype(np.float64), self._values, self._lanes, self._least, self._step
-            )
-        found = np.empty((len(t), len(self._values)), dtype=np.int64)
-        for row, one in zip(found, t.tolist(), strict=True):
-            exact = _limit(one)
-            above, below = self._lanes * exact.denominator, exact.numerator
-            fits = above * self._high < 2**62 and below < 2**62
-            values = self._values if fits else self._values.astype(object)
-            sums = -(-above * values // below)
-            row[:] = np.maximum(-((self._least - sums) // self._step), 0)
-        return found
+        """Return the least sums with factor·value/sum <= t, in steps of the lattice."""
+        return least_sums(t, self._values, self._factor, self._least, self._step)
 
-    def quantile(self, q: float) -> tuple[int, int]:
-        """The smallest loss x with P(X <= x; sum > 0) >= q: numerator, denominator, reduced.
+    def quantile(self, q: float) -> float:
+        """Return the smallest loss x with P(X <= x; sum > 0) >= q.
 
-        An exact fraction, one of the losses that can occur. Where P(X <= x) is within
+        It is one of the losses that can occur. Where P(X <= x) is within
         :attr:`error` of q it counts as reached, so that a probability that is met exactly is found
         to be met; q above :attr:`mass` gives the largest loss.
         """
@@ -242,20 +228,19 @@ class Inversion:
         wanted = q - self.error
         lacking = self.cdf(1.0) - wanted
         if lacking >= 0.0 or self._high == 0:
-            return 1, 1
-        listed = []
+            return 1.0
+        listed: list[float] = []
         if wanted <= self.mass and q < 1.0:
             rows = zip(self._values.tolist(), *self._bracket(wanted, lacking), strict=True)
             listed = sorted(
                 {
-                    Fraction(self._lanes * value, self._least + self._step * place)
+                    self._lanes * value / (self._least + self._step * place)
                     for value, start, stop in rows
                     for place in range(start, stop)
                 }
             )
         if not listed:
-            largest = Fraction(self._lanes * self._high, self._high + (self._lanes - 1) * self._low)
-            return largest.numerator, largest.denominator
+            return self._lanes * self._high / (self._high + (self._lanes - 1) * self._low)
         start, stop = 0, len(listed) - 1
         while start < stop:
             half = (start + stop) // 2
@@ -263,7 +248,7 @@ class Inversion:
                 stop = half
             else:
                 start = half + 1
-        return listed[start].numerator, listed[start].denominator
+        return listed[start]
 
     def _bracket(self, wanted: float, lacking: float) -> Any:
         """Steps of each value from the first to before the last: few losses, one the quantile.
@@ -325,7 +310,7 @@ class Rare:
 
     >>> law = Rare(np.array([1.0, 0.0, 1e-16]), 4)
     >>> law.quantile(0.9), f"{float(law.cdf(3.9)):.6g}"
-    ((4, 1), '1.5e-16')
+    (4.0, '1.5e-16')
     """
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
@@ -341,44 +326,27 @@ class Rare:
         whole = math.fsum(shares)
         self._lanes, self.mass = lanes, 1.0
         self._parts = [
-            (share / whole, k, Inversion(low, weights[low:] / some, k))
+            (share / whole, Inversion(low, weights[low:] / some, k, lanes))
             for k, share in enumerate(shares, 1)
         ]
-        self.error = _TAIL + math.fsum(share * part.error for share, _, part in self._parts)
+        self.error = _TAIL + math.fsum(share * part.error for share, part in self._parts)
 
     def cdf(self, t: Any) -> Any:
-        """P(X <= t | sum > 0), for a number or an array; a float stands for what rounds to it."""
-        return self._of(t, [(share, k, part.cdf) for share, k, part in self._parts])
+        """P(X <= t | sum > 0), for a number or an array; a t stands for what rounds to it."""
+        return np.clip(sum(share * part.cdf(t) for share, part in self._parts), 0.0, 1.0)
 
     def sf(self, t: Any) -> Any:
         """P(X > t | sum > 0), as :meth:`cdf`."""
-        return self._of(t, [(share, k, part.sf) for share, k, part in self._parts])
+        return np.clip(sum(share * part.sf(t) for share, part in self._parts), 0.0, 1.0)
 
-    def _of(self, t: Any, parts: Any) -> Any:
-        asked = np.asarray(t)
-        limits = [_limit(one) for one in asked.reshape(-1).tolist()]
-        found = np.zeros(len(limits))
-        for share, k, ask in parts:
-            found += share * ask(np.array([x * k / self._lanes for x in limits], dtype=object))
-        return np.clip(found, 0.0, 1.0).reshape(asked.shape)[()]
-
-    def quantile(self, q: float) -> tuple[int, int]:
+    def quantile(self, q: float) -> float:
         """The smallest loss x with P(X <= x | sum > 0) >= q, to the nearest double."""
         below, above, wanted = 1.0, float(self._lanes), q - self.error
         if self.cdf(below) >= wanted:
-            return 1, 1
+            return below
         while (half := 0.5 * (below + above)) not in (below, above):
             if self.cdf(half) >= wanted:
                 above = half
             else:
                 below = half
-        return above.as_integer_ratio()
-
-
-def _limit(t: Any) -> Fraction:
-    """Up to where losses count: a double stands for all numbers that round to it."""
-    if not isinstance(t, float):
-        return Fraction(t)
-    if abs(t) >= _WHOLE:
-        return Fraction(_WHOLE if t > 0 else -1)
-    return (Fraction(t) + Fraction(math.nextafter(t, math.inf))) / 2
+        return above

@@ -300,8 +300,8 @@ class Law:
     def cdf(self, t: Any) -> Any:
         """P(X <= t), for a number or an array of them.
 
-        A Fraction is compared exactly. A float stands for all numbers that round to it, so that
-        ``cdf(1.2)`` counts the loss 6/5, although the double 1.2 is below it.
+        A t stands for all numbers that round to it, so that ``cdf(1.2)`` counts the loss 6/5,
+        although the double 1.2 is below it.
 
         >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).cdf([1.0, 1.2]).round(12).tolist()
@@ -377,8 +377,7 @@ class Law:
         wanted = q * self._inversion.mass if self._idle_loss is None else q - idle
         if wanted <= 0.0 and idle > 0.0:
             return 1.0
-        numerator, denominator = self._inversion.quantile(max(wanted, 0.0))
-        return numerator / denominator
+        return self._inversion.quantile(max(wanted, 0.0))
 
     # --- atoms
     def joint(self) -> xr.DataArray:

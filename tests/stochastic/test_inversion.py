@@ -68,7 +68,7 @@ def test_probabilities_and_quantiles_equal_those_in_integers(law, seed):
     for i in some[:12].tolist():
         chance = float(exact[losses[i]])
         if chance > 4 * found.error:
-            place = losses[i].numerator, losses[i].denominator
+            place = float(losses[i])
             before = float(upto[i]) - chance
             assert found.quantile(before + chance / 2) == place
             if float(upto[i]) < 1:
@@ -96,7 +96,7 @@ MANY = [
 def test_many_lanes_equal_sums_of_many_digits(low, counts, lanes, losses, most):
     found = Inversion(low, weights_of(counts), lanes)
     assert found.method == "characteristic function"
-    asked = [Fraction(x) for x in losses]
+    asked = [Fraction(x).limit_denominator(10**6) for x in losses]  # what the doubles stand for
     truth = oracle.inverted(low, counts, lanes, asked, most)
     assert max(truth) > 0.05
     assert found.error < 1e-13
@@ -106,10 +106,10 @@ def test_many_lanes_equal_sums_of_many_digits(low, counts, lanes, losses, most):
 def test_a_die():
     found = Inversion(1, np.full(6, 1 / 6), 32)
     told = [found.quantile(q) for q in (0.01, 0.5, 0.9, 0.99)]
-    assert told == [(96, 67), (12, 7), (48, 25), (32, 15)]
+    assert told == [96 / 67, 12 / 7, 48 / 25, 32 / 15]
     assert found.cdf(1.5) == pytest.approx(0.0546391059798324385, abs=1e-15)
     assert found.cdf(Fraction(12, 7)) >= 0.5 > found.cdf(Fraction(12, 7) - Fraction(1, 10**9))
-    assert Inversion(20, np.full(21, 1 / 21), 8).quantile(0.5) == (80, 63)
+    assert Inversion(20, np.full(21, 1 / 21), 8).quantile(0.5) == 80 / 63
 
 
 def test_what_may_be_asked():
@@ -122,10 +122,9 @@ def test_what_may_be_asked():
     mixed = np.array([Fraction(3, 2), 2, 1.5, math.inf, Fraction(1, 3)], dtype=object)
     assert found.cdf(mixed).tolist() == found.cdf([1.5, 2.0, 1.5, 9.0, 0.3]).tolist()
     huge = Fraction(3 * 10**40 + 1, 2 * 10**40)
-    assert found.cdf(huge) == found.cdf(1.5)
-    assert found.cdf(3 - huge) < found.cdf(1.5)
-    assert found.quantile(0.0) == (1, 1)
-    assert found.quantile(1.0) == (8, 3)
+    assert found.cdf(huge) == found.cdf(3 - huge) == found.cdf(1.5)
+    assert found.quantile(0.0) == 1.0
+    assert found.quantile(1.0) == 8 / 3
     many = found.cdf(np.linspace(1, 4, 1001))
     assert np.all(np.diff(many) >= -1e-15)
 
@@ -150,7 +149,7 @@ def test_laws_that_lose_nothing():
         found = Inversion(low, np.array(weights), lanes)
         assert found.mass == mass
         assert found.cdf([0.999, 1.0, 1.5]).tolist() == pytest.approx([0.0, mass, mass], abs=1e-15)
-        assert found.quantile(0.3) == (1, 1)
+        assert found.quantile(0.3) == 1.0
 
 
 @settings(max_examples=draws(100), deadline=None)
@@ -287,7 +286,7 @@ def test_two_values_far_apart():
         whole = upto + Fraction(chances[0], 10**lanes)  # all short: X = 1
         assert found.cdf(x) == pytest.approx(float(whole), abs=found.error)
         if chances[k] > 10**lanes * 1e-13:
-            assert Fraction(*found.quantile(float(whole))) == x
+            assert found.quantile(float(whole)) == float(x)
 
 
 def test_laws_that_are_too_large():

@@ -155,7 +155,7 @@ def test_a_float_stands_for_what_rounds_to_it():
         mass = atoms.values[:: max(1, atoms.size // 50)]
         np.testing.assert_allclose(law.cdf(x), up_to, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(law.cdf(x.tolist()), law.cdf(x))
-        mixed = [Fraction(law.lanes), *x.tolist()]  # compared one by one
+        mixed = [Fraction(law.lanes), *x.tolist()]
         np.testing.assert_allclose(law.cdf(mixed)[1:], law.cdf(x), rtol=0, atol=1e-15)
         np.testing.assert_allclose(law.cdf(np.nextafter(x, 0)), up_to - mass, rtol=0, atol=1e-12)
         assert law.cdf(law.quantile(0.3)) >= 0.3
