@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
 #: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
 Parts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
-_SOURCE = "Swatman et al., MASCOTS 2022, Eqs. 1-11"
+#: Long names and units of the axes of laws.
+_AXES = {
+    "max": ("longest item of the group", "1"),
+    "sum": ("work of the group", "1"),
+    "loss": ("loss of the group", "1"),
+    "time": ("time", "steps of the work"),
+    "total": ("work of all blocks", "steps"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -52,43 +59,22 @@ def named(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
     return dims, values, {"long_name": long_name, "units": "1"}
 
 
-def joint_array(told: Mapping[str, Any], maxima: Any, sums: Any, chances: Any) -> xr.DataArray:
-    """The joint law of the longest item and the sum of a group, labelled ``max`` and ``sum``."""
-    coords = {
-        "max": ("max", maxima, {"long_name": "longest item of the group", "units": "1"}),
-        "sum": ("sum", sums, {"long_name": "work of the group", "units": "1"}),
-    }
-    attrs = {"long_name": "probability", "units": "1", **told, "source": _SOURCE}
-    variables = {"probability": (("max", "sum"), chances, attrs)}
-    return labelled(variables, coords, {})["probability"]
+def law_array(chances: Any, told: Mapping[str, Any], /, **axes: Any) -> xr.DataArray:
+    """Return probabilities along axes of :data:`_AXES`, each with its values."""
+    coords = {}
+    for name, values in axes.items():
+        long_name, units = _AXES[name]
+        coords[name] = (name, values, {"long_name": long_name, "units": units})
+    attrs = {"long_name": "probability", "units": "1", **told}
+    return labelled({"probability": (tuple(axes), chances, attrs)}, coords, {})["probability"]
 
 
 def pmf_array(
     told: Mapping[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
-    """The law of the loss along ``loss``, with its fractions in lowest terms."""
-    loss = np.asarray(numerator) / np.asarray(denominator)
-    coords = {
-        "loss": ("loss", loss, {"long_name": "loss of the group", "units": "1"}),
-        "numerator": ("loss", numerator, {"long_name": "numerator of the loss"}),
-        "denominator": ("loss", denominator, {"long_name": "denominator of the loss"}),
-    }
-    attrs = {"long_name": "probability", "units": "1", **told, "source": _SOURCE}
-    return labelled({"probability": ("loss", chances, attrs)}, coords, {})["probability"]
-
-
-def times_array(values: Any, chances: Any) -> xr.DataArray:
-    """The law of a time along ``time``."""
-    coords = {"time": ("time", values, {"long_name": "time", "units": "steps of the work"})}
-    attrs = {"long_name": "probability", "units": "1"}
-    return labelled({"probability": ("time", chances, attrs)}, coords, {})["probability"]
-
-
-def totals_array(times: Any, totals: Any, chances: Any) -> xr.DataArray:
-    """The joint law of the time and the total work of a launch, along ``time`` and ``total``."""
-    coords = {
-        "time": ("time", times, {"long_name": "time", "units": "steps of the work"}),
-        "total": ("total", totals, {"long_name": "work of all blocks", "units": "steps"}),
-    }
-    attrs = {"long_name": "probability", "units": "1"}
-    return labelled({"probability": (("time", "total"), chances, attrs)}, coords, {})["probability"]
+    """Return the law of the loss along ``loss``, with its fractions in lowest terms."""
+    found = law_array(chances, told, loss=np.asarray(numerator) / np.asarray(denominator))
+    return found.assign_coords(
+        numerator=("loss", numerator, {"long_name": "numerator of the loss"}),
+        denominator=("loss", denominator, {"long_name": "denominator of the loss"}),
+    )

@@ -20,6 +20,7 @@ from pathlib import Path
 #: Bytes and days of entries that are kept; a use is noted once a day; temporary files live shorter.
 _MOST, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
 _SUFFIX, _PART = ".code", ".part"
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _swept: set[Path] = set()
 
 
@@ -47,7 +48,7 @@ def load(key: str) -> bytes | None:
         if folder is None or not _own(os.lstat(folder), stat.S_ISDIR):
             return None
         path = folder / (key + _SUFFIX)
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _binary())
+        handle = os.open(path, os.O_RDONLY | _PLAIN)
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
             if not _own(about, stat.S_ISREG) or about.st_size > _MOST:
@@ -86,10 +87,6 @@ def save(key: str, data: bytes) -> None:
             _sweep(folder)
     except (OSError, ValueError):
         return
-
-
-def _binary() -> int:
-    return getattr(os, "O_BINARY", 0)
 
 
 def _checksum(key: str, data: bytes) -> bytes:

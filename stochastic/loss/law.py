@@ -17,7 +17,7 @@ import numpy as np
 
 from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
 from stochastic.errors import LawError, ToleranceWarning
-from stochastic.labels import joint_array, pmf_array
+from stochastic.labels import law_array, pmf_array
 from stochastic.loss.alike import AlikeLaw
 from stochastic.loss.moments import any_of, any_work, no_work
 from stochastic.work.alike import Sticky, alike_of
@@ -395,7 +395,7 @@ class Law:
             "joint", lambda: joint(work.low, work.weights, self.lanes, how=self._way)
         )
         attrs = self._atom_attributes(law)
-        return joint_array(attrs, law.maxima, law.sums, law.probabilities)
+        return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
 
     def pmf(self) -> xr.DataArray:
         """P(X = x) with equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
@@ -442,6 +442,7 @@ class Law:
             "method": self.method["atoms"],
             "cut": int(self.work.high),
             "missing": self.work.missing,
+            "source": "Swatman et al., MASCOTS 2022, Eqs. 1-11",
         }
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:

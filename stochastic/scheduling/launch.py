@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
-from stochastic.labels import totals_array
+from stochastic.labels import law_array
 from stochastic.scheduling.inversion import Certain, Inversion
 from stochastic.scheduling.settings import longest_of, setting_of
 from stochastic.scheduling.shared_rate import SharedLaunch, Sharing, simulated
@@ -147,10 +147,10 @@ class Launch:
             Where the table would be too large.
         """
         if self._engine is None:
-            return totals_array([0], [0], np.ones((1, 1)))
+            return law_array(np.ones((1, 1)), {}, time=[0], total=[0])
         first, chances, totals = self._engine.joint()
         times = np.arange(first, first + len(chances)) * self.span
-        return totals_array(times, totals * self.span, chances)
+        return law_array(chances, {}, time=times, total=totals * self.span)
 
     def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
         """Times of ``size`` independent launches, simulated."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic.checks import probability
 from stochastic.errors import LawError
-from stochastic.labels import times_array
+from stochastic.labels import law_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,7 +76,7 @@ class Times:
 
     def pmf(self) -> xr.DataArray:
         """P(time = t) along ``time``."""
-        return times_array(self.values, self.chances)
+        return law_array(self.chances, {}, time=self.values)
 
     def quantile(self, q: Any) -> Any:
         """The smallest t with P(time <= t) >= q, for a number or an array of probabilities."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from stochastic import delimited
 from stochastic.errors import LawError
-from stochastic.work.families import FAMILIES, Family
+from stochastic.work.families import FAMILIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,12 @@ class Form:
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.several}"
 
 
-def _form_of(row: Family) -> Form:
-    return Form(row.names, row.example, aliases=row.aliases, note=row.note)
-
-
 #: The laws of work that can be written.
 FORMS = {
-    **{name: _form_of(row) for name, row in FAMILIES.items()},
+    **{
+        name: Form(row.names, row.example, aliases=row.aliases, note=row.note)
+        for name, row in FAMILIES.items()
+    },
     "weights": Form((), "weights:0.2,0.8"),
 }
 #: Characters of a number, so that no message grows longer than people read.
