@@ -200,7 +200,7 @@ def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
 
 
 def _from_module(module: ModuleType, name: str) -> Model:
-    from symbolic.guides import Guide, Validity
+    from symbolic.guides import Family, Guide, Validity
 
     equations: list[Equation] = []
     quantities: dict[str, Quantity] = dict(TABLE)
@@ -252,7 +252,7 @@ def _from_module(module: ModuleType, name: str) -> Model:
         quantities=_flagged(quantities, equations),
         rules=RULES + tuple(getattr(module, "RULES", ())),
         outputs=outputs,
-        families=tuple(getattr(module, "FAMILIES", ())),
+        families=_declared_of(module, "FAMILIES", Family),
         guides=_declared_of(module, "ADVICE", Guide),
         validity=_declared_of(module, "VALIDITY", Validity),
         symbols=dict(getattr(module, "SYMBOLS", {})),

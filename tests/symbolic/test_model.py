@@ -291,3 +291,10 @@ def test_a_model_is_frozen() -> None:
         load_model("transit").name = "other"  # type: ignore[misc]
     assert not hasattr(load_model("transit"), "__dict__")
     assert isinstance(load_model("transit"), Model)
+
+
+def test_only_families_of_regimes_count_as_families(write: Write) -> None:
+    assert all(isinstance(family, Family) for one in iterate_models() for family in one.families)
+    assert load_model("imbalance").regimes() == ()
+    other = 'FAMILIES = ("poisson", "geometric")  # of something else\n'
+    assert load_model(write("others", HEAT + other)).regimes() == ()
