@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from symbolic.errors import GraphError, UnknownNameError, nearest
@@ -170,6 +171,11 @@ def equation(
         )
 
     return wrap if function is None else wrap(function)
+
+
+def equations_of(module: ModuleType) -> tuple[Equation, ...]:
+    """Return the equations that a module defines, in its order."""
+    return tuple(value for value in vars(module).values() if isinstance(value, Equation))
 
 
 # --- A named set of equations, with the quantities it adds, its main outputs and regimes

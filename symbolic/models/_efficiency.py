@@ -1,9 +1,17 @@
-"""Work per energy, and the rates of which it is made (Hong 2012, §3.5.4 and Eq. 62)."""
+"""Work per energy, and the SMs that are best for it (Hong 2012, §3.5.4 and Eqs. 62-63).
+
+``optimal_sms`` takes MWP and CWP with every SM in use, whatever ``active_sms`` is, so that it
+stands beside the answer of an exact search:
+``Study(model="ipp", axes={"active_sms": ...}).optimum(maximize="perf_per_watt")``.
+"""
 
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.ops import divide
+from symbolic.models import _memory
+from symbolic.ops import both, ceil, divide, either, equal, floor, maximum, minimum, negate, where
+
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, section 3.5.4")
@@ -49,9 +57,120 @@ def perf_per_watt(work_insts, energy):
     return divide(work_insts, energy, at_zero=0.0)
 
 
-EQUATIONS = (
-    work_insts,
-    insts_per_second,
-    bandwidth_used,
-    perf_per_watt,
-)
+# --- with every SM in use
+
+
+@equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
+def warps_on_all_sms(warps_per_sm, blocks, n_sms, warps_per_block):
+    """Warps resident on a busy SM when every SM may be used. [warps]
+
+    >>> warps_on_all_sms(32.0, 30.0, 30.0, 16.0)
+    16.0
+    """
+    most = ceil(blocks / minimum(blocks, n_sms)) * warps_per_block
+    return maximum(minimum(warps_per_sm, most), 1)
+
+
+@equation(source="Hong 2012, Eq. 6, every SM in use")
+def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
+    """Warps of one SM that reach the peak bandwidth when every SM may be used. [warps]
+
+    >>> round(mwp_peak_bw_on_all_sms(120e9, 1.3e9 * 128 / 450, 300.0, 30.0), 4)
+    10.8173
+    """
+    return _memory.mwp_peak_bw(mem_bandwidth, bw_per_warp, minimum(blocks, n_sms))
+
+
+@equation(name="parallel_warps_on_all_sms", source="Hong 2012, Eq. 28", when=CORRECTED)
+def parallel_warps_on_all_sms(warps_on_all_sms, mem_insts, independent_insts):
+    """Warps that count for memory parallelism when every SM may be used. [warps]
+
+    >>> parallel_warps_on_all_sms(16.0, 6.0, 3.0)
+    32.0
+    """
+    return _memory.parallel_warps(warps_on_all_sms, mem_insts, independent_insts)
+
+
+@equation(name="parallel_warps_on_all_sms", source="Hong 2012, Eq. 28", when=PRINTED)
+def parallel_warps_on_all_sms_printed(warps_on_all_sms, mem_insts, independent_insts):
+    """Warps that count for memory parallelism when every SM may be used, as printed. [warps]
+
+    >>> parallel_warps_on_all_sms_printed(16.0, 6.0, 3.0)
+    16.0
+    """
+    return _memory.parallel_warps_printed(warps_on_all_sms, mem_insts, independent_insts)
+
+
+@equation(source="Hong 2012, Eq. 5, every SM in use", symbol="MWP")
+def mwp_on_all_sms(mwp_without_bw_full, mwp_peak_bw_on_all_sms, parallel_warps_on_all_sms):
+    """Memory warp parallelism when every SM may be used. [warps]
+
+    >>> mwp_on_all_sms(112.5, 10.8173, 16.0)
+    10.8173
+    """
+    return minimum(mwp_without_bw_full, mwp_peak_bw_on_all_sms, parallel_warps_on_all_sms)
+
+
+@equation(source="Hong 2012, Eq. 9, every SM in use", symbol="CWP")
+def cwp_on_all_sms(cwp_full, warps_on_all_sms):
+    """Computation warp parallelism when every SM may be used. [warps]
+
+    >>> cwp_on_all_sms(100.0, 16.0)
+    16.0
+    """
+    return minimum(cwp_full, warps_on_all_sms)
+
+
+@equation(source="Hong 2012, Eq. 63, its last line")
+def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
+    r"""SMs that reach the peak bandwidth together. [SMs]
+
+    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times N}
+
+    >>> round(sms_at_peak_bw(120e9, 1.3e9 * 128 / 450, 16.0, 30.0), 2)
+    20.28
+    """
+    return divide(mem_bandwidth, bw_per_warp * warps_on_all_sms, at_zero=n_sms)
+
+
+@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=CORRECTED)
+def optimal_sms(
+    n_sms,
+    sms_at_peak_bw,
+    mwp_on_all_sms,
+    cwp_on_all_sms,
+    warps_on_all_sms,
+    mwp_peak_bw_on_all_sms,
+):
+    """SMs for the most work per energy, by the bandwidth alone: those that reach its peak. [SMs]
+
+    All, however, (1) in case 1, (2) where MWP > CWP, (3) where MWP < MWP_peak_BW. Condition (1) is
+    read as case 1 is, MWP = N *and* CWP = N: with the printed "or", bandwidth-bound benchmarks,
+    whose CWP is N, would get all SMs, where the thesis prints 20. Rounded to the nearest: 20 is
+    printed for 20.28 (§3.5.5), and 11 for 10.77 (Table 13).
+
+    >>> optimal_sms(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
+    20.0
+    """
+    few = both(mwp_on_all_sms >= warps_on_all_sms, equal(cwp_on_all_sms, warps_on_all_sms))
+    bound = both(mwp_on_all_sms <= cwp_on_all_sms, mwp_peak_bw_on_all_sms <= mwp_on_all_sms)
+    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
+
+
+@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED)
+def optimal_sms_printed(
+    n_sms,
+    sms_at_peak_bw,
+    mwp_on_all_sms,
+    cwp_on_all_sms,
+    warps_on_all_sms,
+    mwp_peak_bw_on_all_sms,
+):
+    """SMs for the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
+
+    >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
+    30.0
+    """
+    few = either(equal(mwp_on_all_sms, warps_on_all_sms), equal(cwp_on_all_sms, warps_on_all_sms))
+    bound = both(mwp_on_all_sms <= cwp_on_all_sms, mwp_peak_bw_on_all_sms <= mwp_on_all_sms)
+    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
-from symbolic.models import _memory_warps
+from symbolic.models import _memory
 from symbolic.ops import ceil, divide, maximum, minimum, where
 
 
@@ -75,6 +75,9 @@ def load_bytes_per_warp(transactions_per_request, transaction_bytes):
     128.0
     """
     return transactions_per_request * transaction_bytes
+
+
+bw_per_warp = _memory.bw_per_warp
 
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
@@ -182,21 +185,3 @@ def mwp(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm):
     2.0
     """
     return minimum(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm)
-
-
-EQUATIONS = (
-    dram_share,
-    transactions_per_request,
-    mem_latency,
-    load_bytes_per_warp,
-    _memory_warps.bw_per_warp,
-    mwp_app_infinite,
-    mwp_app_one_warp,
-    mwp_app,
-    mwp_bw,
-    mwp_proc,
-    sharing_requests_warps,
-    sharing_requests_all,
-    mwp_bw_warps,
-    mwp,
-)

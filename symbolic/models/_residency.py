@@ -84,13 +84,3 @@ def repetitions_whole(blocks, resident_blocks, busy_sms):
     2.0
     """
     return ceil(maximum(blocks / (resident_blocks * busy_sms), 1))
-
-
-EQUATIONS = (
-    busy_sms,
-    blocks_per_busy_sm,
-    resident_blocks,
-    resident_warps,
-    repetitions,
-    repetitions_whole,
-)

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.model import Guide, Validity
-from symbolic.models import _launch_costs, _launch_laws, _shared
-from symbolic.models._launch_laws import EXACT
+from symbolic.models import _shared
 from symbolic.models.imbalance import law_behind, work_mean
 from symbolic.ops import ceil, divide, floor, where
 
@@ -146,9 +145,69 @@ def step_time(item_step_time, lanes_per_item, lane_overhead):
     return item_step_time * (1 + (lanes_per_item - 1) * lane_overhead) / lanes_per_item
 
 
-# --- the law
+# --- the law of the steps, by who deals out the work and whether warps share a rate
 
-LAWS = _launch_laws.EQUATIONS
+EXACT = "the law of the B-th start of independent renewal processes"
+HARDWARE, LOOP, QUEUE = (
+    {"dispatch": name, "sharing": "none"} for name in ("hardware", "loop", "queue")
+)
+RATE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
+
+
+def _law(dispatch, piece_law, *shape):
+    return law_behind(piece_law).launched(dispatch, *shape)
+
+
+@equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE)
+def by_hardware(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
+    """The law of the steps of a launch whose blocks go to the first free slot."""
+    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+    return _law("hardware", piece_law, *shape)
+
+
+@equation(name="launch_steps", source="the longest of sums of equally many", table=True, when=LOOP)
+def by_loop(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
+    """The law of the steps where each slot has one block, which loops over its share."""
+    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+    return _law("loop", piece_law, *shape)
+
+
+@equation(name="launch_steps", source=EXACT, table=True, when=QUEUE)
+def by_queue(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
+    """The law of the steps where warps persist and take the work of one warp at a time."""
+    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+    return _law("queue", piece_law, *shape)
+
+
+def _by_rate(dispatch):
+    """The same where resident warps share the rate of their multiprocessor."""
+
+    @equation(
+        name="launch_steps",
+        source=RATE,
+        table=True,
+        when={"dispatch": dispatch, "sharing": "rate"},
+    )
+    def by_rate(
+        piece_law,
+        launch_blocks,
+        slots,
+        lockstep_items,
+        warps_per_block,
+        alike_pieces,
+        warp_parallelism,
+        active_blocks_per_sm,
+        simulated_launches,
+    ):
+        """The law of the steps, of a full machine, where resident warps share a rate."""
+        shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
+        rate = warp_parallelism, active_blocks_per_sm, simulated_launches
+        return _law(dispatch, piece_law, *shape, *rate)
+
+    return by_rate.of(by_rate.name, *by_rate.inputs, formula=dispatch)
+
+
+hardware_by_rate, loop_by_rate, queue_by_rate = map(_by_rate, ("hardware", "loop", "queue"))
 
 
 @equation(source=EXACT, table=True)
@@ -254,4 +313,37 @@ def work_bound_time(launch_time_mean, tail_idle_share):
     return launch_time_mean * (1 - tail_idle_share)
 
 
-COSTS = _launch_costs.EQUATIONS
+# --- what it costs: the time that slots wait, and energy
+
+
+@equation(source="Wald: mean steps of all slots")
+def idle_slot_time(slots, launch_time_mean, tail_idle_share):
+    """Time that all slots wait for the end of the launch, in sum. [s]
+
+    >>> idle_slot_time(160.0, 0.001, 0.25)
+    0.04
+    """
+    return slots * launch_time_mean * tail_idle_share
+
+
+@equation(source="power times time")
+def idle_energy(idle_slot_time, idle_power, slots, idle_slot_power):
+    """Energy drawn for slots that wait: their share of the idle power, and what they draw. [J]
+
+    >>> idle_energy(0.5, 80.0, 160.0, 0.5)
+    0.5
+    """
+    return idle_slot_time * (divide(idle_power, slots, at_zero=0.0) + idle_slot_power)
+
+
+@equation(source="power times time; what is beyond idle is in proportion to the slots at work")
+def launch_energy_mean(
+    idle_power, runtime_power, launch_time_mean, tail_idle_share, idle_slot_time, idle_slot_power
+):
+    """Mean energy of a launch. [J]
+
+    >>> launch_energy_mean(50.0, 100.0, 0.01, 0.2, 0.3, 0.0)
+    1.3
+    """
+    working = runtime_power * (1 - tail_idle_share) * launch_time_mean
+    return working + idle_power * launch_time_mean + idle_slot_power * idle_slot_time

@@ -9,9 +9,9 @@ limits MWP, and case 3 holds. MWP − 1 is 0 where MWP falls below 1.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
+from symbolic.equation import equation, equations_of
 from symbolic.model import Family, Guide
-from symbolic.models import _memory_latency, _memory_warps, _residency, _shared
+from symbolic.models import _memory, _residency, _shared
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
@@ -38,8 +38,7 @@ SHARED = (
     _shared.mem_insts,
     _shared.total_insts,
 )
-RESIDENCY = _residency.EQUATIONS
-MEMORY_WARPS = (*_memory_latency.EQUATIONS, *_memory_warps.EQUATIONS)
+RESIDENCY, MEMORY_WARPS = equations_of(_residency), equations_of(_memory)
 
 CASES = {1: "not enough warps", 2: "memory bound", 3: "computation bound"}
 

@@ -12,11 +12,16 @@ other machines ``tpc_map`` assumes the same order, unless given. Its floor plan 
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections import Counter
+from functools import lru_cache
+from itertools import combinations
 
 from symbolic.equation import equation
+from symbolic.errors import DseError
 from symbolic.model import Guide, Validity
-from symbolic.models import _lit_sets
 from symbolic.ops import equal, where
 
 OUTPUTS = (
@@ -51,6 +56,174 @@ ADVICE = Guide(
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 
 
+# --- sets of multiprocessors on their TPCs: read from text, chosen, counted exactly
+
+
+#: Most choices of TPCs that are tried one by one for the farthest apart.
+TRIED = 1_000_000
+
+
+@lru_cache(maxsize=4096)
+def numbers(name, text):
+    """Whole numbers joined by hyphens, as in Table 12.
+
+    >>> numbers("lit_sms", "0-7-1-8")
+    (0, 7, 1, 8)
+    """
+    parts = [part.strip() for part in re.split("[-,]", text)]
+    if not all(part.isdecimal() for part in parts):
+        raise DseError(
+            f"{name} = {text!r}: expected numbers from 0 joined by hyphens, such as '0-7-1-8'"
+        )
+    return tuple(map(int, parts))
+
+
+@lru_cache(maxsize=4096)
+def lit(text):
+    """The SMs of a set, each once."""
+    sms = numbers("lit_sms", text)
+    twice = [sm for sm, count in Counter(sms).items() if count > 1]
+    if twice:
+        raise DseError(f"lit_sms = {text!r} names SM {twice[0]} twice: name each once")
+    return sms
+
+
+def lit_tpcs(text, tpc_map):
+    """The TPCs that a set of SMs lights, in rising order."""
+    tpc_of = numbers("tpc_map", tpc_map)
+    for sm in lit(text):
+        if sm >= len(tpc_of):
+            raise DseError(
+                f"lit_sms = {text!r} names SM {sm}, and the machine has SMs 0 to {len(tpc_of) - 1}"
+            )
+    return sorted({tpc_of[sm] for sm in lit(text)})
+
+
+def members(tpc_map):
+    """The SMs of each TPC, by the TPC."""
+    found: dict[int, list[int]] = {}
+    for sm, tpc in enumerate(numbers("tpc_map", tpc_map)):
+        found.setdefault(tpc, []).append(sm)
+    return dict(sorted(found.items()))
+
+
+def checked(count, tpc_map):
+    """How many SMs are to be lit, as a whole number that the machine has."""
+    there = len(numbers("tpc_map", tpc_map))
+    if not 1 <= count <= there or count != int(count):
+        raise DseError(f"{count:g} SMs are to be lit: expected a whole number from 1 to {there}")
+    return int(count)
+
+
+def fewest(count, tpc_map):
+    """The fewest TPCs that hold so many SMs: those with the most SMs first."""
+    left, needed = checked(count, tpc_map), 0
+    for size in sorted(map(len, members(tpc_map).values()), reverse=True):
+        if left > 0:
+            left, needed = left - size, needed + 1
+    return needed
+
+
+def most(count, tpc_map):
+    """The most TPCs that so many SMs light: one on each while there are any."""
+    return min(checked(count, tpc_map), len(members(tpc_map)))
+
+
+def ways(count, tpc_map, lit_tpcs):
+    """How many sets of so many SMs light exactly so many TPCs: exact, a whole number.
+
+    With T_c TPCs of c SMs it is the coefficient of x^k y^t in the product over c of
+    (1 + y ((1 + x)^c - 1))^T_c. Expanded in powers of 1 + x it has as many terms as there are
+    numbers of TPCs and of SMs in them, whatever the number of sets.
+    """
+    terms = {(0, 0): 1}
+    for size, there in Counter(map(len, members(tpc_map).values())).items():
+        grown: Counter[tuple[int, int]] = Counter()
+        for (tpcs, sms), factor in terms.items():
+            for more in range(min(there, lit_tpcs - tpcs) + 1):
+                for kept in range(more + 1):
+                    sign = -1 if (more - kept) % 2 else 1
+                    step = sign * math.comb(there, more) * math.comb(more, kept)
+                    grown[tpcs + more, sms + size * kept] += factor * step
+        terms = grown
+    k = checked(count, tpc_map)
+    return sum(f * math.comb(sms, k) for (tpcs, sms), f in terms.items() if tpcs == lit_tpcs)
+
+
+def joined(sms):
+    """SMs as text, in rising order."""
+    return "-".join(map(str, sorted(sms)))
+
+
+def filled(count, tpc_map, tpcs):
+    """So many SMs of some TPCs, one TPC after the other, as text."""
+    of = members(tpc_map)
+    return joined([sm for tpc in tpcs for sm in of[tpc]][: checked(count, tpc_map)])
+
+
+def compact(count, tpc_map):
+    """A set that lights the fewest TPCs: the fullest TPCs, the lowest where equal."""
+    of = members(tpc_map)
+    return filled(count, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
+
+
+def scatter(count, tpc_map):
+    """A set that lights the most TPCs: the first SM of each, then the second."""
+    turns = [(turn, sm) for sms in members(tpc_map).values() for turn, sm in enumerate(sms)]
+    return joined([sm for _, sm in sorted(turns)[: checked(count, tpc_map)]])
+
+
+@lru_cache(maxsize=64)
+def matrix(text, tpcs):
+    """Distances between TPCs, numbered in rising order, from a list of rows as JSON."""
+    try:
+        rows = json.loads(text)
+        square = len(rows) == tpcs and all(len(row) == tpcs for row in rows)
+        table = [[float(value) for value in row] for row in rows]
+    except (TypeError, ValueError):
+        square, table = False, []
+    paired = square and all(
+        0 <= table[i][j] == table[j][i] < math.inf and (i != j or table[i][j] == 0)
+        for i in range(tpcs)
+        for j in range(tpcs)
+    )
+    if not paired:
+        raise DseError(
+            f"tpc_distances = {text!r}: expected a row for each of the {tpcs} TPCs, "
+            "'[[0, 1], [1, 0]]', with 0 on the diagonal, the same distance both ways, none below 0"
+        )
+    return table
+
+
+def separation(places, distances):
+    """How far apart some TPCs are: the least distance of two, then the sum of all."""
+    pairs = [distances[i][j] for i, j in combinations(places, 2)]
+    return min(pairs, default=math.inf), math.fsum(pairs)
+
+
+def apart(count, tpc_map, distances):
+    """A set that lights the fewest TPCs, of these the farthest apart; the lowest where equal."""
+    of = members(tpc_map)
+    needed = fewest(count, tpc_map)
+    if math.comb(len(of), needed) > TRIED:
+        raise DseError(
+            f"{needed} of {len(of)} TPCs can be chosen in {math.comb(len(of), needed):.3g} ways, "
+            f"more than the {TRIED:,} that are tried: give lit_sms, or placement_policy 'compact'"
+        )
+    table, tpcs = matrix(distances, len(of)), list(of)
+    best: tuple[float, float] = (-1.0, 0.0)
+    found: tuple[int, ...] = ()
+    for places in combinations(range(len(of)), needed):
+        if sum(len(of[tpcs[place]]) for place in places) >= count:
+            here = separation(places, table)
+            if here > best:
+                best, found = here, places
+    return filled(count, tpc_map, [tpcs[place] for place in found])
+
+
+# --- equations
+
+
 @equation(source="Hong 2012, §4.5.2", table=True)
 def tpc_map(n_sms, n_tpcs):
     r"""The TPC of each SM, joined by hyphens, from SM 0 on.
@@ -75,7 +248,7 @@ def lit_sms_compact(sms_to_light, tpc_map):
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'
     """
-    return _lit_sets.compact(sms_to_light, tpc_map)
+    return compact(sms_to_light, tpc_map)
 
 
 @equation(
@@ -90,7 +263,7 @@ def lit_sms_scatter(sms_to_light, tpc_map):
     >>> lit_sms_scatter(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # the worst of Table 12
     '0-1-2-3'
     """
-    return _lit_sets.scatter(sms_to_light, tpc_map)
+    return scatter(sms_to_light, tpc_map)
 
 
 @equation(
@@ -108,7 +281,7 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
     >>> lit_sms_apart(4, "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
     '0-2-3-5'
     """
-    return _lit_sets.apart(sms_to_light, tpc_map, tpc_distances)
+    return apart(sms_to_light, tpc_map, tpc_distances)
 
 
 @equation(source="Hong 2012, Table 12", table=True)
@@ -118,7 +291,7 @@ def lit_count(lit_sms):
     >>> lit_count("0-7-1-8")
     4.0
     """
-    return float(len(_lit_sets.lit(lit_sms)))
+    return float(len(lit(lit_sms)))
 
 
 @equation(source="Hong 2012, Table 12")
@@ -139,7 +312,7 @@ def active_tpcs(lit_sms, tpc_map):
     >>> [active_tpcs(sms, shown) for sms in ("0-7-1-8", "4-11-0-1", "0-1-2-3")]
     [2.0, 3.0, 4.0]
     """
-    return float(len(_lit_sets.lit_tpcs(lit_sms, tpc_map)))
+    return float(len(lit_tpcs(lit_sms, tpc_map)))
 
 
 @equation(source="Hong 2012, §4.7", table=True)
@@ -149,7 +322,7 @@ def fewest_tpcs(active_sms, tpc_map):
     >>> fewest_tpcs(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     2.0
     """
-    return float(_lit_sets.fewest(active_sms, tpc_map))
+    return float(fewest(active_sms, tpc_map))
 
 
 @equation(source="Hong 2012, §4.6.2", table=True)
@@ -159,7 +332,7 @@ def most_tpcs(active_sms, tpc_map):
     >>> most_tpcs(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     4.0
     """
-    return float(_lit_sets.most(active_sms, tpc_map))
+    return float(most(active_sms, tpc_map))
 
 
 @equation(source="Hong 2012, §4.6.2, all sets of Table 12's kind", table=True)
@@ -171,8 +344,8 @@ def placements(active_sms, tpc_map):
     >>> placements(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     1001.0
     """
-    there = len(_lit_sets.numbers("tpc_map", tpc_map))
-    return float(math.comb(there, _lit_sets.checked(active_sms, tpc_map)))
+    there = len(numbers("tpc_map", tpc_map))
+    return float(math.comb(there, checked(active_sms, tpc_map)))
 
 
 @equation(source="counted exactly, by the TPCs of Hong 2012, §4.5.2", table=True)
@@ -187,7 +360,7 @@ def equal_placements(active_sms, tpc_map, active_tpcs):
     >>> [equal_placements(4, shown, tpcs) for tpcs in (2, 3, 4)]
     [21.0, 420.0, 560.0]
     """
-    return float(_lit_sets.ways(active_sms, tpc_map, int(active_tpcs)))
+    return float(ways(active_sms, tpc_map, int(active_tpcs)))
 
 
 @equation(source="Hong 2012, §4.7, by a matrix of one's own", table=True)
@@ -197,9 +370,9 @@ def tpc_separation(lit_sms, tpc_map, tpc_distances):
     >>> tpc_separation("0-2", "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
     2.0
     """
-    tpcs = list(_lit_sets.members(tpc_map))
-    places = [tpcs.index(tpc) for tpc in _lit_sets.lit_tpcs(lit_sms, tpc_map)]
-    return _lit_sets.separation(places, _lit_sets.matrix(tpc_distances, len(tpcs)))[0]
+    tpcs = list(members(tpc_map))
+    places = [tpcs.index(tpc) for tpc in lit_tpcs(lit_sms, tpc_map)]
+    return separation(places, matrix(tpc_distances, len(tpcs)))[0]
 
 
 @equation(source=f"{TABLE_12}, least squares")
@@ -254,7 +427,7 @@ def suggested_placement(active_sms, tpc_map):
     >>> suggested_placement(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     '0-1-7-8'
     """
-    return _lit_sets.compact(active_sms, tpc_map)
+    return compact(active_sms, tpc_map)
 
 
 @equation(source="Hong 2012, Table 12", table=True)
@@ -264,7 +437,7 @@ def suggested_tpcs(suggested_placement, tpc_map):
     >>> suggested_tpcs("0-1-7-8", "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     2.0
     """
-    return float(len(_lit_sets.lit_tpcs(suggested_placement, tpc_map)))
+    return float(len(lit_tpcs(suggested_placement, tpc_map)))
 
 
 @equation(source=f"{TABLE_12}, least squares")

@@ -13,10 +13,9 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 
 from __future__ import annotations
 
-from symbolic.equation import equation
+from symbolic.equation import equation, equations_of
 from symbolic.model import Family, Guide, Validity
 from symbolic.models import (
-    _best_sms,
     _efficiency,
     _energy,
     _residency,
@@ -258,4 +257,4 @@ def power(standing_power, runtime_power):
 
 PARTS = _units.PARTS
 ENERGY = _energy.EQUATIONS
-EFFICIENCY = (*_efficiency.EQUATIONS, *_best_sms.EQUATIONS)
+EFFICIENCY = equations_of(_efficiency)

@@ -16,20 +16,12 @@ them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unf
 
 from __future__ import annotations
 
-from symbolic.equation import equation
+import math
+
+from symbolic.equation import equation, equations_of
 from symbolic.model import Family, Guide, Validity
-from symbolic.models import (
-    _idle_cycles,
-    _instruction_cycles,
-    _instruction_mix,
-    _memory_demand,
-    _memory_levels,
-    _residency,
-    _shared,
-    _suggestions,
-    _units,
-)
-from symbolic.ops import divide, maximum, where
+from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _units
+from symbolic.ops import ceil, divide, floor, maximum, minimum, where
 
 OUTPUTS = (
     "flops",
@@ -67,6 +59,21 @@ FAMILIES = (
     ),
 )
 
+#: Figs. 114 and 115. Too few warps are those that leave latency unhidden. Fig. 115's text of
+#: category 7 blames the bandwidth, too, which its condition excludes.
+CATEGORIES = {
+    1: "too few warps and bandwidth and departures saturated",
+    2: "too few warps and departures saturated",
+    3: "too few warps and bandwidth saturated",
+    4: "too few warps and bandwidth just enough",
+    5: "too few warps",
+    6: "bandwidth and departures saturated",
+    7: "departures saturated",
+    8: "bandwidth saturated",
+    9: "bandwidth just enough",
+    10: "nothing short",
+}
+
 #: §5.5: warps, cores, bandwidth; and what a compiler can change. More ILP is not told as a help:
 #: ``flops`` shows it only as far as there are units for it.
 MOVES = (
@@ -80,7 +87,7 @@ ADVICE = Guide(
     limits="mwp",
     helps={
         label: f"{MOVES}, departure_delay" if "departures" in label else MOVES
-        for label in _suggestions.CATEGORIES.values()
+        for label in CATEGORIES.values()
     },
     show=("mwp_app", "mwp_bw", "mwp_app_infinite"),
     fixed=frozenset({"threads_per_block", "warp_size"}),
@@ -101,11 +108,321 @@ SHARED = (
     _residency.busy_sms,
     _units.warps_run_per_sm,
 )
-INSTRUCTION_MIX = (*_instruction_mix.EQUATIONS, *_instruction_cycles.EQUATIONS)
-MEMORY_DEMAND = _memory_demand.EQUATIONS
-IDLE_CYCLES = _idle_cycles.EQUATIONS
-LEVELS = _memory_levels.EQUATIONS
-SUGGESTIONS = _suggestions.EQUATIONS
+CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
+
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
+
+
+# --- cycles that wait for memory, and the share of useful ones (§5.3.10, Eqs. 77-82)
+# Where a warp has several requests in flight, MWP counts them all, and idle cycles may grow with
+# it: Eq. 80 pays a computation period for each. They never do where MSTR is 1.
+#
+# Eq. 82 takes all computation as hidden, that before the first request, too: a single warp takes
+# the longer of its two periods, where chapter 2 (Eq. 21) has it take both.
+
+
+@equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
+def serial_mem_cycles(mem_latency, warps_per_sm):
+    r"""Memory periods of all warps of a core, one after the other. [cycles]
+
+    .. math:: EffMem \times N
+
+    >>> serial_mem_cycles(100.0, 6.0)
+    600.0
+    """
+    return mem_latency * warps_per_sm
+
+
+@equation(source="Hong 2012, Eq. 79", symbol=r"Mem\_DividedN")
+def divided_mem_cycles(serial_mem_cycles, mwp):
+    r"""The same, MWP at a time. [cycles]
+
+    .. math:: Mem\_SerialN / MWP
+
+    >>> divided_mem_cycles(600.0, 3.0)
+    200.0
+    """
+    return divide(serial_mem_cycles, mwp, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
+def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
+    r"""Cycles from the first request to the end of the last. [cycles]
+
+    MWP − 1 is 0 where MWP falls below 1, as in chapter 2.
+
+    .. math:: Mem\_DividedN + EffComp \times (MWP - 1)
+
+    >>> overlapped_mem_cycles(200.0, 10.0, 3.0)
+    220.0
+    """
+    return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
+
+
+@equation(source="Hong 2012, Eq. 81", symbol="CompcyclesN")
+def serial_comp_cycles(effective_comp, warps_per_sm):
+    r"""Computation periods of all warps of a core. [cycles]
+
+    .. math:: EffComp \times N
+
+    >>> serial_comp_cycles(10.0, 6.0)
+    60.0
+    """
+    return effective_comp * warps_per_sm
+
+
+@equation(source="Hong 2012, Eq. 82", symbol="IdleMemCycles")
+def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
+    r"""Memory cycles that no computation hides. [cycles]
+
+    .. math:: \max(0, Mem\_N - CompcyclesN)
+
+    >>> idle_mem_cycles(220.0, 60.0)  # Fig. 102
+    160.0
+    """
+    return maximum(overlapped_mem_cycles - serial_comp_cycles, 0)
+
+
+@equation(source="Hong 2012, Eq. 77, its divisor")
+def period_cycles(serial_comp_cycles, idle_mem_cycles):
+    r"""Cycles in which every warp of a core has one computation and one memory period. [cycles]
+
+    .. math:: EffComp \times N + IdleMemCycles
+
+    >>> period_cycles(60.0, 160.0)
+    220.0
+    """
+    return serial_comp_cycles + idle_mem_cycles
+
+
+@equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
+def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
+    r"""Share of the cycles that perfect floating point would take. [ratio]
+
+    .. math:: \frac{EffPerf \times N}{EffComp \times N + IdleMemCycles}
+
+    >>> effective_ratio(5.5, 6.0, 220.0)
+    0.15
+    """
+    return divide(effective_perfect * warps_per_sm, period_cycles, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Fig. 107, memory")
+def idle_fraction(idle_mem_cycles, period_cycles):
+    """Share of the cycles that wait for memory. [ratio]
+
+    >>> idle_fraction(160.0, 220.0) == 160 / 220
+    True
+    """
+    return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
+def overhead_fraction(effective_ratio, idle_fraction):
+    """Share of the cycles that compute and yield no floating point: the rest. [ratio]
+
+    >>> overhead_fraction(0.25, 0.5)
+    0.25
+    """
+    return 1 - effective_ratio - idle_fraction
+
+
+@equation(source="Hong 2012, Fig. 113")
+def exposed_mem_ratio(idle_mem_cycles, serial_mem_cycles):
+    """Idle over serial memory cycles, what of memory nothing hides. [ratio]
+
+    >>> exposed_mem_ratio(150.0, 600.0)
+    0.25
+    """
+    return divide(idle_mem_cycles, serial_mem_cycles, at_zero=0.0)
+
+
+# --- if one level of memory served every request (§5.6, Figs. 131-135)
+# All hits in the first cache bound performance from above and no hits from below, as the thesis
+# reads them: for requests one at a time (MSTR 1) that is so of every mix of hits.
+
+
+def _flops(latency, allowed, delay, peak, perfect, comp, warps, strength):
+    """Eqs. 64 and 71-82, of requests of this latency, so many of which may be in flight."""
+    needed = _memory_demand.mwp_app_infinite(latency, comp)
+    asked = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
+    mwp = _memory_demand.mwp(asked, allowed, _memory_demand.mwp_proc(latency, delay), warps)
+    serial = serial_mem_cycles(latency, warps)
+    divided = divided_mem_cycles(serial, mwp)
+    computed = serial_comp_cycles(comp, warps)
+    overlapped = overlapped_mem_cycles(divided, comp, mwp)
+    idle = idle_mem_cycles(overlapped, computed)
+    period = period_cycles(computed, idle)
+    return peak * effective_ratio(perfect, warps, period)
+
+
+@equation(source="Hong 2012, §5.6, every request served by the first cache")
+def flops_l1(
+    l1_latency,
+    transactions_per_request,
+    mem_insts,
+    departure_delay,
+    peak_achievable,
+    effective_perfect,
+    effective_comp,
+    warps_per_sm,
+    mem_strength,
+):
+    """Floating-point operations a second if one cache serves every request. [1/s]
+
+    >>> round(flops_l1(40.0, 1.0, 1.0, 0.0, 11.0, 2.0, 10.0, 8.0, 1.0), 4)
+    1.6
+    """
+    latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
+    return _flops(
+        latency,
+        math.inf,
+        departure_delay,
+        peak_achievable,
+        effective_perfect,
+        effective_comp,
+        warps_per_sm,
+        mem_strength,
+    )
+
+
+flops_l2 = flops_l1.of(
+    *("flops_l2", "l2_latency", *flops_l1.inputs[1:]),
+    source="Hong 2012, §5.6, every request served by the second cache",
+)
+
+
+@equation(source="Hong 2012, §5.6, every request served by DRAM")
+def flops_dram(
+    mem_latency_dram,
+    transactions_per_request,
+    mem_insts,
+    core_clock,
+    load_bytes_per_warp,
+    mem_bandwidth,
+    active_sms,
+    departure_delay,
+    peak_achievable,
+    effective_perfect,
+    effective_comp,
+    warps_per_sm,
+    mem_strength,
+    sharing_requests,
+):
+    """Floating-point operations a second if DRAM serves every request. [1/s]
+
+    >>> machine, workload = (1e9, 128.0, 128e9, 10.0, 0.0), (11.0, 2.0, 10.0, 8.0, 1.0, 1.0)
+    >>> round(flops_dram(450.0, 1.0, 1.0, *machine, *workload), 4)
+    0.3385
+    """
+    latency = where(mem_insts > 0, mem_latency_dram * transactions_per_request, 0.0)
+    per_warp = _memory.bw_per_warp(core_clock, load_bytes_per_warp, latency)
+    allowed = _memory_demand.mwp_bw(mem_bandwidth, per_warp, 1, active_sms) / sharing_requests
+    return _flops(
+        latency,
+        allowed,
+        departure_delay,
+        peak_achievable,
+        effective_perfect,
+        effective_comp,
+        warps_per_sm,
+        mem_strength,
+    )
+
+
+# --- the ten categories and what to change (§5.4.2 and §5.5, Eqs. 83-93)
+
+
+@equation(source="Hong 2012, Figs. 114 and 115", flags=CATEGORIES)
+def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
+    """Which of ten categories a workload falls in on a machine; 10 is the best.
+
+    From the best: 10, 9, 5, 4. A bandwidth that is short by no more than 15 % is just enough.
+
+    >>> category(32.0, 40.0, math.inf, 37.0, 64.0), category(16.0, 10.0, math.inf, 37.0, 20.0)
+    (3.0, 10.0)
+    """
+    saturated = where(mwp_bw < mwp_app, 1.0, 2.0)
+    short = where(mwp_bw < 0.85 * mwp_app, 3.0, where(mwp_bw < mwp_app, 4.0, 5.0))
+    within = where(mwp_proc < mwp_app, saturated, short)
+    return within + where(warps_per_sm < mwp_app_infinite, 0.0, 5.0)
+
+
+@equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
+def bandwidth_excess(mwp_app, mwp_bw):
+    r"""Times the bandwidth would have to grow to carry what the workload asks for. [ratio]
+
+    .. math:: \alpha = \max\left(\frac{MWP\_App}{MWP\_BW}, 1\right)
+
+    >>> bandwidth_excess(64.0, 32.0)
+    2.0
+    """
+    return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
+
+
+@equation(source="Hong 2012, Eqs. 83-88", symbol=r"\#ActiveSM / \alpha")
+def suggested_sms(active_sms, mwp_bw, mwp_app):
+    r"""Cores to which the bandwidth just reaches, rounded up as published. [SMs]
+
+    One fewer asks for no more than the bandwidth allows, so that this is the last step before.
+
+    .. math:: \left\lceil \frac{\#ActiveSM}{\alpha} \right\rceil, \quad
+        \alpha = \max\left(\frac{MWP\_App}{MWP\_BW}, 1\right)
+
+    >>> [suggested_sms(16.0, 592 / 16, 2.0 * warps) for warps in (16.0, 24.0, 32.0)]
+    [16.0, 13.0, 10.0]
+    """
+    reached = ceil(divide(active_sms * mwp_bw, mwp_app, at_zero=math.inf))
+    return maximum(minimum(active_sms, reached), 1)
+
+
+@equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
+def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
+    r"""Most warps of a core, rounded down, whose requests the bandwidth allows. [warps]
+
+    Correction of "decreasing N by :math:`1 - \alpha`", which misses Eq. 90 where N is above
+    MWP_App_InfiN: such warps do not ask for more. 1 where even one warp asks for too much.
+
+    .. math:: \max\left(\left\lfloor \frac{MWP\_BW}{MSTR} \right\rfloor, 1\right)
+        \quad\text{where } MWP\_App > MWP\_BW
+
+    >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
+    18.0
+    """
+    most = floor(mwp_bw / mem_strength)
+    most = where(mwp_bw < most * mem_strength, most - 1, most)  # the quotient was rounded up
+    return where(mwp_bw < mwp_app, maximum(most, 1), warps_per_sm)
+
+
+@equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
+def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
+    r"""Warps of a core, scaled by as much as their requests are too many. [warps]
+
+    .. math:: \lfloor \alpha N \rfloor, \quad \alpha = \min(MWP\_BW / MWP\_App, 1)
+
+    >>> suggested_warps_printed(32.0, 64.0, 592 / 16)
+    18.0
+    """
+    scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
+    return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
+
+
+@equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
+def clock_reduction(mwp_app_infinite, warps_per_sm):
+    r"""Factor by which the core clock may go down, since memory is waited for. [ratio]
+
+    Below 1 where there are warps enough: the clock could go up before memory is waited for. NaN for
+    a single warp, which hides nothing.
+
+    .. math:: \frac{MWP\_App\_InfiN - 1}{N - 1}
+
+    >>> clock_reduction(4.0, 2.0)  # Fig. 130
+    3.0
+    """
+    return divide(mwp_app_infinite - 1, warps_per_sm - 1, at_zero=math.nan)
+
+
+# --- throughput and time
 
 
 @equation(source="Hong 2012, Eq. 64", symbol="Perf")

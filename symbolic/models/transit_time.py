@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
+from symbolic.equation import equation, equations_of
 from symbolic.model import Validity
 from symbolic.models import (
-    _memory_latency,
-    _memory_warps,
+    _memory,
     _residency,
     _shared,
     mwp_cwp,
@@ -35,9 +34,8 @@ OF_MWP_CWP = (
     _shared.mem_insts,
     _shared.total_insts,
     mwp_cwp.comp_cycles,
-    *_residency.EQUATIONS,
-    *_memory_latency.EQUATIONS,
-    *(eq for eq in _memory_warps.EQUATIONS if eq.name not in ("mwp", "mwp_without_bw")),
+    *equations_of(_residency),
+    *(eq for eq in equations_of(_memory) if eq.name not in ("mwp", "mwp_without_bw")),
 )
 
 OF_TRANSIT = (transit_warps.intensity,)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-from symbolic.models import _appendix_a, energy_speedup
+from symbolic.models import energy_speedup
 from symbolic.quantities import TABLE
 from tests.long import draws
 from tests.papers._solve import run_doctests, solve
@@ -265,7 +265,6 @@ def test_when_the_relation_is_linear() -> None:
 
 
 def test_doctests() -> None:
-    for module in (energy_speedup, _appendix_a):
-        failed, attempted = run_doctests(module)
-        assert failed == 0
-        assert attempted > 0
+    failed, attempted = run_doctests(energy_speedup)
+    assert failed == 0
+    assert attempted > 20

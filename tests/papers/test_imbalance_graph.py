@@ -17,7 +17,6 @@ from dse import DseError, Study
 from stochastic import Pmf, bounds, imbalance
 from symbolic.errors import DomainError, GraphError
 from symbolic.library import load_model
-from symbolic.models import _remedies
 from symbolic.models import imbalance as model
 from tests.papers._solve import run_doctests
 
@@ -42,7 +41,7 @@ PARAMETERS: dict[str, tuple[dict[str, float], Pmf]] = {
     "poisson": ({"event_rate": 30.5}, Pmf.poisson(30.5)),
     "uniform": ({"lowest_work": 20, "highest_work": 40}, Pmf.uniform(20, 40)),
 }
-REMEDIES = {eq.name for eq in _remedies.EQUATIONS}
+REMEDIES = {name for pair in model.ADVICE.remedies.items() for name in pair}
 EVERYTHING = [n for n in load_model("imbalance").yields if n not in {"distribution", *REMEDIES}]
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from symbolic.models import _memory_latency, _memory_warps, _residency, _shared, mwp_cwp
+from symbolic.models import _memory, _residency, _shared, mwp_cwp
 from symbolic.quantities import TABLE
 from tests.long import draws
 from tests.papers._solve import equations, run_doctests, solve
@@ -648,7 +648,7 @@ def test_arrays_agree_with_floats_bit_for_bit(
             assert together[name][i] == alone[name], name
 
 
-@pytest.mark.parametrize("module", [_shared, _residency, _memory_latency, _memory_warps, mwp_cwp])
+@pytest.mark.parametrize("module", [_shared, _residency, _memory, mwp_cwp])
 def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert failed == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.library import load_model
-from symbolic.models import _best_sms, _efficiency, _energy, _units, power
+from symbolic.models import _efficiency, _energy, _units, power
 from symbolic.ops import references, walk
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -345,7 +345,7 @@ def test_each_combination_of_switches_selects_one_equation(model: str) -> None:
             assert sum(eq.when.items() <= chosen.items() for eq in variants) == 1, (name, chosen)
 
 
-@pytest.mark.parametrize("module", [_units, _best_sms, _efficiency, _energy, power])
+@pytest.mark.parametrize("module", [_units, _efficiency, _energy, power])
 def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert failed == 0

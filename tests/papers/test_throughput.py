@@ -17,16 +17,8 @@ import dse
 from symbolic.equation import Equation
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
-from symbolic.models import (
-    _idle_cycles,
-    _instruction_cycles,
-    _instruction_mix,
-    _memory_demand,
-    _memory_levels,
-    _suggestions,
-    throughput,
-)
-from symbolic.models._suggestions import CATEGORIES
+from symbolic.models import _cycles, _memory_demand, throughput
+from symbolic.models.throughput import CATEGORIES
 from tests.long import draws
 from tests.papers._solve import run_doctests, solve
 
@@ -119,18 +111,7 @@ def at(point: Point, **changed: Any) -> Point:
     return known
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        throughput,
-        _idle_cycles,
-        _instruction_cycles,
-        _instruction_mix,
-        _memory_demand,
-        _memory_levels,
-        _suggestions,
-    ],
-)
+@pytest.mark.parametrize("module", [throughput, _cycles, _memory_demand])
 def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert not failed
@@ -315,13 +296,13 @@ def test_category_is_the_one_printed_condition_that_holds(
 ) -> None:
     five = (warps, infinite, departures, bandwidth, demand)
     held = [number for number, condition in PRINTED.items() if condition(*five)]
-    assert held == [_suggestions.category(*five)]
+    assert held == [throughput.category(*five)]
 
 
 @exactly
 @given(points)
 def test_category_is_a_function_of_its_five_inputs(point: Point) -> None:
-    assert _suggestions.category.inputs == FIVE
+    assert throughput.category.inputs == FIVE
     got = at(point)
     five = {name: got[name] for name in (*FIVE, "processor")}
     assert at(five)["category"] == got["category"]
@@ -376,7 +357,7 @@ def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulp
     limit = warps * strength
     limit += ulps * math.ulp(limit)
     given_ = {"warps_per_sm": 2.0 * warps, "mwp_app": 2.0 * warps * strength, "mwp_bw": limit}
-    found = _suggestions.suggested_warps(mem_strength=strength, **given_)
+    found = throughput.suggested_warps(mem_strength=strength, **given_)
     assert found == 1 or found * strength <= limit
     assert found >= warps - 1
 
