@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import ModuleType
@@ -119,6 +119,7 @@ def equation(
     meaning: str = "",
     domain: str = "[-inf, inf]",
     name: str = "",
+    inputs: Sequence[str] = (),
 ) -> Any:
     """Make an :class:`Equation`: the function's name is the quantity, its parameters the inputs.
 
@@ -138,6 +139,8 @@ def equation(
         Of the yielded quantity, where it is not in the table of quantities.
     name : str
         The quantity, where the function must be called otherwise (variants in one file).
+    inputs : sequence of str
+        The quantities, where the function takes any number of values (``*values``).
 
     >>> @equation(source="textbook", unit="J")
     ... def kinetic_energy(mass, speed):
@@ -148,7 +151,7 @@ def equation(
 
     def wrap(function: Callable[..., Any]) -> Equation:
         parameters = inspect.signature(function).parameters.values()
-        for parameter in parameters:
+        for parameter in () if inputs else parameters:
             plain = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
             if not plain or parameter.default is not parameter.empty:
                 raise GraphError(
@@ -159,7 +162,7 @@ def equation(
         return Equation(
             name=name or function.__name__,
             function=function,
-            inputs=tuple(parameter.name for parameter in parameters),
+            inputs=tuple(inputs or (parameter.name for parameter in parameters)),
             source=source,
             when={key: label_text(value) for key, value in (when or {}).items()},
             flags=dict(flags or {}),

@@ -193,10 +193,7 @@ def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
 
 
 @equation(
-    name="mwp",
-    source="Hong 2012, Eqs. 5 and 29",
-    symbol="MWP",
-    when={"rounding": "continuous"},
+    name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "continuous"}
 )
 def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: warps of one SM whose requests overlap. [warps]

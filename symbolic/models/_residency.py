@@ -60,10 +60,7 @@ def resident_warps(warps_per_sm, blocks_per_busy_sm, warps_per_block):
 
 
 @equation(
-    name="repetitions",
-    source="Hong 2012, Eq. 20",
-    symbol=r"\#Rep",
-    when={"waves": "fractional"},
+    name="repetitions", source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "fractional"}
 )
 def repetitions(blocks, resident_blocks, busy_sms):
     r"""Times a multiprocessor repeats its resident blocks; 1 where the grid does not fill it.

@@ -134,22 +134,9 @@ RATES, DRAWN, SHARES = (tuple(each) for each in zip(*(_of(*unit) for unit in UNI
 @equation(
     source="Hong 2012, section 3.2.2: the maximum is one",
     flags={0: "all within 1", 1: "some above 1"},
+    inputs=[rate.name for rate in RATES],
 )
-def rate_clamped(
-    access_rate_int,
-    access_rate_fp,
-    access_rate_sfu,
-    access_rate_alu,
-    access_rate_texture,
-    access_rate_const,
-    access_rate_shared,
-    access_rate_register,
-    access_rate_fds,
-    access_rate_l1,
-    access_rate_l2,
-    access_rate_global,
-    access_rate_local,
-):
+def rate_clamped(*rates):
     """Whether an access rate is above 1, which no unit can be: it counts as 1.
 
     Cycles below what the issue takes, or counts beyond all instructions, make it so.
@@ -157,22 +144,7 @@ def rate_clamped(
     >>> rate_clamped(0.5, 1.2, *[0.0] * 11), rate_clamped(*[1.0] * 13)
     (1.0, 0.0)
     """
-    most = maximum(
-        access_rate_int,
-        access_rate_fp,
-        access_rate_sfu,
-        access_rate_alu,
-        access_rate_texture,
-        access_rate_const,
-        access_rate_shared,
-        access_rate_register,
-        access_rate_fds,
-        access_rate_l1,
-        access_rate_l2,
-        access_rate_global,
-        access_rate_local,
-    )
-    return where(most > 1, 1.0, 0.0)
+    return where(maximum(*rates) > 1, 1.0, 0.0)
 
 
 @equation(source="Hong 2012, Eq. 37", symbol=r"\sum SM\_Component")
@@ -216,51 +188,23 @@ def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
     return global_unit_power + local_unit_power + l2_unit_power
 
 
-@equation(source="Hong 2012, Fig. 36, its largest share beyond idle")
-def largest_power(
-    int_power,
-    fp_power,
-    sfu_power,
-    alu_power,
-    texture_power,
-    const_power,
-    shared_power,
-    register_power,
-    fds_power,
-    l1_power,
-    l2_power,
-    global_power,
-    local_power,
-    const_sm_power,
-    activation_power,
-):
+const_sm_power = scaled_power.of(
+    "const_sm_power", "max_power_const_sm", "sm_scale", "clock_power_factor"
+)
+
+
+@equation(
+    source="Hong 2012, Fig. 36, its largest share beyond idle",
+    inputs=[*(share.name for share in SHARES), "const_sm_power", "activation_power"],
+)
+def largest_power(*shares):
     """The share of the unit that draws most while the machine runs. [W]
 
     >>> largest_power(5.0, 6.0, *[0.0] * 9, 47.1, 0.0, 24.4, 0.0)
     47.1
     """
-    return maximum(
-        int_power,
-        fp_power,
-        sfu_power,
-        alu_power,
-        texture_power,
-        const_power,
-        shared_power,
-        register_power,
-        fds_power,
-        l1_power,
-        l2_power,
-        global_power,
-        local_power,
-        const_sm_power,
-        activation_power,
-    )
+    return maximum(*shares)
 
-
-const_sm_power = scaled_power.of(
-    "const_sm_power", "max_power_const_sm", "sm_scale", "clock_power_factor"
-)
 
 ACCESS_RATES = (warps_run_per_sm, issue_rate, *RATES, rate_clamped)
 UNIT_POWER = (*DRAWN, sm_component_power, memory_component_power)

@@ -44,6 +44,8 @@ ADVICE = tuple(
 )
 RULES = (*tmm.RULES, "tile_dim <= vertices")
 
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
+
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")
 def squarings(vertices):
@@ -113,11 +115,7 @@ TMM = (
 )
 
 
-@equation(
-    name="latency_steps_by_blocks",
-    source="Ma 2014, Eqs. 12 and 14",
-    when={"printed": False},
-)
+@equation(name="latency_steps_by_blocks", source="Ma 2014, Eqs. 12 and 14", when=CORRECTED)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
@@ -134,11 +132,7 @@ def latency_steps_by_blocks(
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 
 
-@equation(
-    name="latency_steps_by_blocks",
-    source="Ma 2014, Eq. 12",
-    when={"printed": True},
-)
+@equation(name="latency_steps_by_blocks", source="Ma 2014, Eq. 12", when=PRINTED)
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):

@@ -228,25 +228,15 @@ def time(start_up_time, throughput_time, latency_bound_time):
 @equation(
     source="the largest of what bounds the time",
     flags=dict(enumerate((*UNITS, "latency"))),
+    inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
 )
-def bound_by(
-    throughput_time,
-    latency_bound_time,
-    issue_time,
-    fp_time,
-    fp64_time,
-    int_time,
-    special_time,
-    l1_time,
-    l2_time,
-):
+def bound_by(throughput_time, latency_bound_time, *times):
     """What bounds the time most: a unit or level of memory, or latency; on ties the first.
 
     >>> bound_by(4.0, 3.0, 1.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     1.0
     """
     unit = 7.0
-    times = (issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time)
     for number in range(len(times) - 1, -1, -1):
         unit = where(equal(throughput_time, times[number]), float(number), unit)
     return where(latency_bound_time > throughput_time, 8.0, unit)

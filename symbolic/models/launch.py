@@ -154,29 +154,32 @@ HARDWARE, LOOP, QUEUE = (
 RATE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
 
 
-def _law(dispatch, piece_law, *shape):
-    return law_behind(piece_law).launched(dispatch, *shape)
+SHAPE = ("piece_law", "launch_blocks", "slots", "lockstep_items", "warps_per_block", "alike_pieces")
+RATED = (*SHAPE, "warp_parallelism", "active_blocks_per_sm", "simulated_launches")
 
 
-@equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE)
-def by_hardware(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
+@equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE, inputs=SHAPE)
+def by_hardware(piece_law, *shape):
     """The law of the steps of a launch whose blocks go to the first free slot."""
-    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-    return _law("hardware", piece_law, *shape)
+    return law_behind(piece_law).launched("hardware", *shape)
 
 
-@equation(name="launch_steps", source="the longest of sums of equally many", table=True, when=LOOP)
-def by_loop(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
+@equation(
+    name="launch_steps",
+    source="the longest of sums of equally many",
+    table=True,
+    when=LOOP,
+    inputs=SHAPE,
+)
+def by_loop(piece_law, *shape):
     """The law of the steps where each slot has one block, which loops over its share."""
-    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-    return _law("loop", piece_law, *shape)
+    return law_behind(piece_law).launched("loop", *shape)
 
 
-@equation(name="launch_steps", source=EXACT, table=True, when=QUEUE)
-def by_queue(piece_law, launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces):
+@equation(name="launch_steps", source=EXACT, table=True, when=QUEUE, inputs=SHAPE)
+def by_queue(piece_law, *shape):
     """The law of the steps where warps persist and take the work of one warp at a time."""
-    shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-    return _law("queue", piece_law, *shape)
+    return law_behind(piece_law).launched("queue", *shape)
 
 
 def _by_rate(dispatch):
@@ -187,22 +190,11 @@ def _by_rate(dispatch):
         source=RATE,
         table=True,
         when={"dispatch": dispatch, "sharing": "rate"},
+        inputs=RATED,
     )
-    def by_rate(
-        piece_law,
-        launch_blocks,
-        slots,
-        lockstep_items,
-        warps_per_block,
-        alike_pieces,
-        warp_parallelism,
-        active_blocks_per_sm,
-        simulated_launches,
-    ):
+    def by_rate(piece_law, *shape):
         """The law of the steps, of a full machine, where resident warps share a rate."""
-        shape = launch_blocks, slots, lockstep_items, warps_per_block, alike_pieces
-        rate = warp_parallelism, active_blocks_per_sm, simulated_launches
-        return _law(dispatch, piece_law, *shape, *rate)
+        return law_behind(piece_law).launched(dispatch, *shape)
 
     return by_rate.of(by_rate.name, *by_rate.inputs, formula=dispatch)
 

@@ -22,26 +22,6 @@ BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19
 KELVIN_AT_ZERO_CELSIUS = 273.15
 
 
-def _thermal_voltage(temperature):
-    return BOLTZMANN_OVER_CHARGE * (temperature + KELVIN_AT_ZERO_CELSIUS)
-
-
-def _leakage_current(
-    leakage_scale,
-    voltage_leakage_slope,
-    supply_voltage,
-    nominal_supply_voltage,
-    thermal_voltage,
-    threshold_voltage,
-    offset_voltage,
-    subthreshold_swing,
-):
-    raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
-    drained = 1 - exp(-(supply_voltage / thermal_voltage))
-    barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * thermal_voltage)
-    return leakage_scale * raised * (thermal_voltage * thermal_voltage) * drained * exp(-barrier)
-
-
 @equation(source="Hong 2012, section 3.1.2", symbol="v_t")
 def thermal_voltage(temperature):
     r"""Thermal voltage. [V]
@@ -51,7 +31,7 @@ def thermal_voltage(temperature):
     >>> round(thermal_voltage(26.85), 6)
     0.025852
     """
-    return _thermal_voltage(temperature)
+    return BOLTZMANN_OVER_CHARGE * (temperature + KELVIN_AT_ZERO_CELSIUS)
 
 
 @equation(source="Hong 2012, Eq. 34", symbol=r"\hat{I}_{leak}")
@@ -75,16 +55,10 @@ def leakage_current(
     >>> round(leakage_current(4.0, 2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 1.0), 6)  # 1 - exp(-2)
     0.864665
     """
-    return _leakage_current(
-        leakage_scale,
-        voltage_leakage_slope,
-        supply_voltage,
-        nominal_supply_voltage,
-        thermal_voltage,
-        threshold_voltage,
-        offset_voltage,
-        subthreshold_swing,
-    )
+    raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
+    drained = 1 - exp(-(supply_voltage / thermal_voltage))
+    barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * thermal_voltage)
+    return leakage_scale * raised * (thermal_voltage * thermal_voltage) * drained * exp(-barrier)
 
 
 @equation(source="Hong 2012, Eq. 33", symbol=r"P_{static}")
@@ -117,12 +91,12 @@ def reference_static_power(
     >>> round(reference_static_power(1.0, 1e9, 0.1, 1e-4, 2.0, 1.0, 57.0, 0.3, 0.0, 1.5), 6)
     0.007164
     """
-    current = _leakage_current(
+    current = leakage_current(
         leakage_scale,
         voltage_leakage_slope,
         supply_voltage,
         nominal_supply_voltage,
-        _thermal_voltage(reference_temperature),
+        thermal_voltage(reference_temperature),
         threshold_voltage,
         offset_voltage,
         subthreshold_swing,
@@ -144,7 +118,7 @@ def leakage_slope(
     >>> round(leakage_slope(57.0, 0.3, 0.0, 1.5, 1.0), 5)
     0.02735
     """
-    volts = _thermal_voltage(reference_temperature)
+    volts = thermal_voltage(reference_temperature)
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * volts)
     left = exp(-(supply_voltage / volts))
     drained = (supply_voltage / volts) * (left / (1 - left))

@@ -38,6 +38,8 @@ FAMILIES = (
 
 SHARED = (warps_per_block, warps_per_sm)
 
+PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
+
 
 def _up(amount, unit):
     """Round up to whole units of allocation."""
@@ -53,7 +55,7 @@ def _down(amount, unit):
     name="blocks_by_shared_mem",
     source="Ma 2014, Eq. 4",
     symbol=r"\lfloor Z/S_B \rfloor",
-    when={"granularity": "none"},
+    when=PRINTED,
 )
 def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
     r"""Blocks the shared memory allows, infinitely many where none is used. [blocks]
@@ -66,11 +68,7 @@ def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
     return floor(divide(shared_mem_per_sm, shared_mem_per_block, at_zero=math.inf))
 
 
-@equation(
-    name="blocks_by_shared_mem",
-    source="NVIDIA occupancy calculator",
-    when={"granularity": "cuda"},
-)
+@equation(name="blocks_by_shared_mem", source="NVIDIA occupancy calculator", when=CUDA)
 def blocks_by_shared_mem_cuda(
     shared_mem_per_sm,
     shared_mem_per_block,
@@ -94,7 +92,7 @@ def blocks_by_shared_mem_cuda(
     name="blocks_by_registers",
     source="Ma 2014, Eq. 4",
     symbol=r"\lfloor R/(R_T T_r) \rfloor",
-    when={"granularity": "none"},
+    when=PRINTED,
 )
 def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
     r"""Blocks the registers allow, infinitely many where none is used. [blocks]
@@ -109,11 +107,7 @@ def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_
     )
 
 
-@equation(
-    name="blocks_by_registers",
-    source="NVIDIA occupancy calculator",
-    when={"granularity": "cuda"},
-)
+@equation(name="blocks_by_registers", source="NVIDIA occupancy calculator", when=CUDA)
 def blocks_by_registers_cuda(
     registers_per_sm,
     max_registers_per_block,
@@ -167,7 +161,7 @@ def blocks_by_registers_cuda(
     name="blocks_by_threads",
     source="Ma 2014, Eq. 4",
     symbol=r"\lfloor T_{maxMP}/T_r \rfloor",
-    when={"granularity": "none"},
+    when=PRINTED,
 )
 def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
     r"""Blocks the thread limit allows. [blocks]
@@ -180,11 +174,7 @@ def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
     return floor(max_threads_per_sm / threads_per_block)
 
 
-@equation(
-    name="blocks_by_threads",
-    source="NVIDIA occupancy calculator",
-    when={"granularity": "cuda"},
-)
+@equation(name="blocks_by_threads", source="NVIDIA occupancy calculator", when=CUDA)
 def blocks_by_threads_cuda(
     max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
 ):
@@ -216,8 +206,7 @@ def active_blocks_per_sm(
 
 
 @equation(
-    source="Ma 2014, Eq. 4",
-    flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"},
+    source="Ma 2014, Eq. 4", flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"}
 )
 def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm):
     """Which limit binds; on ties the first of the flags.
@@ -225,18 +214,12 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
     >>> limiter(3.0, 8.0, 3.0, 8.0)
     1.0
     """
-    return where(
-        equal(active_blocks_per_sm, blocks_by_shared_mem),
-        0.0,
-        where(
-            equal(active_blocks_per_sm, blocks_by_registers),
-            1.0,
-            where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0),
-        ),
-    )
+    others = where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0)
+    others = where(equal(active_blocks_per_sm, blocks_by_registers), 1.0, others)
+    return where(equal(active_blocks_per_sm, blocks_by_shared_mem), 0.0, others)
 
 
-@equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when={"granularity": "none"})
+@equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
     r"""Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]
 
@@ -248,7 +231,7 @@ def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_s
     return active_blocks_per_sm * threads_per_block / max_threads_per_sm
 
 
-@equation(name="occupancy", source="NVIDIA occupancy calculator", when={"granularity": "cuda"})
+@equation(name="occupancy", source="NVIDIA occupancy calculator", when=CUDA)
 def occupancy_cuda(warps_per_sm, max_warps_per_sm):
     r"""Resident warps over the most there can be. [ratio]
 

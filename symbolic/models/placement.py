@@ -54,6 +54,7 @@ ADVICE = Guide(
 )
 
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
+COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
 
 
 # --- sets of multiprocessors on their TPCs: read from text, chosen, counted exactly
@@ -124,11 +125,6 @@ def fewest(count, tpc_map):
     return needed
 
 
-def most(count, tpc_map):
-    """The most TPCs that so many SMs light: one on each while there are any."""
-    return min(checked(count, tpc_map), len(members(tpc_map)))
-
-
 def ways(count, tpc_map, lit_tpcs):
     """How many sets of so many SMs light exactly so many TPCs: exact, a whole number.
 
@@ -161,18 +157,6 @@ def filled(count, tpc_map, tpcs):
     return joined([sm for tpc in tpcs for sm in of[tpc]][: checked(count, tpc_map)])
 
 
-def compact(count, tpc_map):
-    """A set that lights the fewest TPCs: the fullest TPCs, the lowest where equal."""
-    of = members(tpc_map)
-    return filled(count, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
-
-
-def scatter(count, tpc_map):
-    """A set that lights the most TPCs: the first SM of each, then the second."""
-    turns = [(turn, sm) for sms in members(tpc_map).values() for turn, sm in enumerate(sms)]
-    return joined([sm for _, sm in sorted(turns)[: checked(count, tpc_map)]])
-
-
 @lru_cache(maxsize=64)
 def matrix(text, tpcs):
     """Distances between TPCs, numbered in rising order, from a list of rows as JSON."""
@@ -201,26 +185,6 @@ def separation(places, distances):
     return min(pairs, default=math.inf), math.fsum(pairs)
 
 
-def apart(count, tpc_map, distances):
-    """A set that lights the fewest TPCs, of these the farthest apart; the lowest where equal."""
-    of = members(tpc_map)
-    needed = fewest(count, tpc_map)
-    if math.comb(len(of), needed) > TRIED:
-        raise DseError(
-            f"{needed} of {len(of)} TPCs can be chosen in {math.comb(len(of), needed):.3g} ways, "
-            f"more than the {TRIED:,} that are tried: give lit_sms, or placement_policy 'compact'"
-        )
-    table, tpcs = matrix(distances, len(of)), list(of)
-    best: tuple[float, float] = (-1.0, 0.0)
-    found: tuple[int, ...] = ()
-    for places in combinations(range(len(of)), needed):
-        if sum(len(of[tpcs[place]]) for place in places) >= count:
-            here = separation(places, table)
-            if here > best:
-                best, found = here, places
-    return filled(count, tpc_map, [tpcs[place] for place in found])
-
-
 # --- equations
 
 
@@ -237,10 +201,7 @@ def tpc_map(n_sms, n_tpcs):
 
 
 @equation(
-    name="lit_sms",
-    source="Hong 2012, §4.7: as few TPCs as possible",
-    table=True,
-    when={"placement_policy": "compact"},
+    name="lit_sms", source="Hong 2012, §4.7: as few TPCs as possible", table=True, when=COMPACT
 )
 def lit_sms_compact(sms_to_light, tpc_map):
     """A set that lights the fewest TPCs; exact, since TPCs are filled from the largest on.
@@ -248,30 +209,23 @@ def lit_sms_compact(sms_to_light, tpc_map):
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'
     """
-    return compact(sms_to_light, tpc_map)
+    of = members(tpc_map)  # the fullest TPCs first, the lowest where equal
+    return filled(sms_to_light, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
 
 
-@equation(
-    name="lit_sms",
-    source="Hong 2012, §4.6.2: the worst",
-    table=True,
-    when={"placement_policy": "scatter"},
-)
+@equation(name="lit_sms", source="Hong 2012, §4.6.2: the worst", table=True, when=SCATTER)
 def lit_sms_scatter(sms_to_light, tpc_map):
     """A set that lights the most TPCs.
 
     >>> lit_sms_scatter(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # the worst of Table 12
     '0-1-2-3'
     """
-    return scatter(sms_to_light, tpc_map)
+    # the first SM of each TPC, then the second
+    turns = [(turn, sm) for sms in members(tpc_map).values() for turn, sm in enumerate(sms)]
+    return joined([sm for _, sm in sorted(turns)[: checked(sms_to_light, tpc_map)]])
 
 
-@equation(
-    name="lit_sms",
-    source="Hong 2012, §4.7: few TPCs, far apart",
-    table=True,
-    when={"placement_policy": "apart"},
-)
+@equation(name="lit_sms", source="Hong 2012, §4.7: few TPCs, far apart", table=True, when=APART)
 def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
     """A set that lights the fewest TPCs, and of these the farthest apart; exact.
 
@@ -281,7 +235,22 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
     >>> lit_sms_apart(4, "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
     '0-2-3-5'
     """
-    return apart(sms_to_light, tpc_map, tpc_distances)
+    of = members(tpc_map)
+    needed = fewest(sms_to_light, tpc_map)
+    if math.comb(len(of), needed) > TRIED:
+        raise DseError(
+            f"{needed} of {len(of)} TPCs can be chosen in {math.comb(len(of), needed):.3g} ways, "
+            f"more than the {TRIED:,} that are tried: give lit_sms, or placement_policy 'compact'"
+        )
+    table, tpcs = matrix(tpc_distances, len(of)), list(of)
+    best: tuple[float, float] = (-1.0, 0.0)
+    found: tuple[int, ...] = ()
+    for places in combinations(range(len(of)), needed):
+        if sum(len(of[tpcs[place]]) for place in places) >= sms_to_light:
+            here = separation(places, table)
+            if here > best:
+                best, found = here, places
+    return filled(sms_to_light, tpc_map, [tpcs[place] for place in found])
 
 
 @equation(source="Hong 2012, Table 12", table=True)
@@ -332,7 +301,7 @@ def most_tpcs(active_sms, tpc_map):
     >>> most_tpcs(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     4.0
     """
-    return float(most(active_sms, tpc_map))
+    return float(min(checked(active_sms, tpc_map), len(members(tpc_map))))
 
 
 @equation(source="Hong 2012, §4.6.2, all sets of Table 12's kind", table=True)
@@ -427,7 +396,7 @@ def suggested_placement(active_sms, tpc_map):
     >>> suggested_placement(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     '0-1-7-8'
     """
-    return compact(active_sms, tpc_map)
+    return lit_sms_compact(active_sms, tpc_map)
 
 
 @equation(source="Hong 2012, Table 12", table=True)

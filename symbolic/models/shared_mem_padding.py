@@ -23,7 +23,7 @@ VALIDITY = Validity(
     "memory is set apart",
 )
 
-PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
+PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
 
 
 @equation(name="automatic_blocks_per_sm", source="Ma 2014, Eq. 4 and §V", when=PRINTED)
@@ -91,9 +91,7 @@ def shared_mem_padding(
 
 
 @equation(
-    name="shared_mem_padding",
-    source="Ma 2014, §V, by NVIDIA's occupancy calculator",
-    when=CUDA,
+    name="shared_mem_padding", source="Ma 2014, §V, by NVIDIA's occupancy calculator", when=CUDA
 )
 def shared_mem_padding_cuda(
     shared_mem_per_sm,

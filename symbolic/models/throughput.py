@@ -256,34 +256,22 @@ def _flops(latency, allowed, delay, peak, perfect, comp, warps, strength):
     return peak * effective_ratio(perfect, warps, period)
 
 
-@equation(source="Hong 2012, §5.6, every request served by the first cache")
-def flops_l1(
-    l1_latency,
-    transactions_per_request,
-    mem_insts,
-    departure_delay,
-    peak_achievable,
-    effective_perfect,
-    effective_comp,
-    warps_per_sm,
-    mem_strength,
-):
+PACE = ("departure_delay", "peak_achievable", "effective_perfect", "effective_comp")
+PACE += ("warps_per_sm", "mem_strength")
+
+
+@equation(
+    source="Hong 2012, §5.6, every request served by the first cache",
+    inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE),
+)
+def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
     """Floating-point operations a second if one cache serves every request. [1/s]
 
     >>> round(flops_l1(40.0, 1.0, 1.0, 0.0, 11.0, 2.0, 10.0, 8.0, 1.0), 4)
     1.6
     """
     latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
-    return _flops(
-        latency,
-        math.inf,
-        departure_delay,
-        peak_achievable,
-        effective_perfect,
-        effective_comp,
-        warps_per_sm,
-        mem_strength,
-    )
+    return _flops(latency, math.inf, *pace)
 
 
 flops_l2 = flops_l1.of(
@@ -291,23 +279,16 @@ flops_l2 = flops_l1.of(
     source="Hong 2012, §5.6, every request served by the second cache",
 )
 
+DRAM = ("mem_latency_dram", "transactions_per_request", "mem_insts", "core_clock")
+DRAM += ("load_bytes_per_warp", "mem_bandwidth", "active_sms")
 
-@equation(source="Hong 2012, §5.6, every request served by DRAM")
+
+@equation(
+    source="Hong 2012, §5.6, every request served by DRAM",
+    inputs=(*DRAM, *PACE, "sharing_requests"),
+)
 def flops_dram(
-    mem_latency_dram,
-    transactions_per_request,
-    mem_insts,
-    core_clock,
-    load_bytes_per_warp,
-    mem_bandwidth,
-    active_sms,
-    departure_delay,
-    peak_achievable,
-    effective_perfect,
-    effective_comp,
-    warps_per_sm,
-    mem_strength,
-    sharing_requests,
+    mem_latency_dram, transactions_per_request, mem_insts, clock, load_bytes, bandwidth, sms, *rest
 ):
     """Floating-point operations a second if DRAM serves every request. [1/s]
 
@@ -315,19 +296,11 @@ def flops_dram(
     >>> round(flops_dram(450.0, 1.0, 1.0, *machine, *workload), 4)
     0.3385
     """
+    *pace, sharing_requests = rest
     latency = where(mem_insts > 0, mem_latency_dram * transactions_per_request, 0.0)
-    per_warp = _memory.bw_per_warp(core_clock, load_bytes_per_warp, latency)
-    allowed = _memory_demand.mwp_bw(mem_bandwidth, per_warp, 1, active_sms) / sharing_requests
-    return _flops(
-        latency,
-        allowed,
-        departure_delay,
-        peak_achievable,
-        effective_perfect,
-        effective_comp,
-        warps_per_sm,
-        mem_strength,
-    )
+    per_warp = _memory.bw_per_warp(clock, load_bytes, latency)
+    allowed = _memory_demand.mwp_bw(bandwidth, per_warp, 1, sms) / sharing_requests
+    return _flops(latency, allowed, *pace)
 
 
 # --- the ten categories and what to change (§5.4.2 and §5.5, Eqs. 83-93)

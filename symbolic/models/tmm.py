@@ -239,10 +239,7 @@ def relative_time(time_steps, sched_factor):
 
 
 @equation(
-    name="relative_time",
-    source="Ma 2014, Eq. 5",
-    symbol="Time",
-    when={"latency_hiding": "assumed"},
+    name="relative_time", source="Ma 2014, Eq. 5", symbol="Time", when={"latency_hiding": "assumed"}
 )
 def relative_time_hidden(work_steps, cache_factor, sched_factor):
     r"""Run time in steps if threads suffice to hide the latency (A_T). [steps]
