@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
@@ -13,33 +13,73 @@ from symbolic import ops
 from symbolic.errors import UnitError, nearest
 from symbolic.ops import reference
 from symbolic.quantity import Quantity
-from symbolic.statistic import STATISTICS, StatisticName, made
+from symbolic.statistic import (
+    DESIGN,
+    DRAW,
+    STATISTICS,
+    Statistic,
+    StatisticName,
+    named,
+    surrounded,
+)
 from symbolic.terms import FUNCTIONS, Term, apply, compare, condition, numeric
 from symbolic.tokens import (
     ExpressionNameError,
     ExpressionUnitError,
-    Source,
     Token,
     shown,
     source_of,
 )
 from symbolic.units import Dimension, dimension, exact, is_unit, nearest_unit, spellings
 
-# --- The words of a formula, taken one after another: numbers, each with its unit
-
-
 KEYWORDS = frozenset({"and", "or", "not"})
+_PLAIN = Dimension()
+
+MAX_DEPTH = 100
+MAX_OPERATORS = 300
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_BINDING = {
+    "or": 1,
+    "and": 2,
+    **dict.fromkeys(_COMPARISONS, 4),
+    **dict.fromkeys("+-", 5),
+    **dict.fromkeys("*/", 6),
+    **dict.fromkeys(("**", "^"), 8),
+}
+_NOT, _SIGN = 3, 7
+_HINTS = {
+    "abs": "; write absolute(a)",
+    "if": "; write where(condition, a, b)",
+    "else": "; write where(condition, a, b)",
+    "ln": "; write log(a)",
+    "pow": "; write power(a, b) or a ** b",
+    "round": "; write floor(a + 0.5)",
+    "int": "; write floor(a)",
+    "lambda": "; a formula defines no functions",
+}
 
 
-class Words:
-    """A place among the words of a formula, which may name the given quantities."""
+class Parser:
+    """Reads one formula, once; ``labels`` says that it may compare labels."""
 
-    def __init__(self, text: str, quantities: Mapping[str, Quantity]) -> None:
+    def __init__(
+        self, text: str, quantities: Mapping[str, Quantity], *, labels: bool = False
+    ) -> None:
         self.source = source_of(text)
         self.tokens = self.source.tokens
         self.quantities = quantities
-        self.index = 0
-        self.unit_end = -1
+        self.labels = labels
+        self.index, self.unit_end = 0, -1
+        self.depth = self.operators = 0
+        self.statistics: list[tuple[Term, Statistic]] = []
+
+    def term(self) -> Term:
+        """The whole formula."""
+        term = self._expression(0)
+        if self._now.kind != "end":
+            self._stray(self._now)
+        return term
 
     @property
     def _now(self) -> Token:
@@ -55,6 +95,67 @@ class Words:
 
     def _end(self) -> int:
         return self.tokens[self.index - 1].end
+
+    def _stray(self, token: Token) -> NoReturn:
+        """What follows a complete part without an operator."""
+        if token.text == ",":
+            self.source.fail("',' stands outside the parentheses of a function", token.position)
+        operand = token.kind in ("number", "name", "text") and token.text != "not"
+        if token.text == "(" or operand:
+            self.source.fail(
+                f"an operator is missing before {shown(token.text)}: for a product write *",
+                token.position,
+            )
+        self.source.fail_at(token)
+
+    # --- operators
+    def _expression(self, binding: int) -> Term:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.source.fail(
+                f"the formula is nested deeper than {MAX_DEPTH} levels: give parts of it names",
+                self._now.position,
+            )
+        left = self._prefix()
+        while (bound := _BINDING.get(self._now.text, 0)) > binding:
+            self.operators += 1
+            if self.operators > MAX_OPERATORS:
+                self.source.fail(
+                    f"the formula has more than {MAX_OPERATORS} operators: give parts of it names",
+                    self._now.position,
+                )
+            left = self._infix(left, bound)
+        self.depth -= 1
+        return left
+
+    def _infix(self, left: Term, bound: int) -> Term:
+        operator = self._take()
+        text, position = operator.text, operator.position
+        if text in _COMPARISONS:
+            return self._chain(left, text)
+        if text in ("and", "or"):
+            condition(self.source, left)
+            right = self._expression(bound)
+            name = "both" if text == "and" else "either"
+            return apply(self.source, name, (left, right), left.start, self._end())
+        if text in ("**", "^"):
+            right = self._expression(_SIGN)
+            return apply(self.source, "power", (left, right), position, self._end())
+        unit = self._divisor_unit() if text == "/" else None
+        right = self._expression(bound) if unit is None else unit
+        return apply(self.source, text, (left, right), position, self._end())
+
+    def _chain(self, left: Term, operator: str) -> Term:
+        """A comparison, or several in a row that must all hold."""
+        start, bound = left.start, _BINDING[operator]
+        right = self._expression(bound)
+        whole = compare(self.source, operator, left, right)
+        while self._now.text in _COMPARISONS:
+            operator, left = self._take().text, right
+            right = self._expression(bound)
+            link = compare(self.source, operator, left, right)
+            whole = apply(self.source, "both", (whole, link), start, self._end())
+        return whole
 
     # --- numbers and their units
     def _number(self) -> Term:
@@ -142,232 +243,6 @@ class Words:
         start = self.index
         self._unit_item()
         return self._with_unit(1, start, self.tokens[start].position)
-
-
-# --- Statistics in a formula while it is read: what stands in the parentheses, what it measures
-
-
-_PLAIN = Dimension()
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A statistic that was read, and what stands for it."""
-
-    term: Term
-    name: StatisticName
-
-
-def summary(
-    source: Source,
-    quantities: Mapping[str, Quantity],
-    word: Token,
-    terms: Sequence[Term],
-    axes: Sequence[Token],
-    within: Sequence[Summary],
-    end: int,
-) -> Summary:
-    """The statistic of that word.
-
-    Parameters
-    ----------
-    quantities : mapping of str to Quantity
-        The quantities it may name.
-    terms : sequence of Term
-        What stands in the parentheses: the formula, and the level where there is one.
-    axes : sequence of Token
-        The names of axes that follow.
-    within : sequence of Summary
-        Statistics read before, some of them within the formula.
-    end : int
-        Where its text ends.
-    """
-    kind, first = word.text, terms[0]
-    test = condition(source, first) if kind == "chance" else numeric(source, first)
-    leveled = STATISTICS[kind].leveled
-    if len(terms) != 1 + leveled:
-        what = "a formula and a level between 0 and 1" if leveled else "one formula"
-        example = f"{kind}(time, 0.95)" if leveled else f"{kind}(time, workload)"
-        source.fail(
-            f"{kind} takes {what}, then names of axes, as in {example}; {len(terms)} "
-            f"{'is' if len(terms) == 1 else 'are'} given",
-            word.position,
-        )
-    names = tuple(axis.text for axis in axes)
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            source.fail(f"{kind} names the axis {name} twice: remove one", axes[number].position)
-    if kind == "error" and not (test.node.op == "reference" and _is_one(test)):
-        source.fail("error is that of one statistic, as in error(mean(time))", first.start)
-    if kind == "error" and names:
-        source.fail("the axes of an error are those of its statistic", axes[0].position)
-    level = _level(source, kind, terms[1]) if leveled else None
-    said = source.text[terms[1].start : terms[1].end].strip() if leveled else ""
-    if kind == "error":
-        names = test.node.args[0].statistic.axes
-    name = made(
-        kind,
-        test.node,
-        _text(source, first, within),
-        names,
-        level=level,
-        said=said,
-        unit=_unit(quantities, test, kind),
-    )
-    measures = _PLAIN if kind == "chance" else test.kind
-    return Summary(Term(reference(name), measures, word.position, end), name)
-
-
-def _unit(quantities: Mapping[str, Quantity], term: Term, kind: str) -> str:
-    """The unit of its values: that of a quantity alone, else what is known of a formula."""
-    if kind == "chance" or term.kind is None:
-        return ""
-    name = term.node.args[0] if term.node.op == "reference" else ""
-    if isinstance(name, StatisticName):
-        return name.statistic.unit
-    unit = term.kind.unit
-    return quantities[name].unit if name in quantities else "W" if unit == "J/s" else unit
-
-
-def _is_one(term: Term) -> bool:
-    name = term.node.args[0]
-    return isinstance(name, StatisticName) and name.statistic.kind != "error"
-
-
-def _level(source: Source, kind: str, term: Term) -> Fraction:
-    value = term.value
-    if not isinstance(value, (int, Fraction)) or (term.kind or _PLAIN) != _PLAIN:
-        source.fail(f"the level of {kind} is a number between 0 and 1, such as 0.95", term.start)
-    if not (0 < value < 1 or (STATISTICS[kind].level_ends and 0 <= value <= 1)):
-        source.fail(
-            f"the level of {kind} is {shown(source.text[term.start : term.end])}, expected a "
-            "number between 0 and 1, such as 0.95",
-            term.start,
-        )
-    return Fraction(value)
-
-
-def _text(source: Source, term: Term, within: Sequence[Summary]) -> str:
-    """The formula as it was written, the statistics in it by their names."""
-    inner = [one for one in within if term.start <= one.term.start and one.term.end <= term.end]
-    outermost = [
-        one
-        for one in inner
-        if not any(
-            other is not one and other.term.start <= one.term.start < other.term.end
-            for other in inner
-        )
-    ]
-    text, place = "", term.start
-    for one in sorted(outermost, key=lambda one: one.term.start):
-        text += source.text[place : one.term.start] + one.name.statistic.written
-        place = one.term.end
-    return re.sub(r"\s+", " ", text + source.text[place : term.end]).strip()
-
-
-MAX_DEPTH = 100
-MAX_OPERATORS = 300
-
-_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-_BINDING = {
-    "or": 1,
-    "and": 2,
-    **dict.fromkeys(_COMPARISONS, 4),
-    **dict.fromkeys("+-", 5),
-    **dict.fromkeys("*/", 6),
-    **dict.fromkeys(("**", "^"), 8),
-}
-_NOT, _SIGN = 3, 7
-_HINTS = {
-    "abs": "; write absolute(a)",
-    "if": "; write where(condition, a, b)",
-    "else": "; write where(condition, a, b)",
-    "ln": "; write log(a)",
-    "pow": "; write power(a, b) or a ** b",
-    "round": "; write floor(a + 0.5)",
-    "int": "; write floor(a)",
-    "lambda": "; a formula defines no functions",
-}
-
-
-class Parser(Words):
-    """Reads one formula, once; ``labels`` says that it may compare labels."""
-
-    def __init__(
-        self, text: str, quantities: Mapping[str, Quantity], *, labels: bool = False
-    ) -> None:
-        super().__init__(text, quantities)
-        self.labels = labels
-        self.depth = self.operators = 0
-        self.summaries: list[Summary] = []
-
-    def term(self) -> Term:
-        """The whole formula."""
-        term = self._expression(0)
-        if self._now.kind != "end":
-            self._stray(self._now)
-        return term
-
-    def _stray(self, token: Token) -> NoReturn:
-        """What follows a complete part without an operator."""
-        if token.text == ",":
-            self.source.fail("',' stands outside the parentheses of a function", token.position)
-        operand = token.kind in ("number", "name", "text") and token.text != "not"
-        if token.text == "(" or operand:
-            self.source.fail(
-                f"an operator is missing before {shown(token.text)}: for a product write *",
-                token.position,
-            )
-        self.source.fail_at(token)
-
-    # --- operators
-    def _expression(self, binding: int) -> Term:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.source.fail(
-                f"the formula is nested deeper than {MAX_DEPTH} levels: give parts of it names",
-                self._now.position,
-            )
-        left = self._prefix()
-        while (bound := _BINDING.get(self._now.text, 0)) > binding:
-            self.operators += 1
-            if self.operators > MAX_OPERATORS:
-                self.source.fail(
-                    f"the formula has more than {MAX_OPERATORS} operators: give parts of it names",
-                    self._now.position,
-                )
-            left = self._infix(left, bound)
-        self.depth -= 1
-        return left
-
-    def _infix(self, left: Term, bound: int) -> Term:
-        operator = self._take()
-        text, position = operator.text, operator.position
-        if text in _COMPARISONS:
-            return self._chain(left, text)
-        if text in ("and", "or"):
-            condition(self.source, left)
-            right = self._expression(bound)
-            name = "both" if text == "and" else "either"
-            return apply(self.source, name, (left, right), left.start, self._end())
-        if text in ("**", "^"):
-            right = self._expression(_SIGN)
-            return apply(self.source, "power", (left, right), position, self._end())
-        unit = self._divisor_unit() if text == "/" else None
-        right = self._expression(bound) if unit is None else unit
-        return apply(self.source, text, (left, right), position, self._end())
-
-    def _chain(self, left: Term, operator: str) -> Term:
-        """A comparison, or several in a row that must all hold."""
-        start, bound = left.start, _BINDING[operator]
-        right = self._expression(bound)
-        whole = compare(self.source, operator, left, right)
-        while self._now.text in _COMPARISONS:
-            operator, left = self._take().text, right
-            right = self._expression(bound)
-            link = compare(self.source, operator, left, right)
-            whole = apply(self.source, "both", (whole, link), start, self._end())
-        return whole
 
     # --- operands
     def _prefix(self) -> Term:
@@ -492,8 +367,10 @@ class Parser(Words):
             )
         return apply(self.source, name, tuple(terms), token.position, self._end())
 
-    def _statistic(self, token: Token) -> Term:
+    # --- statistics
+    def _statistic(self, word: Token) -> Term:
         """A formula, the level where there is one, and the axes."""
+        kind, source = word.text, self.source
         opening = self._take()
         terms, axes = [self._expression(0)], list[Token]()
         while self._now.text == ",":
@@ -503,7 +380,79 @@ class Parser(Words):
             else:
                 terms.append(self._expression(0))
         self._close(opening)
-        known = (self.source, self.quantities)
-        found = summary(*known, token, terms, axes, self.summaries, self._end())
-        self.summaries.append(found)
-        return found.term
+        first = terms[0]
+        test = condition(source, first) if kind == "chance" else numeric(source, first)
+        leveled = STATISTICS[kind].leveled
+        if len(terms) != 1 + leveled:
+            what = "a formula and a level between 0 and 1" if leveled else "one formula"
+            example = f"{kind}(time, 0.95)" if leveled else f"{kind}(time, workload)"
+            source.fail(
+                f"{kind} takes {what}, then names of axes, as in {example}; {len(terms)} "
+                f"{'is' if len(terms) == 1 else 'are'} given",
+                word.position,
+            )
+        names = tuple(axis.text for axis in axes)
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                source.fail(
+                    f"{kind} names the axis {name} twice: remove one", axes[number].position
+                )
+        if kind == "error":
+            inner = test.node.args[0] if test.node.op == "reference" else None
+            if not isinstance(inner, StatisticName) or inner.statistic.kind == "error":
+                source.fail("error is that of one statistic, as in error(mean(time))", first.start)
+            if names:
+                source.fail("the axes of an error are those of its statistic", axes[0].position)
+            names = inner.statistic.axes
+        along = names or (DRAW,)
+        about = Statistic(
+            kind=kind,
+            argument=surrounded(test.node, tuple(axis for axis in along if axis != DESIGN)),
+            text=self._formula_text(first),
+            axes=along,
+            level=self._level(kind, terms[1]) if leveled else None,
+            said=source.text[terms[1].start : terms[1].end].strip() if leveled else "",
+            unit="" if kind == "chance" else self._unit(test),
+        )
+        measures = _PLAIN if kind == "chance" else test.kind
+        found = Term(reference(named(about)), measures, word.position, self._end())
+        self.statistics.append((found, about))
+        return found
+
+    def _unit(self, term: Term) -> str:
+        """The unit of its values: that of a quantity alone, else what is known of a formula."""
+        if term.kind is None:
+            return ""
+        name = term.node.args[0] if term.node.op == "reference" else ""
+        if isinstance(name, StatisticName):
+            return name.statistic.unit
+        unit = term.kind.unit
+        known = self.quantities
+        return known[name].unit if name in known else "W" if unit == "J/s" else unit
+
+    def _level(self, kind: str, term: Term) -> Fraction:
+        source, value = self.source, term.value
+        if not isinstance(value, (int, Fraction)) or (term.kind or _PLAIN) != _PLAIN:
+            source.fail(
+                f"the level of {kind} is a number between 0 and 1, such as 0.95", term.start
+            )
+        if not (0 < value < 1 or (STATISTICS[kind].level_ends and 0 <= value <= 1)):
+            source.fail(
+                f"the level of {kind} is {shown(source.text[term.start : term.end])}, expected a "
+                "number between 0 and 1, such as 0.95",
+                term.start,
+            )
+        return Fraction(value)
+
+    def _formula_text(self, term: Term) -> str:
+        """The formula as it was written, the statistics in it by their names."""
+        inside = {
+            part.start: (part.end, about.written)  # of those that begin together the outermost
+            for part, about in self.statistics
+            if term.start <= part.start and part.end <= term.end
+        }
+        text, place = "", term.start
+        for start, (end, written) in sorted(inside.items()):
+            if start >= place:
+                text, place = text + self.source.text[place:start] + written, end
+        return re.sub(r"\s+", " ", text + self.source.text[place : term.end]).strip()

@@ -167,25 +167,6 @@ def surrounded(root: Node, axes: tuple[str, ...]) -> Node:
     return substitute(root, done) if done else root
 
 
-def made(
-    kind: str,
-    argument: Node,
-    text: str,
-    axes: tuple[str, ...],
-    *,
-    level: Fraction | None,
-    said: str,
-    unit: str,
-) -> StatisticName:
-    """The name of a statistic as it was read."""
-    along = axes or (DRAW,)
-    inner = surrounded(argument, tuple(axis for axis in along if axis != DESIGN))
-    about = Statistic(
-        kind=kind, argument=inner, text=text, axes=along, level=level, said=said, unit=unit
-    )
-    return named(about)
-
-
 # --- A statistic of a law: ascending values, and the probability of each
 
 
