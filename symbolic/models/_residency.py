@@ -81,3 +81,7 @@ def repetitions_whole(blocks, resident_blocks, busy_sms):
     2.0
     """
     return ceil(maximum(blocks / (resident_blocks * busy_sms), 1))
+
+
+#: All but the warps.
+OF_BLOCKS = (blocks_per_busy_sm, busy_sms, repetitions, repetitions_whole, resident_blocks)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from symbolic.equation import equation
+from symbolic.equation import equation, equations_of
 from symbolic.model import Validity
 from symbolic.models import tmm
 from symbolic.ops import ceil, divide, log2, maximum, power, sqrt
@@ -97,22 +97,7 @@ def blocks(vertices, tile_dim):
     return power(ceil(vertices / tile_dim), 2)
 
 
-TMM = (
-    tmm.n_cores,
-    tmm.threads_per_core,
-    tmm.work_steps,
-    tmm.latency_steps,
-    tmm.time_steps,
-    tmm.bound,
-    tmm.hiding_threads_per_core,
-    tmm.cache_factor,
-    tmm.block_slots,
-    tmm.passes,
-    tmm.full_pass_blocks,
-    tmm.sched_factor,
-    tmm.relative_time,
-    tmm.relative_time_hidden,
-)
+TMM = equations_of(tmm)
 
 
 @equation(name="latency_steps_by_blocks", source="Ma 2014, Eqs. 12 and 14", when=CORRECTED)

@@ -21,13 +21,7 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.model import Validity
-from symbolic.models._residency import (
-    blocks_per_busy_sm,
-    busy_sms,
-    repetitions,
-    repetitions_whole,
-    resident_blocks,
-)
+from symbolic.models._residency import OF_BLOCKS
 from symbolic.models._shared import warps_per_block
 from symbolic.ops import ceil, minimum, sqrt
 
@@ -39,10 +33,7 @@ VALIDITY = Validity(
 )
 RULES = ("store_insts <= mem_insts",)
 
-SHARED = (
-    *(busy_sms, blocks_per_busy_sm, resident_blocks, repetitions, repetitions_whole),
-    warps_per_block,
-)
+SHARED = (*OF_BLOCKS, warps_per_block)
 
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")

@@ -18,13 +18,7 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.model import Family, Validity
-from symbolic.models._residency import (
-    blocks_per_busy_sm,
-    busy_sms,
-    repetitions,
-    repetitions_whole,
-    resident_blocks,
-)
+from symbolic.models._residency import OF_BLOCKS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
 
@@ -48,10 +42,7 @@ UNITS = {
 
 FAMILIES = (Family(of="throughput_time", terms=UNITS),)
 
-SHARED = (
-    *(busy_sms, blocks_per_busy_sm, resident_blocks, repetitions, repetitions_whole),
-    *(mem_latency_dram, warps_per_block),
-)
+SHARED = (*OF_BLOCKS, mem_latency_dram, warps_per_block)
 
 
 @equation(source="by definition")

@@ -30,15 +30,7 @@ FAMILIES = (
     Family(of="warp_parallelism", terms={"memory": "mwp", "computation": "cwp"}),
 )
 
-SHARED = (
-    _shared.blocks,
-    _shared.warps_per_block,
-    _shared.warps_per_sm,
-    _shared.mem_latency_dram,
-    _shared.mem_insts,
-    _shared.total_insts,
-)
-RESIDENCY, MEMORY_WARPS = equations_of(_residency), equations_of(_memory)
+SHARED, RESIDENCY, MEMORY_WARPS = map(equations_of, (_shared, _residency, _memory))
 
 CASES = {1: "not enough warps", 2: "memory bound", 3: "computation bound"}
 

@@ -98,16 +98,7 @@ ADVICE = Guide(
     },
 )
 
-SHARED = (
-    _shared.blocks,
-    _shared.warps_per_block,
-    _shared.warps_per_sm,
-    _shared.mem_latency_dram,
-    _shared.mem_insts,
-    _shared.total_insts,
-    _residency.busy_sms,
-    _units.warps_run_per_sm,
-)
+SHARED = (*equations_of(_shared), _residency.busy_sms, _units.warps_run_per_sm)
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
 PRINTED, CORRECTED = {"printed": True}, {"printed": False}
@@ -256,8 +247,10 @@ def _flops(latency, allowed, delay, peak, perfect, comp, warps, strength):
     return peak * effective_ratio(perfect, warps, period)
 
 
-PACE = ("departure_delay", "peak_achievable", "effective_perfect", "effective_comp")
-PACE += ("warps_per_sm", "mem_strength")
+PACE = (
+    *("departure_delay", "peak_achievable", "effective_perfect", "effective_comp"),
+    *("warps_per_sm", "mem_strength"),
+)
 
 
 @equation(
@@ -279,8 +272,10 @@ flops_l2 = flops_l1.of(
     source="Hong 2012, §5.6, every request served by the second cache",
 )
 
-DRAM = ("mem_latency_dram", "transactions_per_request", "mem_insts", "core_clock")
-DRAM += ("load_bytes_per_warp", "mem_bandwidth", "active_sms")
+DRAM = (
+    *("mem_latency_dram", "transactions_per_request", "mem_insts", "core_clock"),
+    *("load_bytes_per_warp", "mem_bandwidth", "active_sms"),
+)
 
 
 @equation(

@@ -27,12 +27,7 @@ VALIDITY = Validity(says="a machine of two units, whose curves are measured at h
 RULES = transit_warps.RULES
 
 OF_MWP_CWP = (
-    _shared.blocks,
-    _shared.warps_per_block,
-    _shared.warps_per_sm,
-    _shared.mem_latency_dram,
-    _shared.mem_insts,
-    _shared.total_insts,
+    *equations_of(_shared),
     mwp_cwp.comp_cycles,
     *equations_of(_residency),
     *(eq for eq in equations_of(_memory) if eq.name not in ("mwp", "mwp_without_bw")),
