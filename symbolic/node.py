@@ -7,7 +7,7 @@ error that names the primitive to use.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from numbers import Number
@@ -19,6 +19,27 @@ import numpy as np
 from symbolic.primitives import PRIMITIVES
 
 BOOLEAN = frozenset(name for name, row in PRIMITIVES.items() if row.condition)
+
+
+def _comparison(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
+    def record(self: Any, other: Any) -> Node:
+        other = constant(other)
+        return Node(op, (other, self) if swapped else (self, other))
+
+    return record
+
+
+def _arithmetic(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
+    def record(self: Any, other: Any) -> Node:
+        other = constant(other)
+        if self.is_boolean or other.is_boolean:
+            raise TypeError(
+                "an equation cannot use + - * / over conditions: use where(condition, 1, 0), or "
+                "both, either, negate"
+            )
+        return Node(op, (other, self) if swapped else (self, other))
+
+    return record
 
 
 class Node:
@@ -66,48 +87,19 @@ class Node:
                 told[id(node)] = f"{node.op}({', '.join(told[id(arg)] for arg in node.args)})"
         return told[id(self)]
 
-    # --- arithmetic records itself
-    def __add__(self, other: Any) -> Node:
-        return _arithmetic("add", self, other)
-
-    def __radd__(self, other: Any) -> Node:
-        return _arithmetic("add", other, self)
-
-    def __sub__(self, other: Any) -> Node:
-        return _arithmetic("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Node:
-        return _arithmetic("sub", other, self)
-
-    def __mul__(self, other: Any) -> Node:
-        return _arithmetic("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Node:
-        return _arithmetic("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Node:
-        return _arithmetic("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Node:
-        return _arithmetic("div", other, self)
+    # --- arithmetic and comparisons record themselves
+    __add__, __radd__ = _arithmetic("add"), _arithmetic("add", swapped=True)
+    __sub__, __rsub__ = _arithmetic("sub"), _arithmetic("sub", swapped=True)
+    __mul__, __rmul__ = _arithmetic("mul"), _arithmetic("mul", swapped=True)
+    __truediv__, __rtruediv__ = _arithmetic("div"), _arithmetic("div", swapped=True)
+    __lt__, __gt__ = _comparison("less"), _comparison("less", swapped=True)
+    __le__, __ge__ = _comparison("less_equal"), _comparison("less_equal", swapped=True)
 
     def __neg__(self) -> Node:
-        return _arithmetic("mul", -1, self)
+        return -1 * self
 
     def __pos__(self) -> Node:
         return self
-
-    def __lt__(self, other: Any) -> Node:
-        return Node("less", (self, constant(other)))
-
-    def __gt__(self, other: Any) -> Node:
-        return Node("less", (constant(other), self))
-
-    def __le__(self, other: Any) -> Node:
-        return Node("less_equal", (self, constant(other)))
-
-    def __ge__(self, other: Any) -> Node:
-        return Node("less_equal", (constant(other), self))
 
     # --- what cannot be recorded is refused
     __hash__ = object.__hash__
@@ -134,16 +126,6 @@ class Node:
 
     __int__ = __float__ = __round__ = __abs__ = __index__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _refuse
-
-
-def _arithmetic(op: str, a: Any, b: Any) -> Node:
-    args = (constant(a), constant(b))
-    if any(arg.is_boolean for arg in args):
-        raise TypeError(
-            "an equation cannot use + - * / over conditions: use where(condition, 1, 0), or both, "
-            "either, negate"
-        )
-    return Node(op, args)
 
 
 def constant(value: Any) -> Node:
