@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -176,51 +177,29 @@ def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
     return at_zero if b.is_zero else a / b
 
 
+def _operator(
+    function: Callable[[Any, Any], Any], sign: str, interval: Any, trend: Any, units: str = "like"
+) -> Primitive:
+    """Return the row of an operator that each world has by itself."""
+    text = f"{{0}} {sign} {{1}}"
+    return Primitive(
+        arity=2,
+        scalar=function,
+        array=function,
+        sympy=lambda s, a, b: function(a, b),
+        nest=text,
+        js=text,
+        interval=interval,
+        trend=trend,
+        reads=Reading.exactly(2, sign, units=units),
+    )
+
+
 ROWS = {
-    "add": Primitive(
-        arity=2,
-        scalar=operator.add,
-        array=operator.add,
-        sympy=lambda s, a, b: a + b,
-        nest="{0} + {1}",
-        js="{0} + {1}",
-        interval=add,
-        trend=trends.together,
-        reads=Reading.exactly(2, "+"),
-    ),
-    "sub": Primitive(
-        arity=2,
-        scalar=operator.sub,
-        array=operator.sub,
-        sympy=lambda s, a, b: a - b,
-        nest="{0} - {1}",
-        js="{0} - {1}",
-        interval=sub,
-        trend=trends.against,
-        reads=Reading.exactly(2, "-"),
-    ),
-    "mul": Primitive(
-        arity=2,
-        scalar=operator.mul,
-        array=operator.mul,
-        sympy=lambda s, a, b: a * b,
-        nest="{0} * {1}",
-        js="{0} * {1}",
-        interval=mul,
-        trend=trends.mul_trend,
-        reads=Reading.exactly(2, "*", units="product"),
-    ),
-    "div": Primitive(
-        arity=2,
-        scalar=operator.truediv,
-        array=operator.truediv,
-        sympy=lambda s, a, b: a / b,
-        nest="{0} / {1}",
-        js="{0} / {1}",
-        interval=div,
-        trend=trends.div_trend,
-        reads=Reading.exactly(2, "/", units="quotient"),
-    ),
+    "add": _operator(operator.add, "+", add, trends.together),
+    "sub": _operator(operator.sub, "-", sub, trends.against),
+    "mul": _operator(operator.mul, "*", mul, trends.mul_trend, "product"),
+    "div": _operator(operator.truediv, "/", div, trends.div_trend, "quotient"),
     "divide": Primitive(
         arity=3,
         scalar=lambda a, b, at_zero: a / b if b != 0 else at_zero,

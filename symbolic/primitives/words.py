@@ -186,29 +186,13 @@ def widened(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
     return np.where(point, low, lo), np.where(point, high, hi)
 
 
-def exp_of(a: Any) -> Any:
-    """Return the exponential, with the bits that floats and loop nests compute."""
-    return elementary.exp(a)
+#: Library functions with the bits that floats and loop nests compute.
+exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
+log10_of, raised = elementary.log10, elementary.power
 
 
-def log_of(a: Any) -> Any:
-    """Return the natural logarithm, with the bits that floats and loop nests compute."""
-    return elementary.log(a)
-
-
-def log2_of(a: Any) -> Any:
-    """Return the binary logarithm, with the bits that floats and loop nests compute."""
-    return elementary.log2(a)
-
-
-def log10_of(a: Any) -> Any:
-    """Return the decimal logarithm, with the bits that floats and loop nests compute."""
-    return elementary.log10(a)
-
-
-def raised(base: Any, exponent: Any) -> Any:
-    """Return a power, with the bits that floats and loop nests compute."""
-    return elementary.power(base, exponent)
+#: Modules whose functions mean the same in all words.
+_AS_THEY_ARE = (__name__, elementary.__name__)
 
 
 def retold(
@@ -229,7 +213,7 @@ def retold(
         for name, value in names.items():
             if name in words:
                 names[name] = words[name]
-            elif isinstance(value, FunctionType) and value.__module__ != __name__:
+            elif isinstance(value, FunctionType) and value.__module__ not in _AS_THEY_ARE:
                 names[name] = retold(value, words, mark, known)
         twin = FunctionType(
             rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__
