@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symbolic.errors import GraphError, UnknownNameError, nearest
+from symbolic.guides import Family, Guide, Validity
 from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
 from symbolic.statistic import StatisticName
-
-if TYPE_CHECKING:
-    from symbolic.guides import Family, Guide, Validity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,8 +206,6 @@ class EquationSet:
     @property
     def regime_families(self) -> tuple[Family, ...]:
         """The families that are declared, and those that its equations tell."""
-        from symbolic.guides import Family
-
         found = {family.of: family for family in self.families}
         yielded = {eq.name for eq in self.equations}
         for eq in self.equations:

@@ -19,7 +19,6 @@ from symbolic.statistic import (
     STATISTICS,
     Statistic,
     StatisticName,
-    named,
     surrounded,
 )
 from symbolic.terms import FUNCTIONS, Term, apply, compare, condition, numeric
@@ -415,7 +414,7 @@ class Parser:
             unit="" if kind == "chance" else self._unit(test),
         )
         measures = _PLAIN if kind == "chance" else test.kind
-        found = Term(reference(named(about)), measures, word.position, self._end())
+        found = Term(reference(StatisticName(about)), measures, word.position, self._end())
         self.statistics.append((found, about))
         return found
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from symbolic.equation import Equation, EquationSet
 from symbolic.ops import Node, reference, references, substitute
-from symbolic.statistic import StatisticName, check_sense
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,13 +24,6 @@ class Definition:
     node: Node
     needs: tuple[str, ...]
     equation: Equation | None = None
-
-    @classmethod
-    def of_statistic(cls, name: StatisticName) -> Definition:
-        """That of a statistic, which must tell what is worst or best."""
-        check_sense(name)
-        needs = references(name.statistic.argument)
-        return cls(name=name, kind="statistic", node=reference(name), needs=needs)
 
     @property
     def is_leaf(self) -> bool:

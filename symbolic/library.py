@@ -13,19 +13,16 @@ from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from symbolic.equation import Equation
 from symbolic.errors import DseError, GraphError, UnknownNameError, check_known, nearest
+from symbolic.guides import Family, Guide, Validity
 from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
 from symbolic.reach import folders
-
-if TYPE_CHECKING:
-    from symbolic.guides import Family
-
 
 # --- Model files of one's own: where they lie, how one is run, how one that was run is found again
 # A model file is Python, and to load it is to run it. Only a person names the file that is run: in
@@ -200,8 +197,6 @@ def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
 
 
 def _from_module(module: ModuleType, name: str) -> Model:
-    from symbolic.guides import Family, Guide, Validity
-
     equations: list[Equation] = []
     quantities: dict[str, Quantity] = dict(TABLE)
     for value in vars(module).values():

@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING, Any
 from symbolic.answer import Answer, Table, Visible
 from symbolic.equation import EquationSet, label_text
 from symbolic.errors import DseError, nearest
+from symbolic.guides import Family, Guide, Validity
 from symbolic.ops import references
 
 if TYPE_CHECKING:
     from symbolic.graph import Graph
-    from symbolic.guides import Family, Guide, Validity
     from symbolic.regimes import Regime
 
 __all__ = ["Family", "Guide", "Model", "Validity"]
-
-
-def __getattr__(name: str) -> Any:
-    """What models declare of their use, loaded where one declares it."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from symbolic import guides
-
-    return getattr(guides, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

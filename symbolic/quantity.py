@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -210,28 +210,18 @@ def row(
     meaning: str,
     typical: tuple[float, float] | None = None,
     default: float | str | None = None,
+    lever: str = "programmer",
 ) -> Quantity:
     """A number of the shipped models; see :func:`quantity`."""
-    return quantity(
-        name, unit=unit, domain=domain, default=default, typical=typical, meaning=meaning
-    )
+    about: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
+    return quantity(name, default=default, typical=typical, **about)
 
 
-def spec(
-    name: str,
-    unit: str,
-    domain: str,
-    meaning: str,
-    typical: tuple[float, float] | None = None,
-    default: float | str | None = None,
-) -> Quantity:
-    """Return a number of the shipped models that the designer of a machine sets; see :func:`row`.
-
-    What a machine is, and what its programmer finds by measuring (Hong 2012, Table 1: from machine
-    resources and Tables 2 and 5); all else is the programmer's. How many SMs are active is, too: an
-    SM stands idle where the grid leaves it so (section 3.1).
-    """
-    return replace(row(name, unit, domain, meaning, typical, default), lever="designer")
+#: A number of the shipped models that the designer of a machine sets: what a machine is, and what
+#: its programmer finds by measuring (Hong 2012, Table 1: from machine resources and Tables 2 and
+#: 5); all else is the programmer's. How many SMs are active is, too: an SM stands idle where the
+#: grid leaves it so (section 3.1).
+spec = partial(row, lever="designer")
 
 
 def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:

@@ -11,7 +11,7 @@ from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
 from symbolic.lawful import by_law, check_labels
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
-from symbolic.statistic import StatisticName
+from symbolic.statistic import StatisticName, check_sense
 
 #: How many equations that need a missing quantity are named before the rest is counted.
 _SHOWN = 4
@@ -103,7 +103,12 @@ class _Resolver:
     def definition(self, name: str) -> Definition | None:
         """How a quantity gets its value, or None where nothing says."""
         if isinstance(name, StatisticName):
-            return by_law(name, self.model, self.definition) or Definition.of_statistic(name)
+            found = by_law(name, self.model, self.definition)
+            if found is None:
+                check_sense(name)
+                needs = references(name.statistic.argument)
+                found = Definition(name=name, kind="statistic", node=reference(name), needs=needs)
+            return found
         if name not in self.given:
             return self.own(name)
         formula = self.given[name]

@@ -71,20 +71,21 @@ class Statistic:
 
 
 class StatisticName(str):
-    """The name under which a statistic stands in formulas, and the statistic."""
+    """The name by which a statistic stands in formulas and is told from all others."""
 
     __slots__ = ("statistic",)
 
     statistic: Statistic
 
-    def __new__(cls, text: str, statistic: Statistic) -> StatisticName:
-        """The name of a statistic; see :func:`named`."""
-        found = super().__new__(cls, text)
+    def __new__(cls, statistic: Statistic) -> StatisticName:
+        """Return the name of a statistic."""
+        but = f" without {', '.join(statistic.around)}" if statistic.around else ""
+        found = super().__new__(cls, statistic.written + but)
         found.statistic = statistic
         return found
 
     def __getnewargs__(self) -> Any:
-        return str(self), self.statistic
+        return (self.statistic,)
 
     @property
     def row(self) -> Quantity:
@@ -96,12 +97,6 @@ class StatisticName(str):
 _ANY = Domain.parse("[-inf, inf]")
 
 
-def named(statistic: Statistic) -> StatisticName:
-    """The name by which a statistic is told from all others."""
-    but = f" without {', '.join(statistic.around)}" if statistic.around else ""
-    return StatisticName(statistic.written + but, statistic)
-
-
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
     """The statistics that stand in some formulas; not those within others."""
     names = (node.args[0] for node in walk(roots) if node.op == "reference")
@@ -110,16 +105,23 @@ def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
 
 def sensed(root: Node, low: bool) -> Node:
     """A formula that should be ``low``, or high: its worst, best and tails are settled by that."""
+
+    def settle(about: Statistic) -> Statistic:
+        if about.kind == "chance":  # its comparison has settled what stands there
+            return about
+        known = replaced(about, sensed(about.argument, low))
+        directed = STATISTICS[about.kind].directed
+        return replace(known, kind=directed[0 if low else 1]) if directed else known
+
+    return _changed(root, settle)
+
+
+def _changed(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
+    """Return a formula with other statistics in it."""
     done: dict[str, Node] = {}
     for name in statistics_of([root]):
-        about = name.statistic
-        if about.kind == "chance":  # its comparison has settled what stands there
-            continue
-        known = replaced(about, sensed(about.argument, low))
-        if directed := STATISTICS[about.kind].directed:
-            known = replace(known, kind=directed[0 if low else 1])
-        if known is not about:
-            done[name] = reference(named(known))
+        if (known := change(name.statistic)) is not name.statistic:
+            done[name] = reference(StatisticName(known))
     return substitute(root, done) if done else root
 
 
@@ -157,14 +159,14 @@ def replaced(statistic: Statistic, argument: Node) -> Statistic:
 
 def surrounded(root: Node, axes: tuple[str, ...]) -> Node:
     """A formula within a statistic over some axes, which ``design`` in it leaves out."""
-    done: dict[str, Node] = {}
-    for name in statistics_of([root]):
-        known = replaced(name.statistic, surrounded(name.statistic.argument, axes))
-        if DESIGN in known.axes:
-            known = replace(known, around=tuple(dict.fromkeys((*known.around, *axes))))
-        if known is not name.statistic:
-            done[name] = reference(named(known))
-    return substitute(root, done) if done else root
+
+    def surround(about: Statistic) -> Statistic:
+        known = replaced(about, surrounded(about.argument, axes))
+        if DESIGN not in known.axes:
+            return known
+        return replace(known, around=tuple(dict.fromkeys((*known.around, *axes))))
+
+    return _changed(root, surround)
 
 
 # --- A statistic of a law: ascending values, and the probability of each

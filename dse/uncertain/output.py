@@ -22,8 +22,9 @@ from sweeps.nest.reach import range_at
 from sweeps.nest.summarize import error_of, summary
 from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError
-from symbolic.intervals import EVERY, Interval, Trend, interval_of, trend_number, trends
+from symbolic.intervals import Interval, Trend, interval_of, trend_number, trends
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
+from symbolic.primitives.words import EVERY
 from symbolic.statistic import DRAW, Statistic
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.leaf import Leaf
 from sweeps.grid.tiling import Tiling
 from sweeps.runtime.stopping import halt
-from symbolic.intervals import EVERY, Interval, Trend, algebra, enclose, number
+from symbolic.intervals import Interval, Trend, algebra, enclose, number
 from symbolic.ops import Node, both, constant, references, walk
+from symbolic.primitives.words import EVERY
 
 Numbers = NDArray[np.int64]
 

@@ -17,8 +17,9 @@ from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices, alike
 from sweeps.bounds.enclosures import Extremes
 from sweeps.grid.leaf import Leaf
-from symbolic.intervals import EVERY, Trend, trend_number, trends
+from symbolic.intervals import Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
+from symbolic.primitives.words import EVERY
 
 #: Halves of boxes bounded at once; of more, only what depends on the axis is computed anew.
 _TOGETHER = sizes.BOXES_TOGETHER

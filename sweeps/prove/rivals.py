@@ -26,9 +26,9 @@ from sweeps.prove.parts import best_within, parts_of
 from sweeps.prove.targets import Meeting
 from sweeps.prove.tolerances import Uncertain
 from sweeps.runtime.loop import Tally
-from symbolic.intervals import EVERY, Interval, Trend, interval_of
+from symbolic.intervals import Interval, Trend, interval_of
 from symbolic.ops import Node
-from symbolic.primitives.words import any_of, choose, is_empty
+from symbolic.primitives.words import EVERY, any_of, choose, is_empty
 
 #: Parts of each input, by how many inputs there are; boxes bounded together.
 _PARTS, _TOGETHER = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER

@@ -14,8 +14,9 @@ from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid
 from sweeps.grid.leaf import Leaf
-from symbolic.intervals import EVERY, Trend, interval_of, trend_number, trends
+from symbolic.intervals import Trend, interval_of, trend_number, trends
 from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where
+from symbolic.primitives.words import EVERY
 
 # --- Between which values a quantity lies where some inputs are known within ±, point by point
 # An uncertain input lies between two ends at each configuration. Where a quantity goes one way

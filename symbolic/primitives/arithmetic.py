@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives import trends
 from symbolic.primitives.row import Primitive, Reading
 from symbolic.primitives.words import (
     INF,
+    NONE,
     ONE_WAY,
     add_high,
     add_low,
@@ -29,8 +29,6 @@ from symbolic.primitives.words import (
     perhaps,
     some,
 )
-
-# --- How sums, products and quotients are enclosed
 
 
 # --- enclosures
@@ -163,6 +161,70 @@ def divide(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: An
     return lo, hi, any_of(undefined, perhaps(zero & uz))
 
 
+# --- along which axes they rise and fall
+def along(up: Any, down: Any, low: Any, high: Any) -> Any:
+    """How something goes once multiplied by what lies between two ends."""
+    if every(low >= 0):
+        return up, down
+    idle = up & down
+    rises = choose(low >= 0, up, choose(high <= 0, down, idle))
+    return rises, choose(low >= 0, down, choose(high <= 0, up, idle))
+
+
+def together(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """Along the axes along which both go."""
+    return aup & bup, adn & bdn
+
+
+def against(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """As the first, and as the second turned round."""
+    return aup & bdn, adn & bup
+
+
+def mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """Of a product."""
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al, ah)
+    return au & bu, ad & bd
+
+
+def div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    """Of a quotient: none where the divisor may be zero, whose sign may vary."""
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al, ah)
+    clear = (bl > 0) | (bh < 0)
+    return choose(clear, au & bd, NONE), choose(clear, ad & bu, NONE)
+
+
+def divide_trend(
+    al: Any,
+    ah: Any,
+    aup: Any,
+    adn: Any,
+    bl: Any,
+    bh: Any,
+    bup: Any,
+    bdn: Any,
+    zl: Any,
+    zh: Any,
+    zup: Any,
+    zdn: Any,
+) -> Any:
+    """Of a quotient with a value where the divisor is zero."""
+    au, ad = along(aup, adn, bl, bh)
+    bu, bd = along(bup, bdn, al, ah)
+    up, down = au & bd, ad & bu
+    clear = (bl > 0) | (bh < 0)
+    if every(clear):
+        return up, down
+    # the quotient grows as the divisor falls to zero, where it is infinite
+    falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
+    idle = aup & adn & bup & bdn & zup & zdn
+    up = choose(clear, up, choose(falls_from, up & zup, idle))
+    return up, choose(clear, down, choose(falls_from, down & zdn, idle))
+
+
+# --- values and rows
 def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
     with np.errstate(all="ignore"):
         zero = np.equal(b, 0)
@@ -196,10 +258,10 @@ def _operator(
 
 
 ROWS = {
-    "add": _operator(operator.add, "+", add, trends.together),
-    "sub": _operator(operator.sub, "-", sub, trends.against),
-    "mul": _operator(operator.mul, "*", mul, trends.mul_trend, "product"),
-    "div": _operator(operator.truediv, "/", div, trends.div_trend, "quotient"),
+    "add": _operator(operator.add, "+", add, together),
+    "sub": _operator(operator.sub, "-", sub, against),
+    "mul": _operator(operator.mul, "*", mul, mul_trend, "product"),
+    "div": _operator(operator.truediv, "/", div, div_trend, "quotient"),
     "divide": Primitive(
         arity=3,
         scalar=lambda a, b, at_zero: a / b if b != 0 else at_zero,
@@ -208,7 +270,7 @@ ROWS = {
         nest="where({1} == 0.0, {2}, {0} / {1})",
         js="{1} === 0 ? {2} : {0} / {1}",
         interval=divide,
-        trend=trends.divide_trend,
+        trend=divide_trend,
         reads=Reading.exactly(3, "divide", units="quotient"),
         strict=False,
     ),

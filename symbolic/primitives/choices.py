@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symbolic.primitives.arithmetic import against, together
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.trends import against, together
 from symbolic.primitives.words import (
     EVERY,
     INF,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import elementary
+from symbolic.primitives.arithmetic import along
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.trends import along
 from symbolic.primitives.words import (
     INF,
     NONE,

@@ -70,7 +70,7 @@ class Primitive:
     strict : bool
         Whether a number is NaN wherever an argument is. The rule for the enclosure of a strict
         primitive need not know of operands that are NaN throughout: see
-        :mod:`symbolic.primitives.enclosures`. Conditions are never NaN, so that it says nothing
+        :mod:`symbolic.intervals`. Conditions are never NaN, so that it says nothing
         of them.
     """
 

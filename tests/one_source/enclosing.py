@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.intervals import EVERY, Decision, Interval, Trend, enclose, trend_number, trends
+from symbolic.intervals import Decision, Interval, Trend, enclose, trend_number, trends
 from symbolic.library import iterate_models
 from symbolic.ops import Node, interpret_all, interpret_arrays, references, walk
+from symbolic.primitives.words import EVERY
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.enclosures import Interval
 from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.words import widened
+from symbolic.primitives.words import EVERY, widened
 
 
 def _cbrt(al: Any, ah: Any, ua: Any) -> Any:
@@ -81,7 +80,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     import dse
     import sweeps.nest.run
     from symbolic import ops
-    from symbolic.intervals import EVERY, Trend, enclose, trend_number, trends
+    from symbolic.intervals import Interval, Trend, enclose, trend_number, trends
     from symbolic.ops import interpret_all, reference
 
     sweeps.nest.run.SMALL = 0  # no grid is too small for a nest
