@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from symbolic.equation import equation
-from symbolic.model import Validity
 from symbolic.ops import ceil
-
-#: Of models in which every access goes to DRAM.
-NO_CACHES = Validity(
-    of="cache_levels",
-    most=0,
-    says="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
-    "data once are meant; hold its times against measured ones first",
-)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Blocks")

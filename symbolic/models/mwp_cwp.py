@@ -10,12 +10,17 @@ limits MWP, and case 3 holds. MWP − 1 is 0 where MWP falls below 1.
 from __future__ import annotations
 
 from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide
+from symbolic.model import Family, Guide, Validity
 from symbolic.models import _memory, _residency, _shared
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
-VALIDITY = _shared.NO_CACHES
+VALIDITY = Validity(
+    of="cache_levels",
+    most=0,
+    says="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
+    "data once are meant; hold its times against measured ones first",
+)
 
 FAMILIES = (
     Family(

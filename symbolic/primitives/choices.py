@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives.arithmetic import against, together
-from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.row import Function, Primitive, Reading
 from symbolic.primitives.words import (
     EVERY,
     INF,
@@ -156,42 +156,29 @@ def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
     return rest[0] if len(rest) == 1 else kind(*rest, evaluate=False)
 
 
+def _comparison(
+    function: Function, closed: str, sign: str, interval: Function, *names: str, **cells: Any
+) -> Primitive:
+    """Return the row of a comparison; ``closed`` is SymPy's name of it."""
+    text = f"{{0}} {sign} {{1}}"
+    cells = {"scalar": function, "array": function, "trend": _falling} | cells
+    return Primitive(
+        arity=2,
+        sympy=lambda s, a, b: getattr(s, closed)(a, b),
+        nest=text,
+        js=text,
+        interval=interval,
+        reads=Reading.exactly(2, *names),
+        condition=True,
+        **cells,
+    )
+
+
 ROWS = {
-    "less": Primitive(
-        arity=2,
-        scalar=operator.lt,
-        array=operator.lt,
-        sympy=lambda s, a, b: s.Lt(a, b),
-        nest="{0} < {1}",
-        js="{0} < {1}",
-        interval=_less,
-        trend=_falling,
-        reads=Reading.exactly(2, "<", ">"),
-        condition=True,
-    ),
-    "less_equal": Primitive(
-        arity=2,
-        scalar=operator.le,
-        array=operator.le,
-        sympy=lambda s, a, b: s.Le(a, b),
-        nest="{0} <= {1}",
-        js="{0} <= {1}",
-        interval=_less_equal,
-        trend=_falling,
-        reads=Reading.exactly(2, "<=", ">="),
-        condition=True,
-    ),
-    "equal": Primitive(
-        arity=2,
-        scalar=operator.eq,
-        array=np.equal,
-        sympy=lambda s, a, b: s.Eq(a, b),
-        nest="{0} == {1}",
-        js="{0} == {1}",
-        interval=_equal,
-        trend=_unknown,
-        reads=Reading.exactly(2, "equal", "==", "!="),
-        condition=True,
+    "less": _comparison(operator.lt, "Lt", "<", _less, "<", ">"),
+    "less_equal": _comparison(operator.le, "Le", "<=", _less_equal, "<=", ">="),
+    "equal": _comparison(
+        operator.eq, "Eq", "==", _equal, "equal", "==", "!=", array=np.equal, trend=_unknown
     ),
     "both": Primitive(
         arity=2,

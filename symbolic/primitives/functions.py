@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from symbolic.primitives import elementary
 from symbolic.primitives.arithmetic import along
-from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.row import Function, Primitive, Reading
 from symbolic.primitives.words import (
     INF,
     NONE,
@@ -31,8 +30,6 @@ from symbolic.primitives.words import (
     unless,
     widened,
 )
-
-Function = Callable[..., Any]
 
 #: JavaScript has no number where 1 or -1 is raised to what IEEE 754 has 1 for.
 _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
@@ -154,18 +151,17 @@ def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any,
     return choose(clear, au & bu, NONE), choose(clear, ad & bd, NONE)
 
 
-def _logarithm(
-    name: str, base: int | None, scalar: Function, array: Function, box: Function
+def _function(
+    name: str,
+    scalar: Function,
+    array: Function,
+    closed: Function,
+    box: Function,
+    units: str = "like",
+    *,
+    call: bool = False,
 ) -> Primitive:
-    """The row of a logarithm: -inf at zero, NaN below."""
-
-    def closed(s: Any, a: Any) -> Any:
-        if a.is_zero:
-            return -s.oo
-        if a.is_negative:
-            return s.nan
-        return s.log(a) if base is None else s.log(a, base)
-
+    """Return the row of a function that rises and has the same name in all worlds."""
     return Primitive(
         arity=1,
         scalar=scalar,
@@ -175,34 +171,35 @@ def _logarithm(
         js=f"Math.{name}({{0}})",
         interval=box,
         trend=_same,
-        reads=Reading.exactly(1, name, units="plain"),
-        call=True,
+        reads=Reading.exactly(1, name, units=units),
+        call=call,
     )
 
 
+def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
+    """Return the row of a function of plain numbers that is a library's."""
+    scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
+    return _function(name, scalar, array, closed, box, "plain", call=True)
+
+
+def _logarithm(name: str, base: int | None, box: Function) -> Primitive:
+    """Return the row of a logarithm: -inf at zero, NaN below."""
+
+    def closed(s: Any, a: Any) -> Any:
+        if a.is_zero:
+            return -s.oo
+        if a.is_negative:
+            return s.nan
+        return s.log(a) if base is None else s.log(a, base)
+
+    return _transcendental(name, closed, box)
+
+
 ROWS = {
-    "floor": Primitive(
-        arity=1,
-        scalar=_integral(math.floor),
-        array=np.floor,
-        sympy=lambda s, a: s.floor(a),
-        nest="floor({0})",
-        js="Math.floor({0})",
-        interval=_floor_box,
-        trend=_same,
-        reads=Reading.exactly(1, "floor"),
+    "floor": _function(
+        "floor", _integral(math.floor), np.floor, lambda s, a: s.floor(a), _floor_box
     ),
-    "ceil": Primitive(
-        arity=1,
-        scalar=_integral(math.ceil),
-        array=np.ceil,
-        sympy=lambda s, a: s.ceiling(a),
-        nest="ceil({0})",
-        js="Math.ceil({0})",
-        interval=_ceil_box,
-        trend=_same,
-        reads=Reading.exactly(1, "ceil"),
-    ),
+    "ceil": _function("ceil", _integral(math.ceil), np.ceil, lambda s, a: s.ceiling(a), _ceil_box),
     "absolute": Primitive(
         arity=1,
         scalar=lambda a: -a if a < 0 else a,
@@ -214,31 +211,17 @@ ROWS = {
         trend=_absolute_trend,
         reads=Reading.exactly(1, "absolute"),
     ),
-    "log": _logarithm("log", None, elementary.scalar_log, elementary.log, _log_box),
-    "log2": _logarithm("log2", 2, elementary.scalar_log2, elementary.log2, _log2_box),
-    "log10": _logarithm("log10", 10, elementary.scalar_log10, elementary.log10, _log10_box),
-    "exp": Primitive(
-        arity=1,
-        scalar=elementary.scalar_exp,
-        array=elementary.exp,
-        sympy=lambda s, a: s.exp(a),
-        nest="exp({0})",
-        js="Math.exp({0})",
-        interval=_exp_box,
-        trend=_same,
-        reads=Reading.exactly(1, "exp", units="plain"),
-        call=True,
-    ),
-    "sqrt": Primitive(
-        arity=1,
-        scalar=lambda a: math.sqrt(a) if a >= 0 else math.nan,
-        array=_quiet(np.sqrt),
-        sympy=lambda s, a: s.nan if a.is_negative else s.sqrt(a),
-        nest="sqrt({0})",
-        js="Math.sqrt({0})",
-        interval=_sqrt_box,
-        trend=_same,
-        reads=Reading.exactly(1, "sqrt", units="root"),
+    "log": _logarithm("log", None, _log_box),
+    "log2": _logarithm("log2", 2, _log2_box),
+    "log10": _logarithm("log10", 10, _log10_box),
+    "exp": _transcendental("exp", lambda s, a: s.exp(a), _exp_box),
+    "sqrt": _function(
+        "sqrt",
+        lambda a: math.sqrt(a) if a >= 0 else math.nan,
+        _quiet(np.sqrt),
+        lambda s, a: s.nan if a.is_negative else s.sqrt(a),
+        _sqrt_box,
+        "root",
     ),
     "pow": Primitive(
         arity=2,
