@@ -155,7 +155,7 @@ def equation(
                 raise GraphError(
                     f"the equation {function.__name__} has the parameter {parameter}: "
                     "parameters are names of quantities, without defaults, * or keywords "
-                    "(a default belongs to the quantity)"
+                    "(a default belongs to the quantity; inputs= names those of *values)"
                 )
         return Equation(
             name=name or function.__name__,

@@ -298,3 +298,23 @@ def test_only_families_of_regimes_count_as_families(write: Write) -> None:
     assert load_model("imbalance").regimes() == ()
     other = 'FAMILIES = ("poisson", "geometric")  # of something else\n'
     assert load_model(write("others", HEAT + other)).regimes() == ()
+
+
+def test_an_equation_of_any_number_of_values_names_its_inputs(write: Write) -> None:
+    text = """
+parts = [quantity(f"part_{k}", domain="[0, inf)") for k in range(3)]
+part_0, part_1, part_2 = parts
+
+@equation(inputs=[part.name for part in parts])
+def whole(*values):
+    return sum(values, start=0)
+"""
+    model = load_model(write("sums", text))
+    assert model.inputs == ("part_0", "part_1", "part_2")
+    (whole,) = model.equations
+    assert whole(1, 2, 3) == whole(part_2=3, part_1=2, part_0=1) == 6
+    assert str(model.closed_form("whole")) == "part_0 + part_1 + part_2"
+    with pytest.raises(GraphError, match=r"the parameter \*values: .*inputs= names those"):
+        load_model(write("unnamed", text.replace("(inputs=[part.name for part in parts])", "")))
+    with pytest.raises(GraphError, match=r"whole .* cannot be recorded"):
+        load_model(write("fewer", text.replace("*values", "values"))).closed_form("whole")
