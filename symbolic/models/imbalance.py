@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from stochastic.work.families import FAMILIES as LAWS_OF_WORK
+from stochastic.work.families import FAMILIES
 from symbolic.equation import Equation, equation
 from symbolic.errors import DseError
 from symbolic.model import Guide, Validity
@@ -76,7 +76,7 @@ def _law_of(family):
     )
 
 
-LAWS = tuple(map(_law_of, LAWS_OF_WORK.values()))
+LAWS = tuple(map(_law_of, FAMILIES.values()))
 
 
 # --- one item
