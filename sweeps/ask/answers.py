@@ -16,8 +16,6 @@ from symbolic.ops import interpret_arrays, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Answering", "shape_of", "winners"]
-
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
     """Return the shape of some places; without an axis there is one point."""

@@ -10,8 +10,6 @@ from typing import Any
 from sweeps.grid.goals import Goal, check_top, per_axes, texts_of
 from symbolic.errors import DseError
 
-__all__ = ["Ask", "ask_for"]
-
 _METHODS = ("auto", "scan", "certified")
 
 

@@ -27,8 +27,6 @@ from symbolic.errors import InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["chances"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

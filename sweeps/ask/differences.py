@@ -21,8 +21,6 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MODEL", "UNDER", "dataset_disagreement", "flag_names"]
-
 #: The dimension of the models, and its twin: the model that is taken for right.
 MODEL, UNDER = "model", "under"
 #: Values closer than this are equal.

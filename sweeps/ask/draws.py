@@ -21,8 +21,6 @@ from sweeps.scan.contest import Contest, GridContest, TableContest
 from symbolic.errors import DseError
 from symbolic.statistic import DRAW, RUN
 
-__all__ = ["Draws", "GridDraws", "TableDraws"]
-
 Indices = NDArray[np.int64]
 
 #: Parts of draws of which nothing is told, each taken for a sample by itself.

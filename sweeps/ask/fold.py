@@ -12,8 +12,6 @@ from sweeps.ask.spread import Spread
 from sweeps.grid.at import At
 from symbolic.errors import DseError
 
-__all__ = ["AnyFold", "Fold", "checked", "folded"]
-
 Floats = NDArray[np.float64]
 
 

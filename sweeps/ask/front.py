@@ -16,8 +16,6 @@ from sweeps.grid.goals import Goal
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Front", "FrontSource", "pareto"]
-
 Indices = NDArray[np.int64]
 
 

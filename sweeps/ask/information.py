@@ -37,8 +37,6 @@ from symbolic.statistic import DRAW
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["NOTHING", "information"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

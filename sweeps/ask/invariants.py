@@ -26,8 +26,6 @@ from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, in_words
 from symbolic.errors import InternalError
 
-__all__ = ["NAMED", "SAMPLE", "check_front", "check_nothing", "check_optimum"]
-
 #: Named points that are evaluated at most; points drawn to contradict an answer; points of a front
 #: that are compared with all of it.
 NAMED, SAMPLE = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE

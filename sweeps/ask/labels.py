@@ -17,8 +17,6 @@ from symbolic.errors import InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Checked", "Parted", "for_each", "merged", "of_parts", "some_of"]
-
 #: What is told of all parts together: by default the sum.
 _LEAST = ("complete", "settled")
 

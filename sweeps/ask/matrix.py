@@ -9,8 +9,6 @@ from collections.abc import Mapping
 
 from symbolic.errors import DseError
 
-__all__ = ["MODIFIERS", "SOURCES", "VERBS", "reason", "refuse", "refuse_statistic", "table"]
-
 VERBS = (
     "optimum",
     "pareto",

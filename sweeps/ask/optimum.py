@@ -25,8 +25,6 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["optimum"]
-
 
 def optimum(source: Source, ask: Ask) -> xr.Dataset:
     """The best configurations of a source.

@@ -17,18 +17,6 @@ from sweeps.grid.goals import Goal
 from sweeps.scan.choosing import spread, trimmed, with_idle_axes
 from symbolic.errors import DseError
 
-__all__ = [
-    "as_good",
-    "check_listed",
-    "everywhere",
-    "first_of",
-    "limit_of",
-    "listed",
-    "placed",
-    "placed_in",
-    "restored",
-]
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,6 @@ from symbolic.ops import Node, equal
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Choice", "Held", "Source", "Stage"]
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

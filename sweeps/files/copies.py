@@ -19,8 +19,6 @@ from symbolic.json_text import check_length
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["write_zarr"]
-
 _PATIENCE = 10.0
 
 

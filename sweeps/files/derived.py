@@ -16,8 +16,6 @@ from sweeps.store.tiles import source_of
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["with_derived"]
-
 
 def with_derived(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
     """A Dataset of a grid, or of a part of it, with some outputs of the grid, computed when read.

@@ -29,8 +29,6 @@ from symbolic.reach import check_file
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["FORMATS", "Format", "export", "open_dataset"]
-
 #: What a system says that fails, whatever it was asked to read.
 _BROKEN = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _BROKEN |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}

@@ -17,8 +17,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["FOLDERS", "check_names", "with_own_names", "without_slashes"]
-
 #: Formats in which a name may be a path.
 FOLDERS = (".zarr", ".nc")
 _NAME = "simt_dse_name"

@@ -23,8 +23,6 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["UnfailingFile", "read_netcdf", "write_netcdf"]
-
 #: After a failure, what is written in pieces of at most so many bytes can be read again.
 _SMALL = 1 << 20
 _PAGE = 4096

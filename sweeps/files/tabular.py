@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["parquet_library", "read_csv", "read_parquet", "write_csv", "write_parquet"]
-
 _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"

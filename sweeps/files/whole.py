@@ -16,8 +16,6 @@ from pathlib import Path
 from sweeps.store.rooms import room_beside, unwritable
 from symbolic.errors import DseError
 
-__all__ = ["whole", "write_whole"]
-
 #: The system refuses to write, whatever is written.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 

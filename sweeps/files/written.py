@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sweeps.store.versions import Version
 
-__all__ = ["check_finished", "origin"]
-
 
 def origin(source: xr.Dataset | str | Path) -> str | None:
     """Return the place of the store of a run; None of any other file, and of a changed Dataset.

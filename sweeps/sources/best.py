@@ -21,16 +21,6 @@ from symbolic.errors import OutOfTimeError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "SCANNABLE",
-    "SCANNED",
-    "SCANNED_A_SECOND",
-    "best_of",
-    "front_of",
-    "grid_optimum",
-    "grid_pareto",
-]
-
 #: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
 #: no proof is found in the time of a scan, at so many points a second.
 SCANNED, SCANNABLE, SCANNED_A_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9

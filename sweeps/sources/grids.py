@@ -40,8 +40,6 @@ from symbolic.ops import Node, both, constant, interpret_arrays, references, whe
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridScan", "OfGrid", "stage_node"]
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

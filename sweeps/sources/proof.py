@@ -40,8 +40,6 @@ from symbolic.ops import constant, interpret_arrays, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GridProof", "front_proof", "proof_of"]
-
 Indices = NDArray[np.int64]
 
 #: Most boxes that are held where all that is near the best is listed.

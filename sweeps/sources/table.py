@@ -27,8 +27,6 @@ from symbolic.ops import interpret_arrays, reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TableScan", "nothing_left"]
-
 Floats = NDArray[np.float64]
 
 
