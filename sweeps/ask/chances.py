@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from sweeps.ask.answers import winners
 from sweeps.ask.draws import Draws
-from sweeps.ask.labels import of_parts
-from sweeps.ask.places import check_listed
+from sweeps.ask.source import check_listed, of_parts
 from sweeps.grid.goals import Goal, check_top, per_axes
 from sweeps.scan.choosing import Chosen
 from sweeps.scan.contest import RIVALS, all_over, can_win, judged, regret_width

@@ -9,8 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.labels import Parted
-from sweeps.ask.places import placed_in
+from sweeps.ask.source import Parted, placed_in
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import axis_coordinates
 from sweeps.grid.flat_index import unravel
@@ -75,16 +74,16 @@ class GridDraws(Draws):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.ask.labels.Parted`."""
+        """See :class:`sweeps.ask.source.Parted`."""
         return {name: axis.size for name, axis in self.grid.axes.items() if name != DRAW}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """See :class:`sweeps.ask.labels.Parted`."""
+        """See :class:`sweeps.ask.source.Parted`."""
         return {n: c for n, c in axis_coordinates(self.grid).items() if c[0] != DRAW}
 
     def only(self, at: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.ask.labels.Parted`."""
+        """See :class:`sweeps.ask.source.Parted`."""
         fresh = None if self.fresh is None else part_of(self.fresh, at)
         return replace(self, grid=part_of(self.grid, at), fresh=fresh, at={**self.at, **at})
 
@@ -126,16 +125,16 @@ class TableDraws(Draws):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.ask.labels.Parted`."""
+        """See :class:`sweeps.ask.source.Parted`."""
         return {axis: size for axis, size in self.table.axes.items() if axis != self.along}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """See :class:`sweeps.ask.labels.Parted`."""
+        """See :class:`sweeps.ask.source.Parted`."""
         return {n: c for n, c in self.table.coordinates.items() if c[0] != self.along}
 
     def only(self, at: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.ask.labels.Parted`."""
+        """See :class:`sweeps.ask.source.Parted`."""
         return replace(self, table=self.table.part(at), at={**self.at, **at})
 
     def rest(self, goal: Goal) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.invariants import check_front
-from sweeps.ask.labels import Checked, merged, of_parts, some_of
+from sweeps.ask.source import Checked, merged, of_parts, some_of
 from sweeps.grid.goals import Goal
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.ask.ask import Ask
-from sweeps.ask.labels import Checked
-from sweeps.ask.source import Choice
+from sweeps.ask.source import Checked, Choice, limit_of
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, in_words
 from symbolic.errors import InternalError
@@ -88,8 +87,6 @@ def check_optimum(source: Checked, ask: Ask, choice: Choice, told: Mapping[str, 
     if wrong := _first(counts & better):
         report.fail("a point that is not named is better", places, drawn, wrong)
     if ask.within is not None and ask.top == 1 and len(values) == 1 and not ask.per:
-        from sweeps.ask.places import limit_of
-
         for one in np.flatnonzero(counts & (drawn[0] <= limit_of(best.item(), ask.within)))[:4]:
             same = [flat[axis] == index[one] for axis, index in places.items()]
             if not np.any(np.logical_and.reduce(same)):

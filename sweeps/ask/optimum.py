@@ -16,8 +16,7 @@ import numpy as np
 
 from sweeps.ask.ask import Ask
 from sweeps.ask.invariants import check_nothing, check_optimum
-from sweeps.ask.labels import of_parts
-from sweeps.ask.source import Choice, Held, Source, Stage
+from sweeps.ask.source import Choice, Held, Source, Stage, of_parts
 from sweeps.runtime.stopping import stopped
 from sweeps.scan.choosing import Chosen
 from symbolic.errors import InfeasibleError, OutOfTimeError

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from sweeps.ask.answers import Answering, shape_of
 from sweeps.ask.front import Front
-from sweeps.ask.places import (
+from sweeps.ask.source import (
+    Choice,
+    Stage,
     as_good,
     check_listed,
     first_of,
@@ -22,7 +24,6 @@ from sweeps.ask.places import (
     placed_in,
     restored,
 )
-from sweeps.ask.source import Choice, Stage
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
 from sweeps.grid.dataset import axis_coordinates, describe

@@ -16,8 +16,16 @@ from stochastic import sizes
 from sweeps.ask.ask import Ask
 from sweeps.ask.front import Front
 from sweeps.ask.matrix import refuse_statistic
-from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
-from sweeps.ask.source import Choice, Stage
+from sweeps.ask.source import (
+    Choice,
+    Stage,
+    as_good,
+    check_listed,
+    everywhere,
+    limit_of,
+    placed_in,
+    restored,
+)
 from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.ask.answers import Answering, shape_of
 from sweeps.ask.front import Front
-from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
-from sweeps.ask.source import Choice, Stage
+from sweeps.ask.source import Choice, Stage, as_good, limit_of, listed, placed, placed_in, restored
 from sweeps.grid.at import At
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
