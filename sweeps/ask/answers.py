@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.dataset import answered
 from sweeps.grid.goals import Goal, in_words, objective_name
-from sweeps.grid.plain import answered
-from sweeps.scan.choosing import Chosen
+from sweeps.scan.fused import Chosen
 from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:

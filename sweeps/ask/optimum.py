@@ -18,7 +18,7 @@ from sweeps.ask.ask import Ask
 from sweeps.ask.invariants import check_nothing, check_optimum
 from sweeps.ask.source import Choice, Held, Source, Stage, of_parts
 from sweeps.runtime.stopping import stopped
-from sweeps.scan.choosing import Chosen
+from sweeps.scan.fused import Chosen
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 if TYPE_CHECKING:

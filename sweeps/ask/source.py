@@ -16,7 +16,7 @@ from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, per_axes
 from sweeps.runtime.stopping import halt_between
-from sweeps.scan.choosing import Chosen, spread, trimmed, with_idle_axes
+from sweeps.scan.fused import Chosen, spread, trimmed, with_idle_axes
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sweeps.ask.source import Parted, for_each
 from sweeps.grid.at import At
-from sweeps.scan.histogram import edges_of
-from sweeps.scan.histogram import histogram as histogram_of
+from sweeps.scan.quantiles import edges_of
+from sweeps.scan.quantiles import histogram as histogram_of
 from sweeps.scan.quantiles import quantiles as quantiles_of
 from sweeps.scan.values import Values
 from symbolic.errors import DseError

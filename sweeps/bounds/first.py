@@ -14,9 +14,7 @@ from sweeps.bounds.merging import reduced
 from sweeps.bounds.problem import Space
 from sweeps.bounds.search import Least, search
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import Grid, Leaf, Tiling
 from sweeps.runtime.loop import Tally
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, constant, interpret_arrays, references, where

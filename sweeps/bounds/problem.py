@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices, alike
 from sweeps.bounds.enclosures import Extremes
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.intervals import EVERY, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
 

@@ -11,17 +11,94 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
+from stochastic.kept import compiled
+from stochastic.threads import workers
 from sweeps.grid.awaited import Folding
-from sweeps.nest.errors import RowErrors, Sample
-from sweeps.nest.reach import reach_of
-from sweeps.nest.rows import BLOCK, over_rows
-from sweeps.nest.summing import MEAN, STD, extreme, moments, totals
+from sweeps.nest.errors import RowErrors, Sample, reach_of
+from sweeps.nest.passes import ROWS_BLOCK, over_rows
 from sweeps.runtime.memory import check_memory
-from sweeps.runtime.threads import workers
 from symbolic.confidence import ROUNDED
 from symbolic.node import Node
 from symbolic.primitives import elementary
 from symbolic.statistic import Statistic
+
+# --- Moments and extremes of rows of values, in machine code: each row gives one number
+
+
+#: What :func:`moments` gives: the mean, the standard deviation.
+MEAN, STD = 0, 1
+
+
+@compiled
+def _total(row):
+    """The sum, several terms at a time; of few terms in order."""
+    count = row.size
+    whole = count - count % 8 if count >= 32 else 0
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(0, whole, 8):
+        a += row[j]
+        b += row[j + 1]
+        c += row[j + 2]
+        d += row[j + 3]
+        e += row[j + 4]
+        f += row[j + 5]
+        g += row[j + 6]
+        h += row[j + 7]
+    found = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for j in range(whole, count):
+        found += row[j]
+    return found
+
+
+@compiled
+def _mean(row, weights):
+    if weights.size == 0:
+        return _total(row) / row.size
+    found = 0.0
+    for j in range(row.size):
+        if weights[j] > 0:  # what never is may be infinite
+            found += weights[j] * row[j]
+    return found
+
+
+@compiled
+def totals(values, out) -> None:
+    """Fill ``out`` with the sum of each row."""
+    for i in range(values.shape[0]):
+        out[i] = _total(values[i])
+
+
+@compiled
+def moments(values, weights, kind, out) -> None:
+    """The mean of each row (rows of equal weight where none are given), or what follows of it.
+
+    A standard deviation is that of the law which the row is.
+    """
+    work = np.empty(values.shape[1])
+    for i in range(values.shape[0]):
+        row = values[i]
+        mean = _mean(row, weights)
+        if kind == 1:
+            for j in range(row.size):
+                work[j] = (row[j] - mean) * (row[j] - mean)
+            mean = math.sqrt(_mean(work, weights))
+        out[i] = mean
+
+
+@compiled(_nrt=False)
+def extreme(values, sign, skip, out) -> None:
+    """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
+    for i in range(values.shape[0]):
+        row = values[i]
+        found, holes = -np.inf, 0
+        for j in range(row.size):
+            value = row[j] * sign
+            holes += 1 if value != value else 0
+            found = value if value > found else found
+        if holes == row.size or (holes and not skip):
+            found = np.nan
+        out[i] = found * sign
+
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +120,7 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
     shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
     check_memory(
-        8 * (points * len(names) + (3 + len(roots)) * workers() * max(count, BLOCK)),
+        8 * (points * len(names) + (3 + len(roots)) * workers() * max(count, ROWS_BLOCK)),
         f"{', '.join(name for name, _, _ in names)} over {points:.4g} points",
         "shorten axes, or leave some out of the study",
     )

@@ -20,8 +20,7 @@ from sweeps.bounds.boxes import Boxes, joined
 from sweeps.bounds.enclosures import Extremes
 from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.prove.parts import best_within, parts_of
 from sweeps.prove.targets import Meeting
 from sweeps.prove.tolerances import Uncertain

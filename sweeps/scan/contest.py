@@ -22,8 +22,8 @@ from sweeps.grid.at import POINT, points_of
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.contests import shared, summed, tallied, winning
-from sweeps.nest.rows import over_rows
+from sweeps.nest.passes import over_rows
+from sweeps.nest.reduce import shared, summed, tallied, winning
 from sweeps.scan.fused import to_rest
 from symbolic.confidence import FEW, UNSEEN, count_width, half_width
 from symbolic.ops import references
@@ -267,7 +267,7 @@ def can_win(contest: Contest, known: Indices | None = None) -> Indices:
 def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
     """The configurations with the least mean in some cell of draws, and maybe others; ascending.
 
-    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.contests.summed`.
+    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.reduce.summed`.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = contest.weights

@@ -26,10 +26,10 @@ from sweeps.ask.source import (
 )
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
+from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.portions import portions
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.counting import grid_count
 from sweeps.scan.fused import scanned, to_rest

@@ -31,12 +31,12 @@ from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
 from sweeps.bounds.search import ready
 from sweeps.grid.at import part_of
+from sweeps.grid.dataset import prepared
 from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.grid.plain import prepared
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
-from sweeps.prove.ranking import ranked as in_rank
+from sweeps.prove.parts import ranked as in_rank
 from sweeps.prove.targets import meeting
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of

@@ -16,10 +16,9 @@ from sweeps.grid.at import At
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
 from sweeps.nest.reduce import front
-from sweeps.scan.arrays import Table, within
-from sweeps.scan.choosing import choose, spread
 from sweeps.scan.counting import dataset_count
-from sweeps.scan.table_values import TableValues
+from sweeps.scan.fused import choose, spread
+from sweeps.scan.values import Table, TableValues, within
 from symbolic.errors import InfeasibleError
 from symbolic.ops import interpret_arrays, reference, references
 

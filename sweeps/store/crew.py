@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from stochastic.threads import workers
 from sweeps.nest.compile import compiled
 from sweeps.nest.reduce import ready as ready_to_reduce
 from sweeps.runtime.progress import Tally
-from sweeps.runtime.threads import workers
 from sweeps.store.job import Job
 from sweeps.store.layout import Layout
 from sweeps.store.medium import Medium

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import Tiling
 
 __all__ = ["MOST", "ZONE", "Cut", "cut_of", "pieces"]
 

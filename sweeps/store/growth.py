@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.enclosures import Barred
 from sweeps.grid.awaited import Awaited
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, Tiling
 from sweeps.grid.space import Axis
-from sweeps.grid.tiling import Tiling
 from sweeps.store.crew import Threads
 from sweeps.store.held import damaged
 from sweeps.store.job import Job

@@ -16,8 +16,7 @@ import sweeps.nest.run
 from stochastic import sizes
 from sweeps.bounds.enclosures import Barred
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import FEASIBLE
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import FEASIBLE, Tiling
 from sweeps.nest.emit import row_axes
 from sweeps.nest.run import Prepared, prepare
 from sweeps.store.chunks import Chunk, PackedChunk

@@ -46,7 +46,7 @@ formats, flags and codes
     dse/kernels/ptx.py
     dse/kernels/registers.py _SIGNED_SHIFT
     dse/measured/profiles/launches.py _PREFIXES
-    sweeps/nest/summing.py MEAN STD
+    sweeps/nest/summarize.py MEAN STD
     sweeps/prove/borders.py NONE
     sweeps/store/bare.py _SLACK
     sweeps/store/packing.py ONE START _LEVEL _PLAIN
@@ -68,7 +68,7 @@ hardware, the C library and the operating system
     stochastic/trials/timing.py
     sweeps/cluster/bench.py
     sweeps/files/netcdf.py
-    sweeps/nest/memory.py _LINE
+    sweeps/nest/instructions.py _LINE
     sweeps/store/direct.py PAGE
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/launch_counts.py AT_ONCE
@@ -77,7 +77,7 @@ draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/run.py ENOUGH
-    sweeps/ask/draws.py _PARTS
+    sweeps/ask/chances.py _PARTS
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/follow.py
@@ -109,7 +109,7 @@ limits of what a text may hold
     dse/kernels/formula.py
     dse/measured/tables.py _COLUMNS
     dse/toml_text.py _DEPTH
-    sweeps/files/names.py
+    sweeps/files/export.py
     sweeps/files/tabular.py _VALUE
     sweeps/store/*.py _LONGEST
     symbolic/errors.py
@@ -300,7 +300,7 @@ def test_what_only_numba_knows_reads_no_size() -> None:
     assert later
     for module in later:
         assert "sizes." not in texts[module.replace(".", "/") + ".py"], module
-    assert Later("sweeps.nest.memory", "room").identity()
+    assert Later("sweeps.nest.instructions", "room").identity()
 
 
 def test_workers_with_other_sizes_are_refused() -> None:

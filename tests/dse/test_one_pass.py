@@ -70,7 +70,7 @@ def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("small", [0, 1 << 30])
 def test_one_pass_in_a_nest_and_in_numpy_agree(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = Study(**ARGUMENTS, outputs=STATISTICS).run()
-    monkeypatch.setattr("sweeps.nest.rows.SMALL", small)
+    monkeypatch.setattr("sweeps.nest.passes.ROWS_SMALL", small)
     found = Study(**ARGUMENTS, outputs=STATISTICS).run()
     for name in expected.data_vars:
         np.testing.assert_allclose(found[name].values, expected[name].values, rtol=1e-12)

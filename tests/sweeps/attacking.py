@@ -35,7 +35,7 @@ import sweeps.nest.run
 import sweeps.prove.beating
 import sweeps.prove.fronts
 import sweeps.prove.targets
-import sweeps.runtime.threads
+import sweeps.runtime.memory
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_borders import check_borders
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
@@ -68,7 +68,7 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
         (sweeps.prove.targets, "BATCH"): rng.choice([1, 1 << 10]),
-        (sweeps.runtime.threads, "workers"): lambda: 1,
+        (sweeps.runtime.memory, "workers"): lambda: 1,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():
