@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid.dataset import answered
-from sweeps.grid.goals import Goal, in_words, objective_name
+from sweeps.grid.goals import Goal, in_words
 from sweeps.scan.fused import Chosen
-from symbolic.ops import interpret_arrays, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,61 +19,6 @@ if TYPE_CHECKING:
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
     """Return the shape of some places; without an axis there is one point."""
     return next((index.shape for index in places.values()), (1,))
-
-
-class Answering:
-    """A source that tells of its points what it holds there, from which formulas follow."""
-
-    __slots__ = ()
-    if TYPE_CHECKING:
-
-        @property
-        def quantities(self) -> Mapping[str, Any]:
-            """What formulas may name."""
-
-        @property
-        def variables(self) -> Any:
-            """What it holds, coordinates included."""
-
-        def pick(
-            self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
-        ) -> tuple[dict[str, Any], dict[str, Any]]:
-            """Its coordinates by axis, and what it holds at some places, of the given shape."""
-
-        def given(
-            self,
-            names: Sequence[str],
-            places: Mapping[str, NDArray[np.int64]],
-            shape: tuple[int, ...],
-            coordinates: Mapping[str, Any],
-            found: Mapping[str, Any],
-        ) -> dict[str, NDArray[Any]]:
-            """Quantities at some places, of the given shape; ``found`` was picked there."""
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """The Dataset of some configurations, with every objective."""
-        shape = next(iter(chosen.places.values())).shape if chosen.places else (1,)
-        coordinates, found = self.pick(chosen.places, shape)
-        for number, goal in enumerate(goals):
-            if goal.text in self.variables or goal.text in found:
-                continue
-            node = goal.formula(self.quantities)
-            known = self.given(references(node), chosen.places, shape, coordinates, found)
-            arrays = {name: array.astype(np.float64) for name, array in known.items()}
-            told = np.broadcast_to(interpret_arrays((node,), arrays)[0], shape)
-            found[objective_name(goals, number, self.variables)] = (told, {"long_name": goal.text})
-        return winners(coordinates, found, chosen, goals, ranked)
-
-    def points(self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]) -> xr.Dataset:
-        """The Dataset of some points, along the dimension ``point``."""
-        shape = shape_of(places)
-        coordinates, found = self.pick(places, shape)
-        coords = {
-            n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in coordinates.items()
-        }
-        question = ", ".join(in_words([goal]) for goal in goals)
-        variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
-        return answered(variables, coords, {"question": question})
 
 
 def winners(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.invariants import check_front
-from sweeps.ask.source import Checked, merged, of_parts, some_of
+from sweeps.ask.source import Source, merged, of_parts, some_of
 from sweeps.grid.goals import Goal
 
 if TYPE_CHECKING:
@@ -19,40 +18,7 @@ if TYPE_CHECKING:
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Front:
-    """The points of a front in axis order, an index along every axis, and how they were found.
-
-    ``proven`` tells, where not all is known, which points nothing can beat.
-    """
-
-    places: Mapping[str, Indices]
-    told: Mapping[str, Any]
-    proven: NDArray[np.bool_] | None = None
-
-    def is_proven(self) -> NDArray[np.bool_]:
-        """Return for each point whether nothing can beat it."""
-        count = len(next(iter(self.places.values()), ()))
-        return np.ones(count, dtype=bool) if self.proven is None else self.proven
-
-
-class FrontSource(Checked, Protocol):
-    """A space of configurations of which the front can be told."""
-
-    def front(self, goals: Sequence[Goal]) -> Front:
-        """The points that no other dominates; of equal ones the first stands for all.
-
-        Raises
-        ------
-        InfeasibleError
-            There is no point that counts.
-        """
-
-    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
-        """The Dataset of some points, along ``point``."""
-
-
-def pareto(source: FrontSource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
+def pareto(source: Source, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
     """The configurations that no other beats in every objective, for each value of some axes.
 
     They lie along ``point``, in axis order, those of each value of ``per`` together.

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.dataset import assemble
+from sweeps.ask.answers import shape_of, winners
+from sweeps.grid.dataset import answered, assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, per_axes
+from sweeps.grid.goals import Goal, in_words, objective_name, per_axes
 from sweeps.runtime.stopping import halt_between
 from sweeps.scan.fused import Chosen, spread, trimmed, with_idle_axes
 from symbolic.errors import DseError, InfeasibleError
@@ -43,23 +44,6 @@ class Parted(Protocol):
 
     def only(self, at: Mapping[str, int]) -> Self:
         """The part at one index of some axes, of which places are told as of the whole."""
-
-
-class Checked(Parted, Protocol):
-    """A source whose points can be evaluated one by one, to check an answer."""
-
-    @property
-    def is_cheap(self) -> bool:
-        """True if points that no answer names can be evaluated at little cost."""
-
-    @property
-    def asked_where(self) -> Sequence[str]:
-        """The conditions, as text."""
-
-    def evaluated(
-        self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
-    ) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
-        """Return the signed goals at some points, and where these are feasible."""
 
 
 AnySource = TypeVar("AnySource", bound=Parted)
@@ -201,26 +185,108 @@ class Stage:
         return self.goals[self.number]
 
 
-class Source(Checked, Protocol):
-    """A space of configurations of which the best by one objective can be told."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """The points of a front in axis order, an index along every axis, and how they were found.
+
+    ``proven`` tells, where not all is known, which points nothing can beat.
+    """
+
+    places: Mapping[str, Indices]
+    told: Mapping[str, Any]
+    proven: NDArray[np.bool_] | None = None
+
+    def is_proven(self) -> NDArray[np.bool_]:
+        """Return for each point whether nothing can beat it."""
+        count = len(next(iter(self.places.values()), ()))
+        return np.ones(count, dtype=bool) if self.proven is None else self.proven
+
+
+class Source(Parted, Protocol):
+    """A space of configurations that answers one objective at a time.
+
+    Its points can be evaluated one by one, to check and to complete an answer.
+    """
+
+    @property
+    def quantities(self) -> Mapping[str, Any]:
+        """Return what formulas may name."""
+
+    @property
+    def variables(self) -> Mapping[Any, Any]:
+        """Return the variables, coordinates included."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """True if points that no answer names can be evaluated at little cost."""
+
+    @property
+    def asked_where(self) -> Sequence[str]:
+        """Return the conditions, as text."""
+
+    @property
+    def conditions(self) -> Sequence[Node]:
+        """Return formulas that are true where a point is feasible."""
+
+    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+        """Return the values of formulas at some places, each of the shape of these."""
+
+    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return every output at some places, of the given shape, with its attributes."""
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """The first ``top`` by an objective where others hold, ties in axis order.
+        """Return the first ``top`` by an objective where others hold, ties in axis order.
 
         It has fewer ranks where there are no more, unless it is asked ``per`` axis.
         """
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """All that are off the least by at most a share of it, the best first."""
+        """Return all that are off the least by at most a share of it, the best first."""
 
     def nothing(self, stage: Stage) -> InfeasibleError:
-        """What to raise where nothing is best by an objective."""
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """The Dataset of some configurations, with every objective."""
+        """Return the error to raise where nothing is best by an objective."""
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
-        """What the answer says of how it was found."""
+        """Return what the answer says of how it was found."""
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """Return the points that no other dominates; of equal ones the first stands for all.
+
+        Raises
+        ------
+        InfeasibleError
+            There is no point that counts.
+        """
+
+    def evaluated(
+        self, places: Mapping[str, Indices], goals: Sequence[Goal]
+    ) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """Return the signed goals at some points, and where these are feasible."""
+        nodes = [goal.node(self.quantities) for goal in goals]
+        found = self.compute([*nodes, *self.conditions], places)
+        holds = np.logical_and.reduce(found[len(nodes) :], axis=0, initial=True)
+        values = [one.astype(np.float64) for one in found[: len(nodes)]]
+        return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """Return the Dataset of some configurations, with every objective."""
+        found = self.pick(chosen.places, shape_of(chosen.places))
+        for number, goal in enumerate(goals):
+            if goal.text not in self.variables and goal.text not in found:
+                (values,) = self.compute([goal.formula(self.quantities)], chosen.places)
+                name = objective_name(goals, number, self.variables)
+                found[name] = (values, {"long_name": goal.text})
+        return winners(self.coordinates, found, chosen, goals, ranked)
+
+    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+        """Return the Dataset of some points, along the dimension ``point``."""
+        found = self.pick(places, shape_of(places))
+        coords = {
+            n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in self.coordinates.items()
+        }
+        question = ", ".join(in_words([goal]) for goal in goals)
+        variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
+        return answered(variables, coords, {"question": question})
 
 
 # --- Chosen configurations as indices along every axis, those included along which nothing varies

@@ -103,16 +103,6 @@ class Table:
             found.setdefault(axis, (axis, np.arange(size), {}))
         return found
 
-    def pick(
-        self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Coordinates by axis, and variables at the given places, of the given shape."""
-        coordinates, found = self.coordinates, {}
-        for name, variable in self.ds.data_vars.items():
-            picked = np.broadcast_to(self.at(str(name), places), shape)
-            found[str(name)] = (picked, dict(variable.attrs))
-        return coordinates, found
-
     def at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
         """Return a variable at some points, given by indices along each axis."""
         variable = self.ds[name]
