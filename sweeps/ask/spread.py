@@ -94,10 +94,6 @@ class _Part:
         """What another part keeps."""
         self.fold.merge(other.fold)
 
-    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Bounds are never enough."""
-        return np.zeros(len(low), dtype=bool)
-
 
 def folded(
     source: Spread, make: Callable[[], AnyFold], formulas: Sequence[str], at: At | None = None

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 # --- What is kept of values: their range, counts in bins, counts of a digit; parts are added
 
-# A part also takes whole blocks of which only bounds are known, where these tell it enough.
-
 
 # --- Compiled counting: values into bins, and the digits of numbers
 
@@ -120,11 +118,6 @@ class Range:
         """What another part keeps."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
-    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> Truths:
-        """Blocks that lie within what is known."""
-        found: Truths = (low >= self.low) & (high <= self.high)
-        return found
-
 
 class Bins:
     """Counts of values between edges, and of those ``below``, ``above`` and ``undefined``."""
@@ -156,20 +149,6 @@ class Bins:
         """What another part keeps."""
         self.counts += other.counts
         self.rest += other.rest
-
-    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> Truths:
-        """Blocks all of whose points count and lie in one bin, or beyond all."""
-        edges, last = self.edges, len(self.counts) - 1
-        first, final = (
-            np.clip(np.searchsorted(edges, ends, side="right") - 1, 0, last) for ends in (low, high)
-        )
-        below, above = high < edges[0], low > edges[-1]
-        inside = (low >= edges[0]) & (high <= edges[-1]) & (first == final)
-        for place, chosen in enumerate((below, above)):
-            self.rest[place] += points[chosen].sum()
-        np.add.at(self.counts, first[inside], points[inside])
-        found: Truths = (inside | below | above) & (points > 0)
-        return found
 
 
 class Digits:
@@ -204,21 +183,6 @@ class Digits:
         """What another part keeps."""
         self.counts += other.counts
         self.rest += other.rest
-
-    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> Truths:
-        """Blocks all of whose points count and begin with one digit, or with none of the wanted."""
-        ends = [key_of(each) >> np.uint64(self.shift) for each in (low, high)]
-        whole = np.uint64(self.shift + WIDTH < 64)  # a number has no digit before the first
-        begins = [(each >> np.uint64(WIDTH)) * whole for each in ends]
-        first = np.searchsorted(self.begins, begins[0], "left")
-        last = np.searchsorted(self.begins, begins[1], "right")
-        none, one = first == last, ends[0] == ends[1]
-        found: Truths = (none | one) & (points > 0)
-        self.rest[0] += points[found].sum()
-        chosen = found & ~none
-        digit = (ends[0][chosen] & np.uint64((1 << WIDTH) - 1)).astype(np.int64)
-        np.add.at(self.counts, (first[chosen], digit), points[chosen])
-        return found
 
 
 def key_of(values: Floats) -> NDArray[np.uint64]:

@@ -170,12 +170,6 @@ class Part(Protocol):
     def add(self, other: Self) -> None:
         """What another part keeps."""
 
-    def take(self, low: Floats, high: Floats, points: NDArray[np.int64]) -> Truths:
-        """Of which blocks it needs no values, only between which numbers they lie; these it takes.
-
-        ``points`` says how many points of a block count, 0 where that is not known.
-        """
-
 
 AnyPart = TypeVar("AnyPart", bound=Part)
 
@@ -190,10 +184,6 @@ class Values(Protocol):
     row: Quantity | None
     attributes: dict[str, Any]
     skipped: Skipped
-
-    @property
-    def dims(self) -> Sequence[str]:
-        """The axes along which the formula, or what counts, varies."""
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
         """What a part keeps of all values; it may be spared those outside of some bounds."""
