@@ -182,7 +182,9 @@ class TableDraws(Draws):
         order = np.concatenate(columns)
         rows = np.where(order >= 0, whole.reshape(-1, size)[:, order], np.inf)
         weights = np.where(order >= 0, 1 / size, 0.0)
-        contest = TableContest(values=np.ascontiguousarray(rows), weights=weights, replicates=parts)
+        contest = TableContest(
+            values=np.ascontiguousarray(rows), count=len(rows), weights=weights, replicates=parts
+        )
         return contest, contest
 
 

@@ -132,8 +132,7 @@ class Folding:
             return None
         found = np.ones(1)
         for axis in axes:
-            own = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
-            found = np.multiply.outer(found, own).reshape(-1)
+            found = np.multiply.outer(found, axis.shares).reshape(-1)
         return found
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,6 +217,25 @@ def _strong(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
     return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
 
 
+def undominated(
+    values: NDArray[np.float64], halt: Callable[[], object] = bool
+) -> NDArray[np.int64]:
+    """Return the indices of the points that no earlier one dominates; of equal ones the first.
+
+    The points must be in an order in which none is dominated by a later one. ``halt`` is called
+    from time to time.
+    """
+    front, found = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
+    for start in range(0, values.shape[1], _TOGETHER):
+        halt()
+        part = values[:, start : start + _TOGETHER]
+        left = beaten_by(part, front, np.full(front.shape[1], -1))
+        left = left[beaten_by(part[:, left], part[:, left], np.arange(left.size))]
+        front = np.concatenate([front, part[:, left]], axis=1)
+        found.append(start + left)
+    return np.concatenate(found)
+
+
 def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Indices of the points that no other dominates, ascending; all objectives are minimised.
 
@@ -246,15 +266,7 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
         best_before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
         order = order[second < best_before]
     else:
-        found: list[NDArray[np.int64]] = []
-        members = np.empty((len(values), 0))
-        for start in range(0, order.size, _TOGETHER):  # none is beaten by a later one
-            some = order[start : start + _TOGETHER]
-            some = some[beaten_by(chosen[:, some], members, np.full(members.shape[1], -1))]
-            some = some[beaten_by(chosen[:, some], chosen[:, some], np.arange(some.size))]
-            members = np.concatenate([members, chosen[:, some]], axis=1)
-            found.append(some)
-        order = np.concatenate(found)
+        order = order[undominated(chosen[:, order])]
     return np.sort(finite[kept[order]]).astype(np.int64)
 
 

@@ -21,7 +21,7 @@ from sweeps.bounds.problem import Problem
 from sweeps.grid.flat_index import unravel
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import emit
-from sweeps.nest.reduce import beaten_by
+from sweeps.nest.reduce import beaten_by, undominated
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.memory import in_threads
 from sweeps.runtime.progress import going_over, points_so_far, seen
@@ -125,8 +125,6 @@ MOST_POINTS = sizes.FRONT_MOST
 _JUDGES = sizes.ARCHIVE_JUDGES
 #: Points of which some tell which judges beat most, and how many of them.
 _MANY, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
-#: Points that are compared with the front of all before them at once.
-_TOGETHER = sizes.ARCHIVE_TOGETHER
 
 
 class Archive:
@@ -165,7 +163,7 @@ class Archive:
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
         # those that beat many first; who beats another comes before it, for rounding is monotone
         order = np.lexsort((*values[::-1], rank))
-        best = _undominated(values[:, order])
+        best = undominated(values[:, order], halt)
         values, places = values[:, order[best]], places[:, order[best]]
         stay = beaten_by(self.values, values, np.full(best.size, self.values.shape[1]))
         self.values = np.concatenate([self.values[:, stay], values], axis=1)
@@ -175,20 +173,6 @@ class Archive:
                 f"the front has more than {MOST_POINTS:,} points, which is the most that are "
                 "certified: round objectives by floor, or give coarser axes"
             )
-
-
-def _undominated(values: NDArray[np.float64]) -> Indices:
-    """Return the indices of the points of a front, of points none of which a later one beats."""
-    front = np.empty((len(values), 0))
-    kept = []
-    for first in range(0, values.shape[1], _TOGETHER):
-        halt()
-        part = values[:, first : first + _TOGETHER]
-        left = beaten_by(part, front, np.full(front.shape[1], -1))
-        left = left[beaten_by(part[:, left], part[:, left], np.arange(left.size))]
-        front = np.concatenate([front, part[:, left]], axis=1)
-        kept.append(first + left)
-    return np.concatenate(kept)
 
 
 Numbers = NDArray[np.float64]

@@ -238,7 +238,7 @@ def _halved(boxes: Boxes, single: NDArray[np.bool_], problem: _Within) -> Boxes:
     for axis in range(len(wide)):
         for first in range(0, wide.shape[1], _TOGETHER):
             part = slice(first, first + _TOGETHER)
-            halves = problem.halved(some.take(part), [axis])[0].least
+            halves = problem.halved(some.take(part), axis).least
             high = np.nan_to_num(np.max(halves, axis=0), posinf=1e300, neginf=-1e300)
             gains[axis, part] = np.where(wide[axis, part], high, -np.inf)
     best = gains >= gains.max(axis=0)  # of equal ones the longest
