@@ -96,15 +96,8 @@ class Group:
     """Formulas with the same axes in the same part of the grid: one pass can compute them all."""
 
     lock: Any = field(default_factory=threading.RLock)
-    parts: dict[Any, Group] = field(default_factory=dict)
-
-    def part(self, key: Any) -> Group:
-        """Return the group of the same formulas within a part of the grid."""
-        with self.lock:
-            if key not in self.parts:
-                self.parts.clear()  # one part after another is wanted
-                self.parts[key] = Group()
-            return self.parts[key]
+    #: The last part that was asked for: its group, and each formula there.
+    parts: dict[Any, tuple[Group, dict[Folding, Folding]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,13 +161,12 @@ class Folding:
         """The same within a part of some axes."""
         with self.group.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(parts.items()))
-            kept: dict[Any, dict[Folding, Folding]] = self.grid.kept.setdefault("parts", {})
-            if key not in kept:
-                kept.clear()  # one part after another is wanted
-            within = kept.setdefault(key, {})
+            if key not in self.group.parts:
+                self.group.parts.clear()  # one part after another is wanted
+                self.group.parts[key] = Group(), {}
+            group, within = self.group.parts[key]
             if self not in within:
-                grid = part_of(self.grid, parts)
-                within[self] = replace(self, grid=grid, group=self.group.part(key))
+                within[self] = replace(self, grid=part_of(self.grid, parts), group=group)
             return within[self]
 
     def at(self, places: Mapping[str, Any]) -> Folding:

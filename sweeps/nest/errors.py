@@ -205,7 +205,7 @@ class Ordered:
         if weights is None:
             self.values, self.upto = np.sort(values, axis=1), None
         else:
-            order = np.argsort(values, axis=1)
+            order = np.argsort(values, axis=1, kind="stable")
             self.values = np.take_along_axis(values, order, axis=1)
             self.upto = np.cumsum(weights[order], axis=1)
         self.undefined = np.isnan(self.values[:, -1])
@@ -284,8 +284,8 @@ class Sample:
 class RowErrors:
     """Rows of values, and the errors of their statistics."""
 
-    def __init__(self, values: Floats, sample: Sample) -> None:
-        self.values, self.sample = values, sample
+    def __init__(self, values: Floats, sample: Sample, ordered: Ordered | None = None) -> None:
+        self.values, self.sample, self.ordered = values, sample, ordered
         self.points, self.count = values.shape
         self.draws, self.shares = sample.draws, sample.shares(values.shape[1])
 
@@ -366,7 +366,7 @@ class RowErrors:
         The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
         draws lie on one side of it, order statistics bound it.
         """
-        order = Ordered(self.values, self.sample.weights)
+        order = self.ordered or Ordered(self.values, self.sample.weights)
         here, p = order.at(level), float(level)
         below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))

@@ -14,10 +14,9 @@ from stochastic import sizes
 from stochastic.kept import compiled
 from stochastic.threads import workers
 from sweeps.grid.awaited import Folding
-from sweeps.nest.errors import RowErrors, Sample, reach_of
+from sweeps.nest.errors import Ordered, RowErrors, Sample, reach_of
 from sweeps.nest.passes import ROWS_BLOCK, over_rows
 from sweeps.runtime.memory import check_memory
-from symbolic.confidence import ROUNDED
 from symbolic.node import Node
 from symbolic.primitives import elementary
 from symbolic.statistic import Statistic
@@ -137,15 +136,14 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
 
     def tell(values: list[Floats], start: int) -> None:
         for root, rows in zip(roots, values, strict=True):
-            own = [(name, about) for name, about, of in names if of is root]
-            kinds = [about.kind for _, about in own]
-            several = weights is None and kinds.count("quantile") > 1
-            ordered = np.sort(rows, axis=1) if several else None
-            for name, about in own:
+            own = [(name, about) for name, about, node in names if node is root]
+            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in own]
+            kinds = [about.kind for about in inner]
+            ordered = Ordered(rows, weights) if kinds.count("quantile") > 1 else None
+            for (name, about), of in zip(own, inner, strict=True):
                 out = found[name][start : start + len(rows)]
                 if about.kind == "error":
-                    inner = about.argument.args[0].statistic
-                    out[...] = error_of(inner, rows, sample_at(root, start))
+                    out[...] = error_of(of, rows, sample_at(root, start), ordered)
                 else:
                     summary(about, rows, weights, out, ordered)
 
@@ -158,7 +156,7 @@ def summary(
     values: Floats,
     weights: Floats | None,
     out: Floats,
-    ordered: Floats | None = None,
+    ordered: Ordered | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
     rows = Rows(values=values, weights=weights, level=about.level, ordered=ordered)
@@ -170,13 +168,13 @@ class Rows:
     """Rows of values, each of which one statistic summarizes.
 
     ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
-    ``ordered`` are the rows sorted, where they are known.
+    ``ordered`` are the rows in order, where they are known.
     """
 
     values: Floats
     weights: Floats | None
     level: Fraction | None
-    ordered: Floats | None
+    ordered: Ordered | None
 
     def moment(self, kind: int, out: Floats) -> None:
         """Fill ``out`` with the mean of each row, or with the standard deviation."""
@@ -193,69 +191,58 @@ class Rows:
 
     def quantile(self, out: Floats) -> None:
         """Fill ``out`` with the quantile of each row."""
-        if self.weights is None and self.ordered is not None:  # NaN is sorted to the end
-            rank = self._rank(self.values.shape[1])
-            out[...] = np.where(np.isnan(self.ordered[:, -1]), np.nan, self.ordered[:, rank])
+        assert self.level is not None
+        if self.weights is None and self.ordered is None:
+            rank = self._rank
+            out[...] = np.partition(self.values, rank, axis=1)[:, rank]
+            out[np.isnan(self.values).any(axis=1)] = np.nan
         else:
-            self._tail(1.0, False, out)
+            out[...] = (self.ordered or Ordered(self.values, self.weights)).at(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
-        self._tail(sign, True, out)
-
-    def _rank(self, count: int) -> int:
-        assert self.level is not None
-        return max(math.ceil(self.level * count) - 1, 0)
-
-    def _tail(self, sign: float, mean: bool, out: Floats) -> None:
         values = self.values if sign > 0 else -self.values
         with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
             if self.weights is None:
-                self._plain_tail(values, mean, out)
+                self._plain_tail(values, out)
             else:
-                self._weighted_tail(values, mean, out)
+                self._weighted_tail(values, out)
         out *= sign
         out[np.isnan(self.values).any(axis=1)] = np.nan
 
-    def _plain_tail(self, values: Floats, mean: bool, out: Floats) -> None:
-        """Fill ``out`` with the value of a rank, or with the mean from there on.
+    @property
+    def _rank(self) -> int:
+        assert self.level is not None
+        rank: int = max(math.ceil(self.level * self.values.shape[1]) - 1, 0)
+        return rank
 
-        That of the rank counts for a part. Short rows are added in ascending order, as a proof
-        expands them (:class:`symbolic.statistic.FewValues`).
+    def _plain_tail(self, values: Floats, out: Floats) -> None:
+        """Fill ``out`` with the mean from a rank on, whose value counts for a part.
+
+        Short rows are added in ascending order, as a proof expands them
+        (:class:`symbolic.statistic.FewValues`).
         """
-        level, count = self.level, values.shape[1]
+        level, count, rank = self.level, values.shape[1], self._rank
         assert level is not None
-        rank = self._rank(count)
-        if mean and count <= SHORT:
-            values = np.sort(values, axis=1)
-        else:
-            values = np.partition(values, rank, axis=1)
-        if mean:
-            totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
-            out += values[:, rank] * float(rank + 1 - level * count)
-            out /= float((1 - level) * count)
-        else:
-            out[...] = values[:, rank]
+        values = np.sort(values, axis=1) if count <= SHORT else np.partition(values, rank, axis=1)
+        totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
+        out += values[:, rank] * float(rank + 1 - level * count)
+        out /= float((1 - level) * count)
 
-    def _weighted_tail(self, values: Floats, mean: bool, out: Floats) -> None:
-        """Fill ``out`` with the first value up to which the weights reach the level.
+    def _weighted_tail(self, values: Floats, out: Floats) -> None:
+        """Fill ``out`` with the mean beyond the first value up to which weights reach the level.
 
-        The mean beyond it is that value and the mean excess over it (Rockafellar and Uryasev 2000,
-        Optimization of conditional value-at-risk, Journal of Risk 2, equation 4).
+        It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
+        conditional value-at-risk, Journal of Risk 2, equation 4).
         """
         weights, level = self.weights, self.level
         assert weights is not None
         assert level is not None
-        order = np.argsort(values, axis=1, kind="stable")
-        below = np.cumsum(weights[order], axis=1)
-        place = np.count_nonzero(below[:, :-1] < float(level) - ROUNDED, axis=1)[:, None]
-        found = np.take_along_axis(values, np.take_along_axis(order, place, axis=1), axis=1)
-        out[...] = found[:, 0]
-        if mean:
-            more = np.empty_like(out)
-            moments(np.maximum(values - found, 0.0), weights, MEAN, more)
-            finite = np.isfinite(out)
-            out[finite] += more[finite] / (1 - float(level))
+        out[...] = Ordered(values, weights).at(level)
+        more = np.empty_like(out)
+        moments(np.maximum(values - out[:, None], 0.0), weights, MEAN, more)
+        finite = np.isfinite(out)
+        out[finite] += more[finite] / (1 - float(level))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +301,9 @@ ROWS: dict[str, RowStatistic] = {
 }
 
 
-def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
+def error_of(
+    about: Statistic, values: Floats, sample: Sample, ordered: Ordered | None = None
+) -> Floats:
     """Return half the width of the 95 % interval of a statistic of each row of values."""
     if sample.replicates < 2:
         return np.zeros(len(values))
@@ -322,4 +311,4 @@ def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
     if error is None:
         return np.full(len(values), np.inf)
     with np.errstate(all="ignore"):
-        return error(RowErrors(np.ascontiguousarray(values), sample), about.level)
+        return error(RowErrors(np.ascontiguousarray(values), sample, ordered), about.level)
