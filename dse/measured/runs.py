@@ -246,7 +246,7 @@ def _labelled(
     won: Won,
     top: int | None,
 ) -> xr.Dataset:
-    from sweeps.ask.answers import winners
+    from sweeps.ask.source import winners
     from sweeps.scan.fused import Chosen
     from symbolic.confidence import half_width
 

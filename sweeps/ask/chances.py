@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import winners
-from sweeps.ask.source import Parted, check_listed, of_parts, placed_in
+from sweeps.ask.source import Parted, check_listed, of_parts, placed_in, winners
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import axis_coordinates
 from sweeps.grid.flat_index import unravel

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import shape_of
 from sweeps.ask.source import (
     Choice,
     Front,
@@ -24,6 +23,7 @@ from sweeps.ask.source import (
     placed,
     placed_in,
     restored,
+    shape_of,
 )
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of

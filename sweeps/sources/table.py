@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import shape_of
 from sweeps.ask.source import (
     Choice,
     Front,
@@ -21,6 +20,7 @@ from sweeps.ask.source import (
     placed,
     placed_in,
     restored,
+    shape_of,
 )
 from sweeps.grid.at import At
 from sweeps.grid.goals import Goal
