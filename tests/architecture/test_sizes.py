@@ -67,7 +67,7 @@ hardware, the C library and the operating system
     dse/kernels/memory_accesses.py SECTOR WORD BANKS QUARTERS
     stochastic/trials/timing.py
     sweeps/cluster/bench.py
-    sweeps/files/netcdf.py
+    sweeps/files/export.py
     sweeps/nest/instructions.py _LINE
     sweeps/store/direct.py PAGE
 loops that are written out, and sums of which two places have the same order
