@@ -29,7 +29,6 @@ from pathlib import Path
 import sweeps.bounds.enclosures
 import sweeps.bounds.first
 import sweeps.bounds.merging
-import sweeps.bounds.problem
 import sweeps.bounds.search
 import sweeps.nest.run
 import sweeps.prove.beating
@@ -63,7 +62,6 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
         (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
         (sweeps.bounds.enclosures, "_TABLE"): rng.choice([0, 1 << 24]),
-        (sweeps.bounds.problem, "_TOGETHER"): rng.choice([0, 1 << 11]),
         (sweeps.bounds.first, "_MANY"): rng.choice([0, 1 << 26]),
         (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),

@@ -176,7 +176,7 @@ def test_cells_that_get_no_time_are_reported() -> None:
 )
 def test_a_front_in_chunks_is_that_of_all_pairs(values: Any, together: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweeps.prove.beating._TOGETHER", together)
+        patch.setattr("sweeps.nest.reduce._TOGETHER", together)
         archive = Archive(len(values), 1)
         archive.add(values, np.arange(values.shape[1])[None])
     beaten = set()
