@@ -24,8 +24,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
     ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
     """
-    from sweeps.grid.dataset import meanings_of
-    from sweeps.grid.plain import arrays_of
+    from sweeps.grid.dataset import arrays_of, meanings_of
 
     coords, variables_of = arrays_of(ds)
     arrays = {**coords, **variables_of}

@@ -14,8 +14,7 @@ from dse.wording import failures_text
 from sweeps.grid.build import build_grid
 from sweeps.grid.failing import failures_of
 from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError
 from symbolic.library import load_model

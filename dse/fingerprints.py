@@ -11,7 +11,7 @@ import linecache
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog import Entry, machine, workload
+from sweeps.grid.grid import Leaf
 from sweeps.grid.laws import contents, is_law, read_label
-from sweeps.grid.leaf import Leaf
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, nearest
 from symbolic.model import Model

@@ -178,7 +178,7 @@ def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
 
     ``sign`` turns what is made small into the values that are told.
     """
-    from sweeps.runtime.watching import watched
+    from sweeps.runtime.progress import watched
 
     if progress is False:
         yield

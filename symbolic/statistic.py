@@ -235,7 +235,7 @@ def statistic_of_law(about: Statistic, values: Any, below: Any) -> float:
     return cell(LawValues(values=values, below=below, chances=chances, level=level))
 
 
-# --- A statistic of few values as a formula, step by step as :mod:`sweeps.nest.summing` has it
+# --- A statistic of few values as a formula, step by step as :mod:`sweeps.nest.summarize` has it
 
 #: From so many terms on a sum runs in so many parts.
 _LONG, _PARTS = 32, 8

@@ -14,8 +14,7 @@ from dse.places import places_of
 from dse.study.data import StudyData
 from sweeps.bounds.check import check
 from sweeps.grid.build import build_grid
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from symbolic.advice import extreme_terms, guides
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition

@@ -186,9 +186,9 @@ def reading() -> Iterator[None]:
 def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
     """The answer of a search; where it is interrupted, that so far, and the exit status says so.
 
-    Only its attributes, and what :func:`sweeps.grid.plain.arrays_of` has, are sure to be there.
+    Only its attributes, and what :func:`sweeps.grid.dataset.arrays_of` has, are sure to be there.
     """
-    from sweeps.grid.plain import plainly
+    from sweeps.grid.dataset import plainly
 
     try:
         with plainly():

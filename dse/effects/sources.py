@@ -20,7 +20,7 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.grid.space import parse_axis
 from sweeps.nest.run import prepare
-from sweeps.scan.arrays import Table
+from sweeps.scan.values import Table
 from symbolic.errors import DseError, check_known
 from symbolic.expression import parse
 

@@ -14,8 +14,7 @@ from dse.fitting.coordinates import Coordinate
 from dse.inputs import Parts
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, GraphError, InfeasibleError
 from symbolic.model import Model

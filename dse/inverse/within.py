@@ -18,8 +18,7 @@ from sweeps.bounds.expanding import expanded
 from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, objective_node
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.nest.summarize import summarized
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
 from symbolic.errors import DseError, UnknownNameError, nearest

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.given import a_dataset
-from sweeps.ask.draws import TableDraws
+from sweeps.ask.chances import TableDraws
 from sweeps.grid.goals import check_top, one_goal, texts_of
-from sweeps.scan.arrays import Table
+from sweeps.scan.values import Table
 from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
@@ -246,8 +246,8 @@ def _labelled(
     won: Won,
     top: int | None,
 ) -> xr.Dataset:
-    from sweeps.ask.answers import winners
-    from sweeps.scan.choosing import Chosen
+    from sweeps.ask.source import winners
+    from sweeps.scan.fused import Chosen
     from symbolic.confidence import half_width
 
     chance = won.chances.mean(axis=1)

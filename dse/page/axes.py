@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 
 #: Values of an axis, and of all quantities over several axes, that a page holds at most.

@@ -17,8 +17,7 @@ from stochastic import sizes
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.errors import Sample
-from sweeps.nest.reach import range_at
+from sweeps.nest.errors import Sample, range_at
 from sweeps.nest.summarize import error_of, summary
 from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError

@@ -16,7 +16,7 @@ from symbolic.statistic import DRAW, RUN
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.ask.draws import Draws, GridDraws
+    from sweeps.ask.chances import Draws, GridDraws
     from sweeps.grid.goals import Goal
 
 
@@ -36,8 +36,8 @@ def asked_of_draws(
     told = of if isinstance(of, StudyData) else _random(resolve_source(of))
     if isinstance(told, StudyData):
         return identified(ask(drawn(told, goal, where)), told)
-    from sweeps.ask.draws import TableDraws
-    from sweeps.scan.arrays import Table
+    from sweeps.ask.chances import TableDraws
+    from sweeps.scan.values import Table
 
     return identified(ask(TableDraws(table=Table(told, where))), told)
 
@@ -53,7 +53,7 @@ def _random(of: StudyData | xr.Dataset) -> StudyData | xr.Dataset:
 
 def drawn(study: StudyData, goal: Goal, where: Sequence[str]) -> GridDraws:
     """The draws of a study: all there are, or fresh ones beside those it was chosen by."""
-    from sweeps.ask.draws import GridDraws
+    from sweeps.ask.chances import GridDraws
 
     about = uncertain_of(study)
     grid = study._question([goal], where, per=[DRAW])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.query import Source
-    from sweeps.ask.fold import AnyFold
+    from sweeps.ask.spread import AnyFold
     from sweeps.grid.at import At
 
 
@@ -42,7 +42,7 @@ def fold(
         What is asked.
     make : callable
         Makes a fold that has seen nothing: an object with ``feed(values, weight)``,
-        ``merge(other)`` and ``answer()``; see :class:`sweeps.ask.fold.Fold`.
+        ``merge(other)`` and ``answer()``; see :class:`sweeps.ask.spread.Fold`.
     formulas : str or list of str
         Quantities or formulas: ``values`` has a row for each, of shape (formulas, configurations);
         each column stands for ``weight`` configurations.
@@ -81,8 +81,8 @@ def fold(
     >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
     [7.53, 14.925]
     """
-    from sweeps.ask.fold import checked, folded
-    from sweeps.ask.labels import for_each
+    from sweeps.ask.source import for_each
+    from sweeps.ask.spread import checked, folded
     from sweeps.cluster.opened import opened
     from sweeps.grid.dataset import assemble
     from sweeps.grid.goals import texts_of
@@ -121,7 +121,7 @@ def _share(
     source: Any, at: At, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
 ) -> AnyFold:
     """A fold that has seen a part of what is asked."""
-    from sweeps.ask.fold import folded
+    from sweeps.ask.spread import folded
 
     of = resolve_source(source)
     return run_query("fold", of, lambda whole: folded(whole, make, texts, at), texts=texts, **about)

@@ -146,7 +146,7 @@ def identified(answer: xr.Dataset, asked: StudyData | xr.Dataset) -> xr.Dataset:
 
 
 def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan:
-    from sweeps.scan.arrays import Table, grouped
+    from sweeps.scan.values import Table, grouped
     from sweeps.sources.table import TableScan
 
     return TableScan(table=Table(grouped(ds, per), where))

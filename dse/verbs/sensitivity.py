@@ -78,7 +78,7 @@ def sensitivity(
     """
     from dse.effects.answer import analysed
     from dse.effects.sources import read_source
-    from sweeps.ask.labels import for_each
+    from sweeps.ask.source import for_each
     from sweeps.grid.goals import texts_of
 
     point = a_mapping(at)

@@ -68,7 +68,7 @@ def ask_for(
     """
     check_top(top)
     if within is not None:
-        _check_share(within)
+        _check_number("within", within, "a share of the best value, such as 0.01")
     _check_method(method, time_limit, gap)
     several = [
         name
@@ -92,28 +92,22 @@ def ask_for(
     )
 
 
-def _check_share(within: Any) -> None:
-    """Refuse a share that is no number, or below 0."""
-    wrong = isinstance(within, bool) or not isinstance(within, (int, float))
-    if wrong or not 0 <= within < math.inf:
-        raise DseError(f"within = {within!r}: expected a share of the best value, such as 0.01")
-
-
-def _check_method(method: str, time_limit: Any = None, gap: Any = None) -> None:
+def _check_method(method: str, time_limit: Any, gap: Any) -> None:
     """Refuse what is no method, or limits of a scan."""
     if method not in _METHODS:
         raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
-    given = [n for n, value in (("time_limit", time_limit), ("gap", gap)) if value is not None]
+    limits = {"time_limit": time_limit, "gap": gap}
+    given = [name for name, value in limits.items() if value is not None]
     if method == "scan" and given:
         raise DseError(
             f"a scan looks at every point: {' and '.join(given)} need method='certified'"
         )
-    _check_limits(time_limit, gap)
+    for name in given:
+        _check_number(name, limits[name], "a number that is not below 0")
 
 
-def _check_limits(time_limit: Any, gap: Any = None) -> None:
-    """Refuse limits that are no numbers, or below 0."""
-    for name, value in (("time_limit", time_limit), ("gap", gap)):
-        wrong = isinstance(value, bool) or not isinstance(value, (int, float))
-        if value is not None and (wrong or not 0 <= value < math.inf):
-            raise DseError(f"{name} = {value!r}: expected a number that is not below 0")
+def _check_number(name: str, value: Any, expected: str) -> None:
+    """Refuse what is no number, or below 0."""
+    wrong = isinstance(value, bool) or not isinstance(value, (int, float))
+    if wrong or not 0 <= value < math.inf:
+        raise DseError(f"{name} = {value!r}: expected {expected}")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE, Goal, per_axes
 from sweeps.grid.grid import FEASIBLE
-from sweeps.scan.arrays import Table
-from sweeps.scan.choosing import choose, spread
+from sweeps.scan.fused import choose, spread
+from sweeps.scan.values import Table
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.json_text import read_json
 from symbolic.ops import reference, references

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.draws import GridDraws
+from sweeps.ask.chances import GridDraws
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import Goal, in_words
 from sweeps.grid.grid import Grid

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.ask.ask import Ask
-from sweeps.ask.labels import Checked
-from sweeps.ask.source import Choice
+from sweeps.ask.source import Choice, Source, limit_of
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, in_words
 from symbolic.errors import InternalError
@@ -37,7 +36,7 @@ Truth = NDArray[np.bool_]
 Places = Mapping[str, Indices]
 
 
-def check_optimum(source: Checked, ask: Ask, choice: Choice, told: Mapping[str, Any]) -> None:
+def check_optimum(source: Source, ask: Ask, choice: Choice, told: Mapping[str, Any]) -> None:
     """Raise unless the named points have the scores of a search, in order, and none is better.
 
     Raises
@@ -88,15 +87,13 @@ def check_optimum(source: Checked, ask: Ask, choice: Choice, told: Mapping[str, 
     if wrong := _first(counts & better):
         report.fail("a point that is not named is better", places, drawn, wrong)
     if ask.within is not None and ask.top == 1 and len(values) == 1 and not ask.per:
-        from sweeps.ask.places import limit_of
-
         for one in np.flatnonzero(counts & (drawn[0] <= limit_of(best.item(), ask.within)))[:4]:
             same = [flat[axis] == index[one] for axis, index in places.items()]
             if not np.any(np.logical_and.reduce(same)):
                 report.fail("a point is as near the best and is not listed", places, drawn, [one])
 
 
-def check_nothing(source: Checked, ask: Ask) -> None:
+def check_nothing(source: Source, ask: Ask) -> None:
     """Raise if a sampled point is feasible and finite where an answer says that none is.
 
     Raises
@@ -114,7 +111,7 @@ def check_nothing(source: Checked, ask: Ask) -> None:
 
 
 def check_front(
-    source: Checked,
+    source: Source,
     goals: Sequence[Goal],
     per: Sequence[str],
     flat: Places,
@@ -206,7 +203,7 @@ class _Report:
     """The question and the answer, as the report of an internal error names them."""
 
     def __init__(
-        self, source: Checked, goals: Sequence[Goal], ask: Ask | None, per: Sequence[str] = ()
+        self, source: Source, goals: Sequence[Goal], ask: Ask | None, per: Sequence[str] = ()
     ) -> None:
         self.source, self.goals = source, goals
         given = {"per": list(ask.per if ask else per)}

@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeps.ask.ask import Ask
-from sweeps.ask.invariants import check_nothing, check_optimum
-from sweeps.ask.labels import of_parts
-from sweeps.ask.source import Choice, Held, Source, Stage
+from sweeps.ask.invariants import check_front, check_nothing, check_optimum
+from sweeps.ask.source import Choice, Held, Source, Stage, merged, of_parts, some_of
+from sweeps.grid.goals import Goal
 from sweeps.runtime.stopping import stopped
-from sweeps.scan.choosing import Chosen
+from sweeps.scan.fused import Chosen
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 if TYPE_CHECKING:
@@ -131,3 +132,29 @@ def _side_by_side(
         places={axis: index.reshape(*shape, width) for axis, index in places.items()},
         scores=scores.reshape(*shape, width),
     )
+
+
+# --- The configurations that no other beats in every objective, of any source and for each label
+
+
+Indices = NDArray[np.int64]
+
+
+def pareto(source: Source, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
+    """The configurations that no other beats in every objective, for each value of some axes.
+
+    They lie along ``point``, in axis order, those of each value of ``per`` together.
+    """
+    fronts = some_of(of_parts(source, per, lambda part: part.front(goals)))
+    places = {
+        axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
+        for axis in source.sizes
+    }
+    proven = np.concatenate([one.is_proven() for one in fronts])
+    whole = all(one.told.get("complete", 1) and not one.told.get("points_left") for one in fronts)
+    check_front(source, goals, per, places, proven, whole=whole)
+    found = source.points(places, goals)
+    if any(one.proven is not None for one in fronts):
+        about = {"long_name": "whether no configuration beats this one"}
+        found = found.assign(proven=("point", proven, about))
+    return found.assign_attrs(merged([one.told for one in fronts]))

@@ -3,21 +3,173 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.labels import Checked
-from sweeps.grid.goals import Goal
-from sweeps.scan.choosing import Chosen
-from symbolic.errors import InfeasibleError
+from stochastic import sizes
+from sweeps.grid.dataset import answered, assemble
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.goals import Goal, in_words, objective_name, per_axes
+from sweeps.runtime.stopping import halt_between
+from sweeps.scan.fused import Chosen, spread, trimmed, with_idle_axes
+from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+# --- The Dataset that answers a question
+
+
+def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
+    """Return the shape of some places; without an axis there is one point."""
+    return next((index.shape for index in places.values()), (1,))
+
+
+def winners(
+    coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
+    found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
+    chosen: Chosen,
+    goals: Sequence[Goal],
+    ranked: bool,
+) -> xr.Dataset:
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables."""
+    dims = (*chosen.per, *(["rank"] if ranked else []))
+
+    def shaped(array: NDArray[Any]) -> NDArray[Any]:
+        return array if ranked else array[..., 0]
+
+    none = next(iter(chosen.places.values())) < 0 if chosen.places else np.zeros(1, dtype=bool)
+    coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if ranked else {}
+    for name, (axis, array, attrs) in coordinates.items():
+        if axis in chosen.per:
+            coords[name] = (axis, array, attrs)
+            continue
+        values = array[np.maximum(chosen.places[axis], 0)]
+        coords[name] = (dims, _blank(shaped(values), shaped(none)), attrs)
+    variables = {
+        name: (dims, _blank(shaped(array), shaped(none)), attrs)
+        for name, (array, attrs) in found.items()
+    }
+    return answered(variables, coords, {"question": in_words(goals)})
+
+
+def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
+    """The array with nothing where there is no winner: NaN, -1, False or an empty label."""
+    if not np.any(none):
+        return array
+    if array.dtype.kind == "i" and array.dtype.itemsize > 1:
+        array = array.astype(np.float64)
+    empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
+    return np.where(none, np.array(empty, dtype=array.dtype), array)
+
+
+# --- A question asked for each value of some axes, the answers side by side
+
+
+#: What is told of all parts together: by default the sum.
+_LEAST = ("complete", "settled")
+
+
+class Parted(Protocol):
+    """A space of configurations that has parts."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The axes, in order, and how many values each has."""
+
+    @property
+    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+
+    def only(self, at: Mapping[str, int]) -> Self:
+        """The part at one index of some axes, of which places are told as of the whole."""
+
+
+AnySource = TypeVar("AnySource", bound=Parted)
+Answer = TypeVar("Answer")
+
+
+def of_parts(
+    source: AnySource, per: Sequence[str], ask: Callable[[AnySource], Answer]
+) -> list[Answer | InfeasibleError]:
+    """What is answered of the part at each value of some axes; where nothing is, why not.
+
+    Without axes the whole is asked, and raises why not; that there was no time is raised of a part,
+    too.
+    """
+    found: list[Answer | InfeasibleError] = []
+    sizes = [source.sizes[axis] for axis in per]
+    for number, cell in enumerate(np.ndindex(*sizes)):
+        halt_between(number, math.prod(sizes))
+        try:
+            found.append(ask(source.only(dict(zip(per, cell, strict=True))) if per else source))
+        except InfeasibleError as error:
+            if not per or type(error) is not InfeasibleError:
+                raise
+            found.append(error)
+    return found
+
+
+def some_of(parts: Sequence[Answer | InfeasibleError]) -> list[Answer]:
+    """The answers among them; raises the last reason where there are none."""
+    found = [one for one in parts if not isinstance(one, InfeasibleError)]
+    if not found and isinstance(why := parts[-1], InfeasibleError):
+        raise why
+    return found
+
+
+def for_each(
+    source: AnySource, per: Sequence[str], ask: Callable[[AnySource], xr.Dataset]
+) -> xr.Dataset:
+    """What is answered of each part of a source, along the axes ``per``, in their order.
+
+    Where nothing is answered stands NaN.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no answer for any part.
+    UnknownNameError
+        One of the axes is none.
+    """
+    if not per:
+        return ask(source)
+    per = per_axes(per, tuple(source.sizes))
+    answers = of_parts(source, per, ask)
+    told = some_of(answers)
+    first, shape = told[0], tuple(source.sizes[axis] for axis in per)
+    variables: dict[str, Any] = {}
+    for name, variable in first.data_vars.items():
+        nothing = np.full(variable.shape, np.nan)
+        rows = [nothing if isinstance(a, InfeasibleError) else a[name].values for a in answers]
+        array = np.stack(rows).reshape(*shape, *variable.shape)
+        variables[str(name)] = ((*per, *variable.dims), array, dict(variable.attrs))
+    own = {name: c for name, c in source.coordinates.items() if c[0] in per}
+    coords: dict[Any, Any] = {**own, **first.coords}
+    counts = merged([one.attrs for one in told])
+    return assemble(variables, coords, {**first.attrs, **counts})
+
+
+def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is told of several parts, as of one."""
+    found: dict[str, Any] = {}
+    for one in told:
+        for key, value in one.items():
+            if key not in found or isinstance(value, str):
+                found[key] = value
+            elif key in _LEAST:
+                found[key] = min(found[key], value)
+            else:
+                found[key] = max(found[key], value) if key == "gap" else found[key] + value
+    return found
+
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -79,23 +231,214 @@ class Stage:
         return self.goals[self.number]
 
 
-class Source(Checked, Protocol):
-    """A space of configurations of which the best by one objective can be told."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """The points of a front in axis order, an index along every axis, and how they were found.
+
+    ``proven`` tells, where not all is known, which points nothing can beat.
+    """
+
+    places: Mapping[str, Indices]
+    told: Mapping[str, Any]
+    proven: NDArray[np.bool_] | None = None
+
+    def is_proven(self) -> NDArray[np.bool_]:
+        """Return for each point whether nothing can beat it."""
+        count = len(next(iter(self.places.values()), ()))
+        return np.ones(count, dtype=bool) if self.proven is None else self.proven
+
+
+class Source(Parted, Protocol):
+    """A space of configurations that answers one objective at a time.
+
+    Its points can be evaluated one by one, to check and to complete an answer.
+    """
+
+    @property
+    def quantities(self) -> Mapping[str, Any]:
+        """Return what formulas may name."""
+
+    @property
+    def variables(self) -> Mapping[Any, Any]:
+        """Return the variables, coordinates included."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """True if points that no answer names can be evaluated at little cost."""
+
+    @property
+    def asked_where(self) -> Sequence[str]:
+        """Return the conditions, as text."""
+
+    @property
+    def conditions(self) -> Sequence[Node]:
+        """Return formulas that are true where a point is feasible."""
+
+    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+        """Return the values of formulas at some places, each of the shape of these."""
+
+    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return every output at some places, of the given shape, with its attributes."""
 
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """The first ``top`` by an objective where others hold, ties in axis order.
+        """Return the first ``top`` by an objective where others hold, ties in axis order.
 
         It has fewer ranks where there are no more, unless it is asked ``per`` axis.
         """
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """All that are off the least by at most a share of it, the best first."""
+        """Return all that are off the least by at most a share of it, the best first."""
 
     def nothing(self, stage: Stage) -> InfeasibleError:
-        """What to raise where nothing is best by an objective."""
-
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
-        """The Dataset of some configurations, with every objective."""
+        """Return the error to raise where nothing is best by an objective."""
 
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
-        """What the answer says of how it was found."""
+        """Return what the answer says of how it was found."""
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """Return the points that no other dominates; of equal ones the first stands for all.
+
+        Raises
+        ------
+        InfeasibleError
+            There is no point that counts.
+        """
+
+    def evaluated(
+        self, places: Mapping[str, Indices], goals: Sequence[Goal]
+    ) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """Return the signed goals at some points, and where these are feasible."""
+        nodes = [goal.node(self.quantities) for goal in goals]
+        found = self.compute([*nodes, *self.conditions], places)
+        holds = np.logical_and.reduce(found[len(nodes) :], axis=0, initial=True)
+        values = [one.astype(np.float64) for one in found[: len(nodes)]]
+        return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
+
+    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+        """Return the Dataset of some configurations, with every objective."""
+        found = self.pick(chosen.places, shape_of(chosen.places))
+        for number, goal in enumerate(goals):
+            if goal.text not in self.variables and goal.text not in found:
+                (values,) = self.compute([goal.formula(self.quantities)], chosen.places)
+                name = objective_name(goals, number, self.variables)
+                found[name] = (values, {"long_name": goal.text})
+        return winners(self.coordinates, found, chosen, goals, ranked)
+
+    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+        """Return the Dataset of some points, along the dimension ``point``."""
+        found = self.pick(places, shape_of(places))
+        coords = {
+            n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in self.coordinates.items()
+        }
+        question = ", ".join(in_words([goal]) for goal in goals)
+        variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
+        return answered(variables, coords, {"question": question})
+
+
+# --- Chosen configurations as indices along every axis, those included along which nothing varies
+
+
+#: Most configurations that are listed as ties, or as near the best.
+MOST_LISTED = sizes.LISTED_MOST
+
+
+def as_good(goal: Goal, least: float, within: float) -> str:
+    """What is said of configurations that are as good as some value, or near it."""
+    value = f"{goal.sign * least:.6g}"
+    if within:
+        return f"are within {within:.6g} of the best {goal.text}, {value}"
+    return f"are equally good: {goal.text} is {value}"
+
+
+def limit_of(least: float, within: float) -> float:
+    """Return the largest signed objective within a share of the least; always a finite number.
+
+    A point that does not count has an infinite objective, so an infinite limit would admit it.
+    """
+    if not within:
+        return least
+    limit = least + within * abs(least)
+    if limit == math.inf:  # the product may overflow where the sum does not
+        limit = 2.0 * (0.5 * least + within * (0.5 * abs(least)))
+    return min(limit, sys.float_info.max)
+
+
+def check_listed(count: int, what: str, idle: Sequence[str] = (), *, counted: bool = True) -> None:
+    """Refuse to list more configurations than can be listed.
+
+    ``idle`` are axes of no influence; without ``counted`` there may be more than ``count``.
+    """
+    if count > MOST_LISTED:
+        along = f"; along {', '.join(idle)} nothing varies" if idle else ""
+        raise DseError(
+            f"{'' if counted else 'at least '}{count:,} configurations {what}, of which "
+            f"{MOST_LISTED:,} can be listed: fix some axes by constraints, ask for a smaller "
+            f"share, or for the first of them by top{along}"
+        )
+
+
+def placed(
+    flat: Indices,
+    scores: Floats,
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> Choice:
+    """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
+    flat, scores, rest = with_idle_axes(flat, scores, rest, per, sizes)
+    flat = trimmed(flat, per)
+    scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
+    return Choice(places=spread(flat, rest, per, sizes), scores=scores)
+
+
+def listed(
+    flat: Indices,
+    scores: Floats,
+    dims: Sequence[str],
+    sizes: Mapping[str, int],
+    what: str,
+) -> Choice:
+    """All configurations with flat indices over some axes, the best first."""
+    idle = [axis for axis in sizes if axis not in dims]
+    count = flat.size * math.prod(sizes[axis] for axis in idle)
+    check_listed(count, what, idle)
+    split = unravel(flat, [sizes[axis] for axis in dims])
+    return everywhere(dict(zip(dims, split, strict=True)), scores, sizes)
+
+
+def everywhere(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]) -> Choice:
+    """Configurations, given along some axes, at every value of the others: the best first."""
+    idle = [axis for axis in sizes if axis not in index]
+    copies = math.prod(sizes[axis] for axis in idle)
+    places = {axis: np.repeat(each, copies) for axis, each in index.items()}
+    whole = np.indices([sizes[axis] for axis in idle]).reshape(len(idle), copies)
+    places |= {axis: np.tile(row, scores.size) for axis, row in zip(idle, whole, strict=True)}
+    scores = np.repeat(scores, copies)
+    order = np.lexsort([*(places[axis] for axis in reversed(tuple(sizes))), scores])
+    return Choice(
+        places={axis: places[axis][order].astype(np.int64) for axis in sizes}, scores=scores[order]
+    )
+
+
+def first_of(parts: Sequence[Choice], top: int | None = None) -> Choice:
+    """The best of several choices over the same axes, ties in their order; all where no ``top``."""
+    every = Choice.joined(parts)
+    order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
+    found = np.take_along_axis(every.scores, order, axis=-1)
+    ranks = max(int(np.count_nonzero(found < math.inf, axis=-1).max(initial=0)), 1)
+    order = order[..., :ranks]
+    return Choice(
+        places={a: np.take_along_axis(index, order, axis=-1) for a, index in every.places.items()},
+        scores=found[..., :ranks],
+    )
+
+
+def restored(choice: Choice, at: Mapping[str, int]) -> Choice:
+    """The choice of a part at one index of some axes, as one of the whole."""
+    return replace(choice, places=placed_in(choice.places, at))
+
+
+def placed_in(places: Mapping[str, Indices], at: Mapping[str, int]) -> dict[str, Indices]:
+    """Places in a part at one index of some axes, as of the whole."""
+    held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in at.items()}
+    return {**places, **held}

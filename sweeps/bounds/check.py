@@ -115,10 +115,7 @@ def _excluding_most(grid: Grid) -> str:
                 count += int(chosen.sum())
                 continue
             node = graph.flat_condition(condition)
-            values = {
-                name: np.atleast_1d(leaves[name].array[tuple(drawn[a] for a in leaves[name].axes)])
-                for name in references(node)
-            }
+            values = {name: np.atleast_1d(leaves[name].pick(drawn)) for name in references(node)}
             holds = interpret_arrays((node,), values)[0]
             count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
         met[condition.text] = count

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.boxes import Indices
-from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.leaf import Leaf
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
 from sweeps.runtime.stopping import halt
 from symbolic.intervals import Interval, Trend, algebra, enclose, number
 from symbolic.ops import Node, both, constant, references, walk

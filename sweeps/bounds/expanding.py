@@ -1,7 +1,7 @@
 """Statistics as part of the equations, so that bounds over boxes tell of them as of anything else.
 
 A statistic over few points is one copy of its formula for each of them, joined in the order and
-with the rounding of :mod:`sweeps.nest.summing`: what is proven of it is what a scan finds.
+with the rounding of :mod:`sweeps.nest.summarize`: what is proven of it is what a scan finds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.problem import Problem
 from sweeps.grid.awaited import Awaited
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.runtime.stopping import halt
 from symbolic.graph import Definition, Graph
 from symbolic.intervals import trends

@@ -14,9 +14,7 @@ from sweeps.bounds.merging import reduced
 from sweeps.bounds.problem import Space
 from sweeps.bounds.search import Least, search
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import Grid, Leaf, Tiling
 from sweeps.runtime.loop import Tally
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, constant, interpret_arrays, references, where
@@ -115,10 +113,14 @@ def _found_within(
     rows = np.flatnonzero((along >= low) & (along <= high))
     if not rows.size:
         return None, False
-    part = space.only(number, rows)
+    return _as_low(space.only(number, rows), target, tally)
+
+
+def _as_low(space: Space, target: float, tally: Tally) -> tuple[dict[str, int] | None, bool]:
+    """Return a configuration as low as a target; without one, whether the time was up before."""
     goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
-    late = search(part.problem, goal, tally) < math.inf
-    return (None, late) if goal.place is None else (part.original(goal.place), False)
+    late = search(space.problem, goal, tally) < math.inf
+    return (None, late) if goal.place is None else (space.original(goal.place), False)
 
 
 def lowest(
@@ -183,11 +185,9 @@ def first_place(
     if space is None:
         space = reduced(root, leaves, sizes, fixed, late=lambda: tally.late)
     if place is None:
-        goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
-        late = search(space.problem, goal, tally) < math.inf
-        if goal.place is None:
+        place, late = _as_low(space, target, tally)
+        if place is None:
             return None, not late
-        place = space.original(goal.place)
     found = dict(place)
     for axis in sizes:
         if axis in fixed:

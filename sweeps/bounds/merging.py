@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.boxes import Indices, alike, thinned
 from sweeps.bounds.problem import Problem, Space
+from sweeps.grid.build import folded
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.fold import folded
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of

@@ -13,16 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices, alike
 from sweeps.bounds.enclosures import Extremes
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.intervals import Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
 from symbolic.primitives.words import EVERY
-
-#: Halves of boxes bounded at once; of more, only what depends on the axis is computed anew.
-_TOGETHER = sizes.BOXES_TOGETHER
 
 
 class Bounds(NamedTuple):
@@ -122,29 +118,16 @@ class Problem:
         parts = (trend.range.lo, trend.up, trend.down)
         return Bounds(*(np.broadcast_to(part, shape) for part in parts))
 
-    def halved(self, boxes: Boxes, axes: Sequence[int]) -> list[Bounds]:
-        """For each of some axes the bounds of both halves of each box, of shape (2, boxes)."""
-        count, mid = boxes.lo.shape[1], (boxes.lo + boxes.hi) // 2
-        after = np.minimum(mid + 1, boxes.hi)
-        found = []
-        if 2 * count * len(axes) <= _TOGETHER:
-            lo, hi = (np.tile(ends, 2 * len(axes)) for ends in boxes)
-            for number, axis in enumerate(axes):
-                first = 2 * number * count
-                hi[axis, first : first + count] = mid[axis]
-                lo[axis, first + count : first + 2 * count] = after[axis]
-            bounds = self.bounded(Boxes(lo, hi))
-            whole = [part.reshape(len(axes), 2, count) for part in bounds]
-            return [Bounds(*(part[number] for part in whole)) for number in range(len(axes))]
-        known = self.trends(boxes)
-        for axis in axes:
-            ends = list(boxes.lo), list(boxes.hi)
-            ends[0][axis] = np.stack([boxes.lo[axis], after[axis]])
-            ends[1][axis] = np.stack([mid[axis], boxes.hi[axis]])
-            steps = [node for node in self.steps if self.bits[id(node)] >> axis & 1]
-            trend = self._run(steps, dict(known), *ends)[id(self.root)]
-            found.append(self.spread(trend, (2, count)))
-        return found
+    def halved(self, boxes: Boxes, axis: int) -> Bounds:
+        """Return the bounds of both halves of each box along an axis, of shape (2, boxes)."""
+        low, high = boxes.lo[axis], boxes.hi[axis]
+        middle = (low + high) // 2
+        lo, hi = list(boxes.lo), list(boxes.hi)
+        lo[axis] = np.stack([low, np.minimum(middle + 1, high)])
+        hi[axis] = np.stack([middle, high])
+        steps = [node for node in self.steps if self.bits[id(node)] >> axis & 1]
+        trend = self._run(steps, self.trends(boxes), lo, hi)[id(self.root)]
+        return self.spread(trend, (2, low.size))
 
     def values(self, places: Indices) -> NDArray[np.float64]:
         """The (first) objective at points, given as indices along each axis (rows)."""

@@ -19,9 +19,9 @@ from stochastic import sizes
 from sweeps.bounds.boxes import Indices
 from sweeps.bounds.problem import Problem
 from sweeps.runtime.loop import Tally, explore
+from sweeps.runtime.memory import in_threads
+from sweeps.runtime.progress import best_so_far
 from sweeps.runtime.stopping import in_time
-from sweeps.runtime.threads import in_threads
-from sweeps.runtime.watching import best_so_far
 from symbolic.ops import constant
 
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.

@@ -7,26 +7,449 @@ table cannot say (axes, units, attributes) goes into a leading comment or the fi
 from __future__ import annotations
 
 import errno
+import io
 import os
-from collections.abc import Callable
+import shutil
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sweeps.files.copies import write_zarr
-from sweeps.files.names import FOLDERS, check_names, with_own_names, without_slashes
-from sweeps.files.netcdf import read_netcdf, write_netcdf
+import numpy as np
+
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.files.whole import whole
-from sweeps.grid.dataset import open_zarr
+from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
 from sweeps.store.foreign import check_foreign
 from sweeps.store.open import CheckedStore, check_not_replaced, read_info
 from symbolic.errors import DseError, UnreachableError
-from symbolic.json_text import read_json
+from symbolic.json_text import check_length, read_json
 from symbolic.reach import check_file
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+# --- NetCDF files, written and read through h5netcdf
+
+# The netCDF4 library is not used: it stores a fill value with every variable of text, and HDF5
+# (1.10 to 2.0 at least) may end the process when two files with such values are open and one is
+# closed. h5netcdf stores none, and reads the files of either.
+#
+# HDF5 may also end the process where a write fails, as on a full disk. So it writes to a file whose
+# writes never fail (:class:`UnfailingFile`).
+
+
+#: After a failure, what is written in pieces of at most so many bytes can be read again.
+_SMALL = 1 << 20
+_PAGE = 4096
+_ELSEWHERE = (
+    "lies in another file, and a Dataset opens no other file: copy the values into the file "
+    "(h5repack, or xarray.open_dataset and to_netcdf)"
+)
+
+
+def write_netcdf(ds: xr.Dataset, path: Path) -> None:
+    """Write a Dataset as a netCDF file.
+
+    Raises
+    ------
+    OSError
+        The disk is full, or the file may not be as large.
+    DseError
+        The file cannot be written for another reason.
+    """
+    with UnfailingFile(path) as file:
+        _with_plain_text(ds).to_netcdf(file, engine="h5netcdf", format="NETCDF4")
+        error = file.error
+    if error is None:
+        return
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+        raise error
+    free = shutil.disk_usage(path.parent).free
+    raise DseError(
+        f"{path.name} cannot be written: {error.strerror} ({free:,} bytes are free there)"
+    ) from error
+
+
+def _with_plain_text(ds: xr.Dataset) -> xr.Dataset:
+    """Return the Dataset with attributes of text as Python has it, not as NumPy."""
+    ds = ds.copy()
+    owners: list[Any] = [ds, *ds.variables.values()]
+    for owner in owners:
+        owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
+    return ds
+
+
+def read_netcdf(path: Path) -> xr.Dataset:
+    """Open a netCDF file lazily.
+
+    Raises
+    ------
+    DseError
+        Parts of it lie in other files, which are not opened.
+    """
+    _check_alone(path)
+    return open_netcdf(path)
+
+
+def _check_alone(path: Path) -> None:
+    """Raise where a file leads to others: by links, as virtual data, or as external data."""
+    import h5py
+
+    def leads_out(name: str, item: Any) -> str | None:
+        """Return the name of what lies in another file."""
+        data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
+        return name if data or isinstance(item, h5py.ExternalLink) else None
+
+    with h5py.File(path, "r") as file:
+        file.attrs.get("_nc3_strict")  # h5netcdf prints an exception where this fails
+        name = file.visititems_links(leads_out) or file.visititems(leads_out)
+    if name:
+        raise DseError(f"{name!r} in {str(path)!r} {_ELSEWHERE}")
+
+
+class UnfailingFile(io.RawIOBase):
+    """A new file whose writes never fail.
+
+    ``error`` is the first that the system reported, or None. What is written after it is kept in
+    memory where it is small, as HDF5 reads its own tables again, and else is dropped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.error: OSError | None = None
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self._at = self._end = 0
+        self._pages: dict[int, bytearray] = {}
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to a place, which is returned."""
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._end}[whence]
+        self._at = start + offset
+        return self._at
+
+    def write(self, data: Any) -> int:
+        """Write at the place; return the number of bytes, all of them."""
+        view = memoryview(data).cast("B")
+        done = 0
+        try:
+            while done < len(view) and self.error is None:
+                done += os.pwrite(self._descriptor, view[done:], self._at + done)
+        except OSError as error:
+            self.error = error
+        if self.error is not None and len(view) <= _SMALL:
+            self._keep(view)
+        self._at += len(view)
+        self._end = max(self._end, self._at) if view else self._end
+        return len(view)
+
+    def readinto(self, buffer: Any) -> int:
+        """Read at the place into a buffer; return the number of bytes."""
+        size = max(0, min(len(buffer), self._end - self._at))
+        buffer[:size] = self._read(self._at, size)
+        self._at += size
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        """Give the file another size, which is returned."""
+        self._end = self._at if size is None else size
+        self._try(os.ftruncate, self._descriptor, self._end)
+        return self._end
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._try(os.close, self._descriptor)
+        super().close()
+
+    def _try(self, call: Any, *args: Any) -> None:
+        try:
+            if self.error is None or call is os.close:
+                call(*args)
+        except OSError as error:
+            self.error = self.error or error
+
+    def _read(self, start: int, size: int) -> bytearray:
+        """Return what was written at a place; zeros where nothing was."""
+        found = bytearray(size)
+        try:
+            data = os.pread(self._descriptor, size, start)
+            found[: len(data)] = data
+        except OSError as error:
+            self.error = self.error or error
+        for number in range(start // _PAGE, (start + size - 1) // _PAGE + 1):
+            if page := self._pages.get(number):
+                first, last = max(start, number * _PAGE), min(start + size, (number + 1) * _PAGE)
+                found[first - start : last - start] = page[first % _PAGE :][: last - first]
+        return found
+
+    def _keep(self, view: memoryview) -> None:
+        """Keep in memory what was written at the place."""
+        start = self._at - self._at % _PAGE
+        size = -(-(self._at + len(view)) // _PAGE) * _PAGE - start
+        found = self._read(start, size)
+        found[self._at - start : self._at - start + len(view)] = view
+        for offset in range(0, size, _PAGE):
+            self._pages[(start + offset) // _PAGE] = found[offset : offset + _PAGE]
+
+
+# --- Which names and texts each file format can hold; what none can hold is refused in words
+
+# Names of outputs may hold a slash, as formulas do, which zarr and netCDF read as a folder. There
+# they are written under another name, with the right one as an attribute.
+
+
+#: Formats in which a name may be a path.
+FOLDERS = (".zarr", ".nc")
+_NAME = "simt_dse_name"
+_SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
+#: Bytes of a name that is a folder in zarr.
+_LONGEST = 200
+#: What xarray does not read back as an attribute, as it changes how values are read.
+_RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
+_RESERVED |= {"coordinates", "calendar", _NAME}
+
+
+def check_names(ds: xr.Dataset, path: Path) -> None:
+    """Refuse a Dataset that a file of this name could not give back.
+
+    Raises
+    ------
+    DseError
+        A name, label or attribute that would be lost or changed.
+    """
+    for what, problem in _problems(ds, path.suffix):
+        raise DseError(
+            f"{path} cannot be written: {what} {problem}; rename it (ds.rename, assign_attrs), or "
+            "drop it"
+        )
+
+
+def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
+    """Yield what cannot be written, and why."""
+    as_folders = suffix in FOLDERS
+    for name in dict.fromkeys([*ds.variables, *ds.dims]):
+        problem = _of_name(name)
+        if as_folders and not problem:
+            problem = _of_folder(str(name) if name in ds.dims else _plain(name))
+        if problem:
+            yield f"the name {_shown(name)}", problem
+    for owner, attributes in [
+        ("the Dataset", ds.attrs),
+        *((_shown(n), v.attrs) for n, v in ds.variables.items()),
+    ]:
+        for key, value in attributes.items():
+            what = f"the attribute {_shown(key)} of {owner}"
+            problem = _of_name(key) or _of_attribute(value, suffix)
+            if suffix == ".nc" and not problem:
+                problem = _of_folder(key, attribute=True)
+            if problem:
+                yield what, problem
+            elif as_folders and (key in _RESERVED or (key == "units" and " since " in str(value))):
+                yield what, "would change how values are read"
+    for name, variable in ds.variables.items():
+        if variable.dtype.kind in "OUT":
+            for one in variable.values.reshape(-1).tolist():
+                if problem := _of_text(str(one)):
+                    yield f"the label {_shown(one)} of {_shown(name)}", problem
+        elif variable.dtype.kind not in "iufb":
+            yield f"the variable {_shown(name)}", f"is of the type {variable.dtype}"
+
+
+def _of_text(text: str) -> str:
+    """Say what no file can hold of a text; empty where it can hold all."""
+    if "\0" in text:
+        return "holds the character NUL"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "holds half of a character (a lone surrogate)"
+    return ""
+
+
+def _of_name(name: Any) -> str:
+    if not isinstance(name, str):
+        return "is no text"
+    if not name.strip():
+        return "is empty"
+    if any(sign < " " or sign == "\x7f" for sign in name):
+        return "holds control characters"
+    return _of_text(name)
+
+
+def _of_folder(name: str, *, attribute: bool = False) -> str:
+    first, problem = name[0], ""
+    if name.translate(_SLASHES) != name:
+        problem = "holds a slash"
+    elif not (first.isalnum() or first == "_" or first > "\x7f") or name.endswith(" "):
+        problem = "begins with a sign or ends in a space"
+    elif not attribute and (name.startswith("__") or name == "zarr.json"):
+        problem = "is reserved"
+    elif len(name.encode()) > _LONGEST:
+        problem = f"is longer than {_LONGEST} bytes"
+    return problem and f"{problem}, which only .csv and .parquet can hold"
+
+
+def _of_attribute(value: Any, suffix: str) -> str:
+    """Say why an attribute cannot be read back; empty where it can be."""
+    if isinstance(value, str):
+        return _of_text(value)
+    if isinstance(value, (list, tuple)):
+        kinds = {type(one) for one in value}
+        if suffix == ".nc" and len(kinds) != 1:
+            return "is a list that is empty or of several types, which netCDF cannot hold"
+        return next(filter(None, (_of_attribute(one, suffix) for one in value)), "")
+    if isinstance(value, np.ndarray):
+        numbers = value.dtype.kind in "iuf" and value.ndim == 1 and value.size
+        return "" if numbers else "is no row of numbers: expected one, or a list of texts"
+    is_bool = isinstance(value, (bool, np.bool_))
+    if is_bool and suffix != ".nc":
+        return ""
+    if is_bool or not isinstance(value, (int, float, np.number)):
+        return f"is a {type(value).__name__}: expected text, a number or a list of such"
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return "is a whole number of more than 64 bits"
+    return ""
+
+
+def _shown(name: Any) -> str:
+    text = ascii(name)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _plain(name: Any, *, coordinate: bool = False) -> str:
+    """Return a name as zarr and netCDF have it."""
+    text = str(name).translate(_SLASHES)
+    return "_".join(text.split()) if coordinate else text
+
+
+def without_slashes(ds: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset whose names are no paths; :func:`with_own_names` gives the names back.
+
+    Names of coordinates hold no spaces then: xarray writes them as a list parted by spaces.
+    """
+    new = {
+        name: stored
+        for name in ds.variables
+        if name not in ds.dims
+        and (stored := _plain(name, coordinate=name in ds.coords)) != str(name)
+    }
+    if not new:
+        return ds
+    if len({*new.values()} | ({*ds.variables} - new.keys())) < len(ds.variables):
+        raise DseError(f"names differ by slashes and spaces alone: {', '.join(map(str, new))}")
+    marked = ds.copy()
+    for name in new:
+        marked[name].attrs[_NAME] = name
+    return marked.rename_vars(new)
+
+
+def with_own_names(ds: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset that was read, with the names that its variables had."""
+    own = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
+    own = {
+        name: text
+        for name, text in own.items()
+        if isinstance(text, str)
+        and name in (_plain(text), _plain(text, coordinate=True))
+        and text not in ds.variables
+    }
+    if not own:
+        return ds
+    for name in own:
+        del ds[name].attrs[_NAME]
+    return ds.rename_vars(own)
+
+
+# --- Copies in zarr, written so that they can be interrupted: what was begun has ended when removed
+
+# zarr writes from threads of its own, which an interrupt of the main thread does not stop. They
+# would write on while the half-written store is removed, and leave pieces of it behind.
+
+
+_PATIENCE = 10.0
+
+
+class _StoppedError(Exception):
+    """Nothing more is written."""
+
+
+def _stoppable(path: Path) -> tuple[Any, Callable[[], None]]:
+    """A local store, and a function that ends its writes and waits for those under way."""
+    from zarr.storage import LocalStore
+
+    stopped = threading.Event()
+    under_way = 0
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        # on zarr's single event loop; a write is counted before it looks at `stopped`, so that none
+        # can begin once the count was seen to be 0
+        nonlocal under_way
+        under_way += 1
+        try:
+            if stopped.is_set():
+                raise _StoppedError
+            yield
+        finally:
+            under_way -= 1
+
+    class Stoppable(LocalStore):
+        async def set(self, key: str, value: Any) -> None:
+            with counted():
+                await super().set(key, value)
+
+        async def set_if_not_exists(self, key: str, value: Any) -> None:
+            with counted():
+                await super().set_if_not_exists(key, value)
+
+    def stop() -> None:
+        stopped.set()
+        limit = time.monotonic() + _PATIENCE
+        while under_way and time.monotonic() < limit:
+            time.sleep(0.005)
+
+    return Stoppable(path), stop
+
+
+def write_zarr(ds: xr.Dataset, path: Path) -> None:
+    """Write a zarr (v3) store under exactly this name."""
+    store, stop = _stoppable(path)
+    try:
+        with warnings.catch_warnings():
+            # zarr-python warns that v3 has yet to agree on variable-length text (our labels), and
+            # on one file with the metadata of all arrays; without that file xarray warns, opening
+            warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
+            _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
+        check_length((path / "zarr.json").read_bytes(), "the store")
+    except BaseException:
+        stop()
+        raise
+
+
+def _text_as_objects(ds: xr.Dataset) -> xr.Dataset:
+    """Labels as variable-length text, which zarr stores in its standard way."""
+    names = [name for name, variable in ds.variables.items() if variable.dtype.kind == "U"]
+    return ds.assign_coords({n: ds[n].astype(object) for n in names if n in ds.coords}).assign(
+        {n: ds[n].astype(object) for n in names if n not in ds.coords}
+    )
+
 
 #: What a system says that fails, whatever it was asked to read.
 _BROKEN = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}

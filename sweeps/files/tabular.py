@@ -19,7 +19,7 @@ from stochastic import sizes
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.runtime.memory import check_memory
-from sweeps.scan.arrays import sizes_of
+from sweeps.scan.values import sizes_of
 from symbolic.errors import DseError
 from symbolic.json_text import LONGEST, check_length, read_json
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 
 #: The axis of points that are looked at by themselves.

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.grid.at import POINT, part_of, points_of
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.graph import Condition, Graph
@@ -96,15 +96,8 @@ class Group:
     """Formulas with the same axes in the same part of the grid: one pass can compute them all."""
 
     lock: Any = field(default_factory=threading.RLock)
-    parts: dict[Any, Group] = field(default_factory=dict)
-
-    def part(self, key: Any) -> Group:
-        """Return the group of the same formulas within a part of the grid."""
-        with self.lock:
-            if key not in self.parts:
-                self.parts.clear()  # one part after another is wanted
-                self.parts[key] = Group()
-            return self.parts[key]
+    #: The last part that was asked for: its group, and each formula there.
+    parts: dict[Any, tuple[Group, dict[Folding, Folding]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,8 +125,7 @@ class Folding:
             return None
         found = np.ones(1)
         for axis in axes:
-            own = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
-            found = np.multiply.outer(found, own).reshape(-1)
+            found = np.multiply.outer(found, axis.shares).reshape(-1)
         return found
 
     @property
@@ -169,13 +161,12 @@ class Folding:
         """The same within a part of some axes."""
         with self.group.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(parts.items()))
-            kept: dict[Any, dict[Folding, Folding]] = self.grid.kept.setdefault("parts", {})
-            if key not in kept:
-                kept.clear()  # one part after another is wanted
-            within = kept.setdefault(key, {})
+            if key not in self.group.parts:
+                self.group.parts.clear()  # one part after another is wanted
+                self.group.parts[key] = Group(), {}
+            group, within = self.group.parts[key]
             if self not in within:
-                grid = part_of(self.grid, parts)
-                within[self] = replace(self, grid=grid, group=self.group.part(key))
+                within[self] = replace(self, grid=part_of(self.grid, parts), group=group)
             return within[self]
 
     def at(self, places: Mapping[str, Any]) -> Folding:
@@ -212,7 +203,7 @@ class Awaited(Leaf):
 
     @property
     def pending(self) -> Folding | None:
-        """See :class:`sweeps.grid.leaf.Leaf`."""
+        """See :class:`sweeps.grid.grid.Leaf`."""
         return None if self.folding.known else self.folding
 
     def __reduce__(self) -> Any:
@@ -231,7 +222,7 @@ class Awaited(Leaf):
         return Awaited(self.folding.cut(used), self.name, self.axes, self.switched)
 
     def taken(self, places: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """See :class:`sweeps.grid.leaf.Leaf`; all values are computed."""
+        """See :class:`sweeps.grid.grid.Leaf`; all values are computed."""
         return _plain(self.axes, self.array, self.switched).taken(places)
 
     def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
@@ -381,3 +372,46 @@ def _valued(node: Node, leaves: Mapping[str, Leaf]) -> list[Node]:
     from symbolic.ops import reference
 
     return [constant(reference(n) >= -math.inf) for n in references(node) if leaves[n].failed]
+
+
+# --- Statistics some configurations at a time, so that what is held does not grow with the grid
+
+
+#: Values of a statistic that are held at once.
+HELD = sizes.PORTION
+
+
+def portions(
+    grid: Grid, roots: Mapping[tuple[str, ...], Sequence[Node]], kept: Iterable[str] = ()
+) -> list[dict[str, slice]]:
+    """Parts of a grid in which no statistic below some roots has more values than are held.
+
+    They follow each other along one axis, none of those ``kept``, nor one that a statistic goes
+    along. Where there is none, or no need, there is one part: the whole.
+    """
+    found = [
+        leaf
+        for key, nodes in roots.items()
+        for leaf in _awaited(grid.leaves[key], references(*nodes))
+    ]
+    waiting = (leaf for leaf in found if not leaf.folding.known)
+    largest = max((math.prod(leaf.folding.grid.shape(leaf.axes)) for leaf in waiting), default=0)
+    along = {axis for leaf in found for axis in leaf.along}
+    axes = {axis for leaf in found for axis in leaf.axes if axis in grid.axes}
+    free = axes - along - set(kept) - set(grid.switch_axes)
+    if largest <= HELD or not free:
+        return [{}]
+    axis = max(grid.ordered(free), key=lambda name: grid.axes[name].size)
+    size = grid.axes[axis].size
+    step = max(1, size * HELD // largest)
+    return [{axis: slice(low, min(low + step, size))} for low in range(0, size, step)]
+
+
+def _awaited(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterator[Awaited]:
+    """The statistics among some leaves, and those within these."""
+    for name in names:
+        leaf = leaves[name]
+        if isinstance(leaf, Awaited):
+            yield leaf
+            inner: Mapping[str, Leaf] = leaf.folding.grid.leaves[()]
+            yield from _awaited(inner, references(leaf.folding.root))

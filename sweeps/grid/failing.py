@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from symbolic.ops import references
 
 #: So many configurations of a tile are told one by one.

@@ -8,13 +8,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.leaf import Leaf, compute_pending
 from sweeps.grid.space import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
@@ -28,6 +27,79 @@ from symbolic.ops import (
     where,
 )
 from symbolic.quantities import label_of
+
+# --- The values of one quantity over the axes on which it depends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """The values of one quantity over some axes, in the order of the grid.
+
+    ``switched`` are the switch axes on which it depends too; each of their labels has its own leaf.
+    ``failed`` tells why there is no value at some flat indices.
+    """
+
+    axes: tuple[str, ...]
+    array: NDArray[Any]
+    switched: tuple[str, ...] = ()
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def pending(self) -> Any:
+        """Return what computes values that are not known yet (a Folding); None if they are."""
+        return None
+
+    def over(self, axes: Sequence[str]) -> NDArray[Any]:
+        """The values shaped for broadcasting over the given axes."""
+        sizes = dict(zip(self.axes, self.array.shape, strict=True))
+        return self.array.reshape([sizes.get(axis, 1) for axis in axes])
+
+    def cut(self, parts: Mapping[str, slice]) -> Leaf:
+        """Its values within a part of some axes."""
+        if not any(axis in parts for axis in self.axes):
+            return self
+        index = tuple(parts.get(axis, slice(None)) for axis in self.axes)
+        array, failed = self.array[index], {}
+        if self.failed:
+            numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
+            failed = {k: self.failed[n] for k, n in enumerate(numbers.tolist()) if n in self.failed}
+        return replace(self, array=array, failed=failed)
+
+    def taken(self, places: Mapping[str, NDArray[np.int64]]) -> Leaf:
+        """Its values at some places of some axes, in that order."""
+        if not any(axis in places for axis in self.axes):
+            return self
+        array = np.asarray(self.array)
+        for at, axis in enumerate(self.axes):
+            if axis in places:
+                array = array.take(places[axis], axis=at)
+        return replace(self, array=array)
+
+    def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
+        """Its values at points, given by indices along each axis."""
+        return np.asarray(self.array[tuple(places[axis] for axis in self.axes)])
+
+    def ordered(self, axes: Sequence[str]) -> Leaf:
+        """Its values in another order of axes."""
+        own = tuple(axis for axis in axes if axis in self.axes)
+        if own == self.axes:
+            return self
+        array = self.array.transpose([self.axes.index(axis) for axis in own])
+        return Leaf(axes=own, array=array, switched=self.switched)
+
+
+def compute_pending(leaves: Iterable[Leaf]) -> None:
+    """Compute the values of leaves that are not known yet, those of one group in one pass."""
+    groups: dict[int, list[Any]] = {}
+    for leaf in leaves:
+        folding = leaf.pending
+        if folding is not None:
+            same = groups.setdefault(id(folding.group), [])
+            if folding not in same:
+                same.append(folding)
+    for foldings in groups.values():
+        foldings[0].compute(foldings)
+
 
 FEASIBLE = "feasible"
 _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
@@ -257,3 +329,40 @@ def _all(nodes: Iterable[Node]) -> Node:
     """Whether all of some conditions hold."""
     listed = list(nodes)
     return constant(both(*listed) if listed else True)
+
+
+# --- Tiles of a grid: boxes that cover it, any of them by its number
+
+
+class Tiling:
+    """Boxes that cover a nest's axes, each contiguous in memory; any box by its number."""
+
+    def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
+        self.sizes = (*outer, row)
+        inner, split = 1, len(self.sizes)
+        while split and inner * self.sizes[split - 1] <= target:
+            split -= 1
+            inner *= self.sizes[split]
+        self.split = split - 1  # the axis that is cut; below 0 where one box holds everything
+        self.inner = inner
+        self.step = max(1, target // inner) if split else 1
+        self.cuts = -(-self.sizes[self.split] // self.step) if split else 1
+        self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
+
+    def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
+        """First and last+1 index of each axis, the flat index of the first point, the points."""
+        bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
+        bounds[0::2], bounds[1::2] = 0, self.sizes
+        if self.split < 0:
+            return bounds, 0, self.inner
+        rest, cut = divmod(number, self.cuts)
+        low = cut * self.step
+        high = min(low + self.step, self.sizes[self.split])
+        bounds[2 * self.split], bounds[2 * self.split + 1] = low, high
+        origin, stride = low * self.inner, self.inner * self.sizes[self.split]
+        for axis in range(self.split - 1, -1, -1):
+            rest, index = divmod(rest, self.sizes[axis])
+            bounds[2 * axis], bounds[2 * axis + 1] = index, index + 1
+            origin += index * stride
+            stride *= self.sizes[axis]
+        return bounds, origin, (high - low) * self.inner

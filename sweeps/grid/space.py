@@ -254,6 +254,11 @@ class Axis:
         return len(self.coordinate)
 
     @property
+    def shares(self) -> NDArray[np.float64]:
+        """Return how much each value counts, in sum 1."""
+        return np.full(self.size, 1 / self.size) if self.weights is None else self.weights
+
+    @property
     def unsaid(self) -> int:
         """Where a point stands that does not say: at the first value, of draws the most central."""
         if self.kind != "draw":

@@ -1,6 +1,6 @@
-"""Loop nests: what is `placed` where, written by `emit`, made machine code by `compile`.
+"""Loop nests: written by `emit`, made machine code by `compile`.
 
 `run` fills arrays with a grid's outputs tile by tile; `passes` goes over tiles that nobody keeps
 and leaves out those of which bounds tell enough; `reduce` keeps the smallest, the extremes, the
-front.
+front; `summarize` computes statistics of rows, `errors` their errors.
 """

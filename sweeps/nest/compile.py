@@ -54,7 +54,7 @@ def _compile(nest: Nest) -> kept.Body:
         namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
     else:
         namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _STEPS}
-        namespace |= {name: kept.Later("sweeps.nest.memory", name) for name in _MEMORY}
+        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _MEMORY}
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
     body: kept.Body = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
     whole, real = np.empty(0, dtype=np.int64), np.empty(0)

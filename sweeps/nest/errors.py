@@ -21,14 +21,21 @@ quantile is one value up to a chance of 1e-4.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.nest.spreads import spreads
+from stochastic import sizes
+from stochastic.kept import compiled
+from stochastic.threads import workers
+from sweeps.grid.at import POINT
+from sweeps.grid.awaited import Folding
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import Grid
 from symbolic.confidence import (
     FEW,
     ROUNDED,
@@ -40,11 +47,155 @@ from symbolic.confidence import (
     share_error,
     student,
 )
+from symbolic.intervals import Interval, algebra, enclose
+from symbolic.ops import Node, references, walk
+from symbolic.statistic import DRAW
 
-# --- Rows of values in ascending order, and their quantiles
+# --- The range of a formula over the laws of its random inputs, by enclosures
 
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Points that are enclosed together.
+_TOGETHER = sizes.REACH_TOGETHER
+
+
+def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
+    """Return what encloses a formula at some points, given by flat indices.
+
+    It returns the least and the largest value of shape (points, values within a draw). Points that
+    follow each other are enclosed together, for several statistics ask of the same ones.
+    """
+    inner = tuple(axis for axis in folding.along if axis != DRAW)
+    points, each = (math.prod(folding.grid.shape(axes)) for axes in (folding.rest, inner))
+    together = max(_TOGETHER // each, 1)
+
+    @lru_cache(maxsize=4 * workers())
+    def enclosed(number: int, whole: bool) -> tuple[Floats, Floats]:
+        flat = np.arange(number * together, min((number + 1) * together, points))
+        places = dict(
+            zip(folding.rest, unravel(flat, folding.grid.shape(folding.rest)), strict=True)
+        )
+        low, high = range_at(folding.at(places).grid, folding.root, inner, whole)
+        shape = flat.size, *folding.grid.shape(inner)
+        low, high = (np.broadcast_to(end, shape).reshape(flat.size, each) for end in (low, high))
+        return low, high
+
+    def reach(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
+        low, high = np.empty((2, flat.size, each))
+        for number in np.unique(flat // together).tolist():
+            here = flat // together == number
+            places = flat[here] - number * together
+            low[here], high[here] = (end[places] for end in enclosed(number, whole))
+        return low, high
+
+    return reach
+
+
+def range_at(
+    points: Grid, root: Node, inner: Sequence[str], whole: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the least and largest value of a formula at some points, whatever is drawn.
+
+    Each random input lies in the range in which it is drawn, or in that of its whole law, which may
+    be infinite. The range is infinite where nothing encloses the
+    formula. ``points`` lie along one axis; ``inner`` are the axes that stay whole, but the draws.
+    """
+    spans, leaves = points.axes[DRAW].spans, points.leaves[()]
+    known = {*algebra(), "constant", "reference"}
+    boxes = {}
+    for name in references(root):
+        leaf = leaves[name]
+        if DRAW not in leaf.axes:
+            values = np.asarray(leaf.over((POINT, *inner)), dtype=np.float64)
+            boxes[name] = Interval(values, values)
+        elif leaf.axes == (DRAW,) and name in spans:
+            boxes[name] = Interval(*(np.float64(end) for end in spans[name][whole]))
+    if len(boxes) < len(references(root)) or any(node.op not in known for node in walk((root,))):
+        return np.array(-math.inf), np.array(math.inf)
+    (found,) = enclose([root], boxes)
+    assert isinstance(found, Interval)
+    return np.asarray(found.lo), np.asarray(found.hi)
+
+
+# --- What tells the error of means of rows of draws, in machine code
+
+
+#: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
+#: Pareto tail, that of the mean excess.
+_HEAVIER, _HEAVIEST = 1.25, 0.9
+
+
+@compiled(_nrt=False)
+def spreads(rows, replicates, work, ends, out) -> None:
+    """Store for each row what tells the error of its mean.
+
+    These are the standard deviation of the means of its replicates; the widest gap between two of
+    its values; the sum and the sum of squares of how far values are from the median, in units of
+    the range; the least and the largest value; and how far the tail goes on beyond these.
+    """
+    draws = rows.shape[1]
+    size = draws // replicates
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        low, high = np.inf, -np.inf
+        middle, squares, bad = 0.0, 0.0, False
+        for k in range(replicates):
+            total, least, most = 0.0, np.inf, -np.inf
+            for j in range(k * size, (k + 1) * size):
+                value = row[j]
+                bad = bad or not np.isfinite(value)
+                least, most = min(least, value), max(most, value)
+                total += value
+            ends[0, k], ends[1, k] = least, most
+            low, high = min(low, least), max(high, most)
+            off = total / size - middle
+            middle += off / (k + 1)
+            squares += off * (total / size - middle)
+        width = high - low
+        for j in range(7):
+            out[i, j] = np.nan if bad or not np.isfinite(width) else 0.0
+        if bad or not np.isfinite(width):
+            continue
+        out[i, 4], out[i, 5] = low, high
+        if width == 0:
+            continue
+        for j in range(draws):
+            work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
+        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
+            place = min(int((row[j] - low) / width * draws), draws - 1)
+            work[0, place] += 1.0
+            work[1, place] = min(work[1, place], row[j])
+            work[2, place] = max(work[2, place], row[j])
+        gap, last, upto, centre = 0.0, low, 0.0, low
+        for place in range(draws):
+            if work[0, place] > 0:
+                gap = max(gap, work[1, place] - last)
+                last = work[2, place]
+                if upto < draws / 2:
+                    centre = work[1, place]
+                upto += work[0, place]
+        far, square = 0.0, 0.0
+        for j in range(draws):
+            d = abs(row[j] - centre) / width
+            far += d
+            square += d * d
+        for side in range(2):
+            mean, spread = 0.0, 0.0
+            reach = abs((low if side == 0 else high) - centre)
+            for k in range(replicates):
+                d = math.log(max(abs(ends[side, k] - centre) / width, 1 / draws))
+                off = d - mean
+                mean += off / (k + 1)
+                spread += off * (d - mean)
+            index = min(_HEAVIER * math.sqrt(spread / (replicates - 1)), _HEAVIEST)
+            out[i, 6] = max(out[i, 6], reach * index / (1 - index))
+        out[i, 0] = math.sqrt(squares / (replicates - 1))
+        out[i, 1], out[i, 2], out[i, 3] = gap, far, square
+
+
+# --- Rows of values in ascending order, and their quantiles
 
 
 class Ordered:
@@ -54,7 +205,7 @@ class Ordered:
         if weights is None:
             self.values, self.upto = np.sort(values, axis=1), None
         else:
-            order = np.argsort(values, axis=1)
+            order = np.argsort(values, axis=1, kind="stable")
             self.values = np.take_along_axis(values, order, axis=1)
             self.upto = np.cumsum(weights[order], axis=1)
         self.undefined = np.isnan(self.values[:, -1])
@@ -74,7 +225,6 @@ class Ordered:
         return np.where(self.undefined, np.nan, found)
 
 
-Indices = NDArray[np.int64]
 #: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
 #: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
 Reach = Callable[[Indices, bool], tuple[Floats, Floats]]
@@ -134,8 +284,8 @@ class Sample:
 class RowErrors:
     """Rows of values, and the errors of their statistics."""
 
-    def __init__(self, values: Floats, sample: Sample) -> None:
-        self.values, self.sample = values, sample
+    def __init__(self, values: Floats, sample: Sample, ordered: Ordered | None = None) -> None:
+        self.values, self.sample, self.ordered = values, sample, ordered
         self.points, self.count = values.shape
         self.draws, self.shares = sample.draws, sample.shares(values.shape[1])
 
@@ -216,7 +366,7 @@ class RowErrors:
         The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
         draws lie on one side of it, order statistics bound it.
         """
-        order = Ordered(self.values, self.sample.weights)
+        order = self.ordered or Ordered(self.values, self.sample.weights)
         here, p = order.at(level), float(level)
         below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))

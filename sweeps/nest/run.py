@@ -14,15 +14,11 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.check import check, check_count
 from sweeps.bounds.enclosures import Barred, Numbers, boxes
-from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.leaf import compute_pending
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import FEASIBLE, Grid, Tiling, compute_pending
 from sweeps.nest.compile import compiled
-from sweeps.nest.emit import Nest, emit, row_axes
-from sweeps.nest.placed import plain
-from sweeps.runtime.memory import check_memory
+from sweeps.nest.emit import Nest, emit, plain, row_axes
+from sweeps.runtime.memory import check_memory, in_threads
 from sweeps.runtime.progress import Listener, Tally
-from sweeps.runtime.threads import in_threads
 from symbolic.ops import Node, references
 
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.

@@ -11,17 +11,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
+from stochastic.kept import compiled
+from stochastic.threads import workers
 from sweeps.grid.awaited import Folding
-from sweeps.nest.errors import RowErrors, Sample
-from sweeps.nest.reach import reach_of
-from sweeps.nest.rows import BLOCK, over_rows
-from sweeps.nest.summing import MEAN, STD, extreme, moments, totals
+from sweeps.nest.errors import Ordered, RowErrors, Sample, reach_of
+from sweeps.nest.passes import ROWS_BLOCK, over_rows
 from sweeps.runtime.memory import check_memory
-from sweeps.runtime.threads import workers
-from symbolic.confidence import ROUNDED
 from symbolic.node import Node
 from symbolic.primitives import elementary
 from symbolic.statistic import Statistic
+
+# --- Moments and extremes of rows of values, in machine code: each row gives one number
+
+
+#: What :func:`moments` gives: the mean, the standard deviation.
+MEAN, STD = 0, 1
+
+
+@compiled
+def _total(row):
+    """The sum, several terms at a time; of few terms in order."""
+    count = row.size
+    whole = count - count % 8 if count >= 32 else 0
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(0, whole, 8):
+        a += row[j]
+        b += row[j + 1]
+        c += row[j + 2]
+        d += row[j + 3]
+        e += row[j + 4]
+        f += row[j + 5]
+        g += row[j + 6]
+        h += row[j + 7]
+    found = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for j in range(whole, count):
+        found += row[j]
+    return found
+
+
+@compiled
+def _mean(row, weights):
+    if weights.size == 0:
+        return _total(row) / row.size
+    found = 0.0
+    for j in range(row.size):
+        if weights[j] > 0:  # what never is may be infinite
+            found += weights[j] * row[j]
+    return found
+
+
+@compiled
+def totals(values, out) -> None:
+    """Fill ``out`` with the sum of each row."""
+    for i in range(values.shape[0]):
+        out[i] = _total(values[i])
+
+
+@compiled
+def moments(values, weights, kind, out) -> None:
+    """The mean of each row (rows of equal weight where none are given), or what follows of it.
+
+    A standard deviation is that of the law which the row is.
+    """
+    work = np.empty(values.shape[1])
+    for i in range(values.shape[0]):
+        row = values[i]
+        mean = _mean(row, weights)
+        if kind == 1:
+            for j in range(row.size):
+                work[j] = (row[j] - mean) * (row[j] - mean)
+            mean = math.sqrt(_mean(work, weights))
+        out[i] = mean
+
+
+@compiled(_nrt=False)
+def extreme(values, sign, skip, out) -> None:
+    """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
+    for i in range(values.shape[0]):
+        row = values[i]
+        found, holes = -np.inf, 0
+        for j in range(row.size):
+            value = row[j] * sign
+            holes += 1 if value != value else 0
+            found = value if value > found else found
+        if holes == row.size or (holes and not skip):
+            found = np.nan
+        out[i] = found * sign
+
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +119,7 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
     shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
     check_memory(
-        8 * (points * len(names) + (3 + len(roots)) * workers() * max(count, BLOCK)),
+        8 * (points * len(names) + (3 + len(roots)) * workers() * max(count, ROWS_BLOCK)),
         f"{', '.join(name for name, _, _ in names)} over {points:.4g} points",
         "shorten axes, or leave some out of the study",
     )
@@ -60,15 +136,14 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
 
     def tell(values: list[Floats], start: int) -> None:
         for root, rows in zip(roots, values, strict=True):
-            own = [(name, about) for name, about, of in names if of is root]
-            kinds = [about.kind for _, about in own]
-            several = weights is None and kinds.count("quantile") > 1
-            ordered = np.sort(rows, axis=1) if several else None
-            for name, about in own:
+            own = [(name, about) for name, about, node in names if node is root]
+            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in own]
+            kinds = [about.kind for about in inner]
+            ordered = Ordered(rows, weights) if kinds.count("quantile") > 1 else None
+            for (name, about), of in zip(own, inner, strict=True):
                 out = found[name][start : start + len(rows)]
                 if about.kind == "error":
-                    inner = about.argument.args[0].statistic
-                    out[...] = error_of(inner, rows, sample_at(root, start))
+                    out[...] = error_of(of, rows, sample_at(root, start), ordered)
                 else:
                     summary(about, rows, weights, out, ordered)
 
@@ -81,7 +156,7 @@ def summary(
     values: Floats,
     weights: Floats | None,
     out: Floats,
-    ordered: Floats | None = None,
+    ordered: Ordered | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
     rows = Rows(values=values, weights=weights, level=about.level, ordered=ordered)
@@ -93,13 +168,13 @@ class Rows:
     """Rows of values, each of which one statistic summarizes.
 
     ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
-    ``ordered`` are the rows sorted, where they are known.
+    ``ordered`` are the rows in order, where they are known.
     """
 
     values: Floats
     weights: Floats | None
     level: Fraction | None
-    ordered: Floats | None
+    ordered: Ordered | None
 
     def moment(self, kind: int, out: Floats) -> None:
         """Fill ``out`` with the mean of each row, or with the standard deviation."""
@@ -116,69 +191,58 @@ class Rows:
 
     def quantile(self, out: Floats) -> None:
         """Fill ``out`` with the quantile of each row."""
-        if self.weights is None and self.ordered is not None:  # NaN is sorted to the end
-            rank = self._rank(self.values.shape[1])
-            out[...] = np.where(np.isnan(self.ordered[:, -1]), np.nan, self.ordered[:, rank])
+        assert self.level is not None
+        if self.weights is None and self.ordered is None:
+            rank = self._rank
+            out[...] = np.partition(self.values, rank, axis=1)[:, rank]
+            out[np.isnan(self.values).any(axis=1)] = np.nan
         else:
-            self._tail(1.0, False, out)
+            out[...] = (self.ordered or Ordered(self.values, self.weights)).at(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
-        self._tail(sign, True, out)
-
-    def _rank(self, count: int) -> int:
-        assert self.level is not None
-        return max(math.ceil(self.level * count) - 1, 0)
-
-    def _tail(self, sign: float, mean: bool, out: Floats) -> None:
         values = self.values if sign > 0 else -self.values
         with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
             if self.weights is None:
-                self._plain_tail(values, mean, out)
+                self._plain_tail(values, out)
             else:
-                self._weighted_tail(values, mean, out)
+                self._weighted_tail(values, out)
         out *= sign
         out[np.isnan(self.values).any(axis=1)] = np.nan
 
-    def _plain_tail(self, values: Floats, mean: bool, out: Floats) -> None:
-        """Fill ``out`` with the value of a rank, or with the mean from there on.
+    @property
+    def _rank(self) -> int:
+        assert self.level is not None
+        rank: int = max(math.ceil(self.level * self.values.shape[1]) - 1, 0)
+        return rank
 
-        That of the rank counts for a part. Short rows are added in ascending order, as a proof
-        expands them (:class:`symbolic.statistic.FewValues`).
+    def _plain_tail(self, values: Floats, out: Floats) -> None:
+        """Fill ``out`` with the mean from a rank on, whose value counts for a part.
+
+        Short rows are added in ascending order, as a proof expands them
+        (:class:`symbolic.statistic.FewValues`).
         """
-        level, count = self.level, values.shape[1]
+        level, count, rank = self.level, values.shape[1], self._rank
         assert level is not None
-        rank = self._rank(count)
-        if mean and count <= SHORT:
-            values = np.sort(values, axis=1)
-        else:
-            values = np.partition(values, rank, axis=1)
-        if mean:
-            totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
-            out += values[:, rank] * float(rank + 1 - level * count)
-            out /= float((1 - level) * count)
-        else:
-            out[...] = values[:, rank]
+        values = np.sort(values, axis=1) if count <= SHORT else np.partition(values, rank, axis=1)
+        totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
+        out += values[:, rank] * float(rank + 1 - level * count)
+        out /= float((1 - level) * count)
 
-    def _weighted_tail(self, values: Floats, mean: bool, out: Floats) -> None:
-        """Fill ``out`` with the first value up to which the weights reach the level.
+    def _weighted_tail(self, values: Floats, out: Floats) -> None:
+        """Fill ``out`` with the mean beyond the first value up to which weights reach the level.
 
-        The mean beyond it is that value and the mean excess over it (Rockafellar and Uryasev 2000,
-        Optimization of conditional value-at-risk, Journal of Risk 2, equation 4).
+        It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
+        conditional value-at-risk, Journal of Risk 2, equation 4).
         """
         weights, level = self.weights, self.level
         assert weights is not None
         assert level is not None
-        order = np.argsort(values, axis=1, kind="stable")
-        below = np.cumsum(weights[order], axis=1)
-        place = np.count_nonzero(below[:, :-1] < float(level) - ROUNDED, axis=1)[:, None]
-        found = np.take_along_axis(values, np.take_along_axis(order, place, axis=1), axis=1)
-        out[...] = found[:, 0]
-        if mean:
-            more = np.empty_like(out)
-            moments(np.maximum(values - found, 0.0), weights, MEAN, more)
-            finite = np.isfinite(out)
-            out[finite] += more[finite] / (1 - float(level))
+        out[...] = Ordered(values, weights).at(level)
+        more = np.empty_like(out)
+        moments(np.maximum(values - out[:, None], 0.0), weights, MEAN, more)
+        finite = np.isfinite(out)
+        out[finite] += more[finite] / (1 - float(level))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +301,9 @@ ROWS: dict[str, RowStatistic] = {
 }
 
 
-def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
+def error_of(
+    about: Statistic, values: Floats, sample: Sample, ordered: Ordered | None = None
+) -> Floats:
     """Return half the width of the 95 % interval of a statistic of each row of values."""
     if sample.replicates < 2:
         return np.zeros(len(values))
@@ -245,4 +311,4 @@ def error_of(about: Statistic, values: Floats, sample: Sample) -> Floats:
     if error is None:
         return np.full(len(values), np.inf)
     with np.errstate(all="ignore"):
-        return error(RowErrors(np.ascontiguousarray(values), sample), about.level)
+        return error(RowErrors(np.ascontiguousarray(values), sample, ordered), about.level)

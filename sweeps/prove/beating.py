@@ -8,6 +8,7 @@ halved along the axis that lifts the corner most.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -17,13 +18,102 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.boxes import Boxes, Indices, best_axis, joined, thinned
 from sweeps.bounds.problem import Problem
-from sweeps.nest.reduce import beaten_by
-from sweeps.prove.leaves import Leaves, leaves_in_time
+from sweeps.grid.flat_index import unravel
+from sweeps.nest.compile import compiled
+from sweeps.nest.emit import emit
+from sweeps.nest.reduce import beaten_by, undominated
 from sweeps.runtime.loop import Tally
-from sweeps.runtime.stopping import halt
-from sweeps.runtime.threads import in_threads
-from sweeps.runtime.watching import going_over, points_so_far, seen
+from sweeps.runtime.memory import in_threads
+from sweeps.runtime.progress import going_over, points_so_far, seen
+from sweeps.runtime.stopping import halt, in_time
 from symbolic.errors import DseError, OutOfTimeError
+from symbolic.ops import reference, substitute
+
+# --- Every point of a small part of a problem, by a loop nest written for its objectives
+
+
+#: Least points of a row, if the whole problem were looked at.
+_ROW = sizes.LEAF_ROW
+
+
+class Leaves:
+    """The objectives of a problem at all combinations of some indices along each axis."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        order = np.argsort(problem.sizes, kind="stable").tolist()
+        count, length = 0, 1  # boxes are smaller than the whole
+        while count < len(order) and length < _ROW:
+            count += 1
+            length *= int(problem.sizes[order[-count]])
+        self.outer, self.row = order[: len(order) - count], order[len(order) - count :]
+        names = {name: f"x{k}" for k, name in enumerate(problem.used)}
+        place = {axis: f"axis{k}" for k, axis in enumerate(problem.dims)}
+        swap = {name: reference(short) for name, short in names.items()}
+        self.nest = emit(
+            outer=[f"axis{axis}" for axis in self.outer],
+            row=[f"axis{axis}" for axis in self.row],
+            leaves={
+                short: [place[axis] for axis in problem.used[name].axes]
+                for name, short in names.items()
+            },
+            outputs=[(substitute(root, swap), "float") for root in problem.roots],
+            names={},
+        )
+        self.leaf_of = {short: problem.used[name] for name, short in names.items()}
+        numbers = [float(self.leaf_of[name].array) for name in self.nest.scalars]
+        self.scalars = np.array(numbers, dtype=np.float64)
+        compiled(self.nest)
+
+    def values(self, chosen: Sequence[Indices]) -> NDArray[np.float64]:
+        """The objectives (rows), the combinations in the order that :meth:`places` tells."""
+        outer, row = ([chosen[axis].size for axis in own] for own in (self.outer, self.row))
+        sizes = np.array([*outer, math.prod(row)], dtype=np.int64)
+        bounds = np.stack([np.zeros_like(sizes), sizes], axis=1).reshape(-1)
+        arrays = []
+        for name in self.nest.arrays:
+            leaf = self.leaf_of[name]
+            own = [self.problem.dims.index(axis) for axis in leaf.axes]
+            part = np.asarray(leaf.array)[np.ix_(*(chosen[axis] for axis in own))]
+            order = [axis for axis in (*self.outer, *self.row) if axis in own]
+            part = part.transpose([own.index(axis) for axis in order])
+            if any(axis in own for axis in self.row):
+                kept = [axis for axis in self.outer if axis in own]
+                shape = [chosen[axis].size for axis in (*kept, *self.row)]
+                ends = [
+                    n if axis in own else 1
+                    for n, axis in zip(shape, (*kept, *self.row), strict=True)
+                ]
+                part = np.broadcast_to(part.reshape(ends), shape)
+            arrays.append(np.array(part, dtype=np.float64, order="C").reshape(-1))
+        found = np.empty((len(self.problem.roots), int(np.prod(sizes))))
+        compiled(self.nest)(bounds, sizes, 0, self.scalars, *arrays, *found)
+        return found
+
+    def places(self, chosen: Sequence[Indices], flat: Indices) -> Indices:
+        """The index along each axis (rows) of some of the values."""
+        order = (*self.outer, *self.row)
+        split = unravel(flat, [chosen[axis].size for axis in order])
+        places = np.empty((len(chosen), flat.size), dtype=np.int64)
+        for axis, index in zip(order, split, strict=True):
+            places[axis] = chosen[axis][index]
+        return places
+
+
+def leaves_in_time(problem: Problem, tally: Tally) -> Leaves | None:
+    """Those of a problem, unless the time is up before they are compiled."""
+    found: list[Leaves] = []
+
+    def load() -> None:
+        made = Leaves(problem)
+        made.values([np.zeros(1, dtype=np.int64)] * len(problem.dims))  # compiles it
+        found.append(made)
+
+    if not tally.late:
+        with suppress(OutOfTimeError):
+            in_time(load, tally.deadline, "a nest was compiled")
+    return found[0] if found and not tally.late else None
+
 
 # --- Points of which none beats another, the best of all that were looked at
 
@@ -35,8 +125,6 @@ MOST_POINTS = sizes.FRONT_MOST
 _JUDGES = sizes.ARCHIVE_JUDGES
 #: Points of which some tell which judges beat most, and how many of them.
 _MANY, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
-#: Points that are compared with the front of all before them at once.
-_TOGETHER = sizes.ARCHIVE_TOGETHER
 
 
 class Archive:
@@ -75,7 +163,7 @@ class Archive:
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
         # those that beat many first; who beats another comes before it, for rounding is monotone
         order = np.lexsort((*values[::-1], rank))
-        best = _undominated(values[:, order])
+        best = undominated(values[:, order], halt)
         values, places = values[:, order[best]], places[:, order[best]]
         stay = beaten_by(self.values, values, np.full(best.size, self.values.shape[1]))
         self.values = np.concatenate([self.values[:, stay], values], axis=1)
@@ -85,20 +173,6 @@ class Archive:
                 f"the front has more than {MOST_POINTS:,} points, which is the most that are "
                 "certified: round objectives by floor, or give coarser axes"
             )
-
-
-def _undominated(values: NDArray[np.float64]) -> Indices:
-    """Return the indices of the points of a front, of points none of which a later one beats."""
-    front = np.empty((len(values), 0))
-    kept = []
-    for first in range(0, values.shape[1], _TOGETHER):
-        halt()
-        part = values[:, first : first + _TOGETHER]
-        left = beaten_by(part, front, np.full(front.shape[1], -1))
-        left = left[beaten_by(part[:, left], part[:, left], np.arange(left.size))]
-        front = np.concatenate([front, part[:, left]], axis=1)
-        kept.append(first + left)
-    return np.concatenate(kept)
 
 
 Numbers = NDArray[np.float64]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from symbolic.crossings import Crossings, crossings, located
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain

@@ -26,12 +26,11 @@ from sweeps.bounds.problem import Space
 from sweeps.bounds.search import Least, ready, search
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.prove.beating import Archive, Exploration, along_which, bounded, ended
-from sweeps.prove.leaves import leaves_in_time
+from sweeps.prove.beating import Archive, Exploration, along_which, bounded, ended, leaves_in_time
 from sweeps.prove.parts import Part, parts_of
 from sweeps.runtime.loop import Tally, explore
-from sweeps.runtime.threads import in_threads
-from sweeps.runtime.watching import points_so_far
+from sweeps.runtime.memory import in_threads
+from sweeps.runtime.progress import points_so_far
 from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 

@@ -2,22 +2,92 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from sweeps.bounds.first import first_place
+from stochastic import sizes
+from sweeps.bounds.boxes import Indices
+from sweeps.bounds.first import first_place, lowest
 from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import Problem
 from sweeps.bounds.search import Least, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
-from sweeps.prove.descent import descend
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.runtime.loop import Tally
-from symbolic.ops import Node
+from symbolic.errors import OutOfTimeError
+from symbolic.ops import Node, both, constant, where
+
+# --- Good configurations before any proof: along each axis in turn, then along pairs of axes
+
+
+#: Points drawn, and how many of the best are improved.
+_DRAWN, _KEPT = sizes.DESCENT_DRAWN, sizes.DESCENT_KEPT
+#: Values tried along an axis; points tried along a pair of axes; rounds.
+_ALONG, _PAIR, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, sizes.DESCENT_ROUNDS
+
+
+def descend(problem: Problem, goal: Least, tally: Tally) -> None:
+    """Offer the goal what coordinate descent finds from a few starts, the same each time."""
+    rng = np.random.default_rng(0)
+    sizes = problem.sizes
+    drawn = rng.integers(0, sizes[:, None], (len(sizes), _DRAWN if len(sizes) else 1))
+    drawn[:, 0], drawn[:, -1] = 0, sizes - 1
+    values = problem.values(drawn)
+    tally.visited += values.size
+    order = np.argsort(values, kind="stable")[:_KEPT]
+    for number in order[values[order] < np.inf]:
+        begun = drawn[:, number]
+        place, value = _improved(problem, begun, float(values[number]), 1, tally)
+        goal.offer(place[:, None], np.array([value]))
+    if goal.place is not None:
+        place, value = _improved(problem, goal.place, goal.value, 2, tally)
+        goal.offer(place[:, None], np.array([value]))
+
+
+def _improved(
+    problem: Problem, place: Indices, value: float, together: int, tally: Tally
+) -> tuple[Indices, float]:
+    """As good as changing up to so many axes together makes it."""
+    movable = np.flatnonzero(problem.sizes > 1).tolist()
+    moves = [m for k in range(1, together + 1) for m in itertools.combinations(movable, k)]
+    for _ in range(_ROUNDS):
+        before = value
+        for axes in moves:
+            if tally.late:
+                return place, value
+            tried = _tried(problem, place, axes)
+            values = problem.values(tried)
+            tally.visited += values.size
+            best = int(np.argmin(values))
+            if values[best] < value:
+                place, value = tried[:, best], float(values[best])
+        if value == before:
+            break
+    return place, value
+
+
+def _tried(problem: Problem, place: Indices, axes: tuple[int, ...]) -> Indices:
+    """The place with every value along some axes, or those near and a few of those further off."""
+    most = _ALONG if len(axes) == 1 else int(_PAIR ** (1 / len(axes)))
+    steps = []
+    for axis in axes:
+        size = int(problem.sizes[axis])
+        if size <= most:
+            steps.append(np.arange(size))
+            continue
+        near = np.clip(np.arange(most // 2) - most // 4 + place[axis], 0, size - 1)
+        far = np.linspace(0, size - 1, most - most // 2).astype(np.int64)
+        steps.append(np.unique(np.concatenate([near, far])))
+    mesh = np.meshgrid(*steps, indexing="ij")
+    tried = np.repeat(place[:, None], mesh[0].size, axis=1)
+    for axis, along in zip(axes, mesh, strict=True):
+        tried[axis] = along.reshape(-1)
+    return tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,3 +177,81 @@ def best_within(
                 firsts.append((tuple(whole.values()), whole))
     first = min(firsts, default=((), None))[1]
     return Winner(place=first, value=least, bound=bound, settled=settled)
+
+
+# --- Every configuration in order, the best first: the next value, then the next of equal ones
+
+
+def ranked(
+    root: Node,
+    leaves: Mapping[str, Leaf],
+    sizes: Mapping[str, int],
+    fixed: Mapping[str, int],
+    tally: Tally,
+) -> Iterator[tuple[float, dict[str, int]]]:
+    """The values below infinity in ascending order, each with its configurations in axis order.
+
+    Nothing is kept but the last one: each is the answer of a search for what comes next.
+
+    Raises
+    ------
+    OutOfTimeError
+        When the time is up before the next is proven to be it.
+    """
+    value = -math.inf
+    while True:
+        rest = _above(root, value)
+        space = reduced(rest, leaves, sizes, fixed, late=lambda: tally.late)
+        goal = Least()
+        _in_time(search(space.problem, goal, tally, partial(descend, space.problem, goal, tally)))
+        if goal.place is None:
+            return
+        value, given = goal.value, (rest, leaves, sizes)
+        place: dict[str, int] | None = space.original(goal.place)
+        place, proven = first_place(*given, place, value, tally, fixed, space)
+        while place is not None:
+            _in_time(math.inf if proven else value)
+            yield value, place
+            place, proven = _next(*given, place, value, tally, fixed)
+        _in_time(math.inf if proven else value)
+
+
+def _in_time(left: float) -> None:
+    if left < math.inf:
+        raise OutOfTimeError(
+            "not every rank was proven in time: give more time, or ask for fewer (top)"
+        )
+
+
+def _above(root: Node, value: float) -> Node:
+    """The objective where it is above a value, else infinite."""
+    if value == -math.inf:
+        return root
+    if root.op == "where" and repr(root.args[2]) == "inf":
+        return constant(where(both(root.args[0], root.args[1] > value), root.args[1], math.inf))
+    return constant(where(root > value, root, math.inf))
+
+
+def _next(
+    root: Node,
+    leaves: Mapping[str, Leaf],
+    sizes: Mapping[str, int],
+    place: Mapping[str, int],
+    target: float,
+    tally: Tally,
+    fixed: Mapping[str, int],
+) -> tuple[dict[str, int] | None, bool]:
+    """The next configuration in axis order that is as low as a target; whether that is proven."""
+    free = [axis for axis in sizes if axis not in fixed]
+    for number in reversed(range(len(free))):
+        axis = free[number]
+        before = {**fixed, **{name: place[name] for name in free[:number]}}
+        space = reduced(root, leaves, sizes, before, axis, late=lambda: tally.late)
+        low = place[axis] + 1
+        found, proven = lowest(space, axis, low, sizes[axis], None, target, tally)
+        if not proven:
+            return None, False
+        if found is not None:
+            before[axis] = found[axis]
+            return first_place(root, leaves, sizes, found, target, tally, before)
+    return None, True

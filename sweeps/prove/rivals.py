@@ -20,8 +20,7 @@ from sweeps.bounds.boxes import Boxes, joined
 from sweeps.bounds.enclosures import Extremes
 from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.prove.parts import best_within, parts_of
 from sweeps.prove.targets import Meeting
 from sweeps.prove.tolerances import Uncertain
@@ -239,7 +238,7 @@ def _halved(boxes: Boxes, single: NDArray[np.bool_], problem: _Within) -> Boxes:
     for axis in range(len(wide)):
         for first in range(0, wide.shape[1], _TOGETHER):
             part = slice(first, first + _TOGETHER)
-            halves = problem.halved(some.take(part), [axis])[0].least
+            halves = problem.halved(some.take(part), axis).least
             high = np.nan_to_num(np.max(halves, axis=0), posinf=1e300, neginf=-1e300)
             gains[axis, part] = np.where(wide[axis, part], high, -np.inf)
     best = gains >= gains.max(axis=0)  # of equal ones the longest

@@ -14,7 +14,7 @@ from sweeps.bounds.boxes import Boxes, best_axis, joined
 from sweeps.bounds.problem import Problem
 from sweeps.grid.grid import Grid
 from sweeps.runtime.loop import Tally, explore
-from sweeps.runtime.watching import going_over, seen
+from sweeps.runtime.progress import going_over, seen
 from symbolic.ops import Node, constant, where
 
 Indices = NDArray[np.int64]

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Grid
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from symbolic.intervals import Trend, interval_of, trend_number, trends
 from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where
 from symbolic.primitives.words import EVERY

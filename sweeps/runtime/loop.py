@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from sweeps.runtime.progress import going_over, seen
 from sweeps.runtime.stopping import deadline, halt, stopped
-from sweeps.runtime.watching import going_over, seen
 
 Batch = TypeVar("Batch")
 

@@ -5,10 +5,16 @@ Without this Linux grants more than there is and ends the process once it is use
 
 from __future__ import annotations
 
+import contextvars
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
+from stochastic.threads import workers
 from symbolic.errors import TooLargeError
 
 #: Less than this is not asked for; share of what there is that one thing may take.
@@ -75,3 +81,38 @@ def check_memory(needed: float, what: str, way_out: str) -> None:
             f"{what} need {needed / 2**30:,.3g} GiB of memory, of which {there / 2**30:,.3g} GiB "
             f"can be had: {way_out}"
         )
+
+
+# --- Work in threads, as many as there are processors
+
+
+Result = TypeVar("Result")
+
+
+def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+    """Return the results of ``work`` on each number below ``count``, in order.
+
+    After the first error, or an interrupt, no further number is begun.
+    """
+    threads = min(workers(), count)
+    if threads <= 1:
+        return [work(number) for number in range(count)]
+    numbers, over = iter(range(count)), threading.Event()
+    results: dict[int, Result] = {}
+
+    def run() -> None:
+        try:
+            while not over.is_set() and (number := next(numbers, None)) is not None:
+                results[number] = work(number)
+        except BaseException:
+            over.set()
+            raise
+
+    with ThreadPoolExecutor(threads) as pool:
+        running = [pool.submit(contextvars.copy_context().run, run) for _ in range(threads)]
+        try:
+            for each in running:
+                each.result()
+        finally:
+            over.set()
+    return [results[number] for number in range(count)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,8 @@ from sweeps.grid.at import POINT, points_of
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.nest.contests import shared, summed, tallied, winning
-from sweeps.nest.rows import over_rows
+from sweeps.nest.passes import over_rows
+from sweeps.nest.reduce import shared, summed, tallied, winning
 from sweeps.scan.fused import to_rest
 from symbolic.confidence import FEW, UNSEEN, count_width, half_width
 from symbolic.ops import references
@@ -36,24 +37,19 @@ Tell = Callable[[Floats, Indices], None]
 Keep = Callable[[Floats], NDArray[np.bool_]]
 
 
-class Contest(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest(ABC):
     """The signed objective over configurations and draws, infinite where a point does not count.
 
-    ``weights`` of the draws sum to 1; of ``replicates`` equal parts each is a sample by itself.
+    There are ``count`` configurations. ``weights`` of the draws sum to 1; of ``replicates`` equal
+    parts each is a sample by itself.
     """
 
-    @property
-    def count(self) -> int:
-        """How many configurations there are."""
+    count: int
+    weights: Floats
+    replicates: int
 
-    @property
-    def weights(self) -> Floats:
-        """How much each draw counts."""
-
-    @property
-    def replicates(self) -> int:
-        """How many samples there are."""
-
+    @abstractmethod
     def all(self, tell: Tell, keep: Keep) -> None:
         """Tell of every configuration, by its flat index; from several threads.
 
@@ -61,12 +57,13 @@ class Contest(Protocol):
         below.
         """
 
+    @abstractmethod
     def some(self, flat: Indices, tell: Tell) -> None:
         """Tell of some configurations, by their numbers among those that are given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridContest:
+class GridContest(Contest):
     """See :class:`Contest`; of a grid. ``rest`` are the axes but the draws on which it depends."""
 
     grid: Grid
@@ -75,31 +72,17 @@ class GridContest:
 
     @classmethod
     def of(cls, grid: Grid, goal: Goal) -> GridContest:
-        """That of an objective; axes along which nothing varies are left out."""
+        """Return that of an objective; axes along which nothing varies are left out."""
         check(grid)
-        dims = dims_of(grid, [goal]) - {DRAW}
-        return cls(grid=grid, goal=goal, rest=grid.ordered(dims))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the configurations."""
-        return self.grid.shape(self.rest)
-
-    @property
-    def count(self) -> int:
-        """See :class:`Contest`."""
-        return math.prod(self.shape)
-
-    @property
-    def weights(self) -> Floats:
-        """See :class:`Contest`."""
-        axis = self.grid.axes[DRAW]
-        return np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
-
-    @property
-    def replicates(self) -> int:
-        """See :class:`Contest`."""
-        return self.grid.axes[DRAW].replicates
+        rest, draws = grid.ordered(dims_of(grid, [goal]) - {DRAW}), grid.axes[DRAW]
+        return cls(
+            grid=grid,
+            goal=goal,
+            rest=rest,
+            count=math.prod(grid.shape(rest)),
+            weights=draws.shares,
+            replicates=draws.replicates,
+        )
 
     def all(self, tell: Tell, keep: Keep) -> None:
         """See :class:`Contest`."""
@@ -117,7 +100,7 @@ class GridContest:
     def some(self, flat: Indices, tell: Tell) -> None:
         """See :class:`Contest`."""
         grid, rest = self.grid, self.rest
-        split = unravel(flat, self.shape)
+        split = unravel(flat, grid.shape(rest))
         places = dict(zip(rest, split, strict=True))
         for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)
@@ -141,17 +124,10 @@ class GridContest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableContest:
+class TableContest(Contest):
     """See :class:`Contest`; of values in memory, of shape (configurations, draws)."""
 
     values: Floats
-    weights: Floats
-    replicates: int
-
-    @property
-    def count(self) -> int:
-        """See :class:`Contest`."""
-        return len(self.values)
 
     def all(self, tell: Tell, keep: Keep) -> None:
         """See :class:`Contest`."""
@@ -267,7 +243,7 @@ def can_win(contest: Contest, known: Indices | None = None) -> Indices:
 def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
     """The configurations with the least mean in some cell of draws, and maybe others; ascending.
 
-    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.contests.summed`.
+    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.reduce.summed`.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = contest.weights

@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
 from sweeps.grid.at import part_of
+from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import assemble
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.portions import portions
 from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.arrays import Table
-from sweeps.scan.table_values import conditions_of
-from sweeps.scan.values import pieces
+from sweeps.scan.values import Table, conditions_of, pieces
 from symbolic.node import conjuncts
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references
 

@@ -155,11 +155,9 @@ def _blocks(shape: Sequence[int], split: Sequence[int], limit: int) -> Iterator[
     steps = dict.fromkeys(split, 1)
     if split:
         steps[split[-1]] = max(1, min(shape[split[-1]], limit // max(rest, 1)))
-    ranges = [range(0, shape[axis], steps[axis]) for axis in split]
     place = [slice(0, size) for size in shape]
-    for number in range(math.prod(len(r) for r in ranges)):
-        for axis, steps_of in zip(reversed(split), reversed(ranges), strict=True):
-            number, at = divmod(number, len(steps_of))
-            low = steps_of[at]
-            place[axis] = slice(low, min(low + steps_of.step, shape[axis]))
+    for at in np.ndindex(*(-(-shape[axis] // steps[axis]) for axis in split)):
+        for axis, number in zip(split, at, strict=True):
+            low = number * steps[axis]
+            place[axis] = slice(low, min(low + steps[axis], shape[axis]))
         yield tuple(place)

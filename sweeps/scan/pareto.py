@@ -15,9 +15,8 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.nest.reduce import beaten_by, front
-from sweeps.runtime.watching import points_so_far
-from sweeps.scan.choosing import spread
-from sweeps.scan.fused import to_rest
+from sweeps.runtime.progress import points_so_far
+from sweeps.scan.fused import spread, to_rest
 from symbolic.errors import InfeasibleError
 
 #: Most points of a front that tell whether a tile is worth looking at.

@@ -14,14 +14,188 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
+from stochastic.kept import compiled
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE
-from sweeps.scan.bins import WIDTH, Digits, key_of, value_of
-from sweeps.scan.values import Values, nothing
+from sweeps.scan.values import Floats, Truths, Values, nothing
 from symbolic.errors import DseError
+from symbolic.expression import parse_value
 
 if TYPE_CHECKING:
     import xarray as xr
+
+# --- What is kept of values: their range, counts in bins, counts of a digit; parts are added
+
+
+# --- Compiled counting: values into bins, and the digits of numbers
+
+
+@compiled(_nrt=False)
+def count_bins(values, allowed, edges, first, scale, counts, rest) -> None:
+    """Count values between edges; see :class:`sweeps.scan.quantiles.Bins`.
+
+    ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins,
+    and at its end the last bin. ``rest`` counts what is below, above, and no number.
+    """
+    slots = first.size - 2
+    low, high = edges[0], edges[edges.size - 1]
+    for j in range(values.size):
+        if not allowed[j]:
+            continue
+        value = values[j]
+        if value >= low and value <= high:
+            slot = min(max(int((value - low) * scale), 0), slots)
+            place = first[max(slot - 1, 0)]  # by rounding it may be one too high, or too low
+            left = first[min(slot + 2, slots + 1)] - place
+            while left > 0:
+                half = (left + 1) >> 1
+                place += half if value >= edges[place + half] else 0
+                left -= half
+            counts[place] += 1
+        elif value < low:
+            rest[0] += 1
+        elif value > high:
+            rest[1] += 1
+        else:
+            rest[2] += 1
+
+
+@compiled(_nrt=False)
+def count_digits(values, allowed, begins, first, shift, width, counts, rest) -> None:
+    """Count a digit of numbers that begin alike; see :class:`sweeps.scan.quantiles.Digits`.
+
+    ``counts`` has a row for each of ``begins``, which ascend; ``first`` holds, for each first digit
+    that a number may have, which of these is the first to have it, or -1; nothing where the first
+    digit is counted. ``rest`` counts numbers, and what is none.
+    """
+    bits = values.view(np.uint64)
+    sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
+    mask = (one << np.uint64(width)) - one
+    for j in range(values.size):
+        if not allowed[j]:
+            continue
+        if values[j] != values[j]:
+            rest[1] += 1
+            continue
+        rest[0] += 1
+        key = bits[j] if values[j] != 0.0 else np.uint64(0)
+        key = ~key if key & sign else key | sign
+        start = first[np.int64(key >> np.uint64(64 - width))] if first.size else 0
+        if start < 0:
+            continue
+        begin = key >> np.uint64(shift)
+        digit = np.int64(begin & mask)
+        begin = begin >> np.uint64(width)
+        for k in range(start, begins.size):
+            if begins[k] >= begin:
+                if begins[k] == begin:
+                    counts[k, digit] += 1
+                break
+
+
+#: From so many values on they are counted by compiled code.
+_MANY = sizes.BINS_COMPILED
+#: Fewest slots of the whole range of a histogram.
+_SLOTS = sizes.BINS_SLOTS
+#: Bits of a digit; a number has 64.
+WIDTH = sizes.BINS_DIGIT
+
+
+class Range:
+    """The least and the largest finite value."""
+
+    def __init__(self) -> None:
+        self.low, self.high = math.inf, -math.inf
+
+    def feed(self, values: Floats, allowed: Truths) -> None:
+        """Some values, and which of them count."""
+        counts = np.isfinite(values) & allowed
+        self.low = min(self.low, float(np.min(values, where=counts, initial=math.inf)))
+        self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
+
+    def add(self, other: Range) -> None:
+        """What another part keeps."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+
+class Bins:
+    """Counts of values between edges, and of those ``below``, ``above`` and ``undefined``."""
+
+    def __init__(self, edges: Floats) -> None:
+        self.edges, bins = edges, len(edges) - 1
+        self.counts, self.rest = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
+        slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
+        self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
+        starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
+        self.first = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, bins - 1)
+        self.first = np.append(self.first, bins - 1)
+
+    def feed(self, values: Floats, allowed: Truths) -> None:
+        """Some values, and which of them count."""
+        edges, rest = self.edges, self.rest
+        if values.size >= _MANY:
+            given = (edges, self.first, self.scale, self.counts, rest)
+            count_bins(values, allowed, *given)
+            return
+        known = values[allowed]
+        inside = known[(known >= edges[0]) & (known <= edges[-1])]
+        place = np.minimum(np.searchsorted(edges, inside, side="right") - 1, len(self.counts) - 1)
+        self.counts += np.bincount(place, minlength=len(self.counts))
+        outside = (known < edges[0], known > edges[-1], np.isnan(known))
+        rest += [np.count_nonzero(chosen) for chosen in outside]
+
+    def add(self, other: Bins) -> None:
+        """What another part keeps."""
+        self.counts += other.counts
+        self.rest += other.rest
+
+
+class Digits:
+    """Counts of the next digit of those values whose order begins with one of some numbers.
+
+    Floats are ordered as whole numbers are, once their bits are turned: see :func:`key_of`.
+    """
+
+    def __init__(self, begins: NDArray[np.uint64], shift: int) -> None:
+        self.begins, self.shift = begins, shift
+        self.first = np.full(1 << WIDTH if shift + WIDTH < 64 else 0, -1)
+        for k in range(len(begins) - 1 if self.first.size else -1, -1, -1):
+            self.first[(int(begins[k]) << (shift + WIDTH)) >> (64 - WIDTH)] = k
+        self.counts = np.zeros((len(begins), 1 << WIDTH), dtype=np.int64)
+        self.rest = np.zeros(2, dtype=np.int64)  # numbers, and what is none
+
+    def feed(self, values: Floats, allowed: Truths) -> None:
+        """Some values, and which of them count."""
+        if values.size >= _MANY:
+            given = (self.begins, self.first, self.shift, WIDTH)
+            count_digits(values, allowed, *given, self.counts, self.rest)
+            return
+        known = values[allowed & ~np.isnan(values)]
+        self.rest += np.array([known.size, np.count_nonzero(allowed) - known.size])
+        begin = key_of(known) >> np.uint64(self.shift)
+        digit = (begin & np.uint64((1 << WIDTH) - 1)).astype(np.int64)
+        begin >>= np.uint64(WIDTH)
+        for row, wanted in zip(self.counts, self.begins, strict=True):
+            row += np.bincount(digit[begin == wanted], minlength=row.size)
+
+    def add(self, other: Digits) -> None:
+        """What another part keeps."""
+        self.counts += other.counts
+        self.rest += other.rest
+
+
+def key_of(values: Floats) -> NDArray[np.uint64]:
+    """Whole numbers in the order of some floats; both zeros are the same one."""
+    bits = (values + 0.0).view(np.uint64)
+    sign = np.uint64(1 << 63)
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def value_of(key: int) -> float:
+    """The float of a key."""
+    bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
+    return float(np.uint64(bits).view(np.float64))
 
 
 def quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
@@ -110,3 +284,91 @@ def _shares(q: Any) -> list[Fraction]:
     if not shares:
         raise DseError("q is empty: give it at least one number from 0 to 1")
     return shares
+
+
+# --- How many feasible configurations lie in which bin of values
+
+
+#: Most bins.
+_BINS = sizes.BINS_MOST
+
+
+def histogram(source: Values, edges: Floats) -> xr.Dataset:
+    """How many feasible configurations have a value in each of some bins.
+
+    Parameters
+    ----------
+    source : Values
+        The formula.
+    edges : array of float
+        Of the bins, ascending. A bin holds its low edge; the last holds both.
+    """
+    found = source.gather(lambda: Bins(edges))
+    skipped = source.skipped.attributes(source.weight)
+    weight, units = source.weight, units_of(source)
+    below, above = (int(n) * weight for n in found.rest[:2])
+    rest = np.array([found.counts.sum() + found.rest[:2].sum(), found.rest[2]])
+    text = {k: v for k, v in units.items() if k == "units"}
+    return assemble(
+        {
+            "configurations": (
+                "bin",
+                found.counts * weight,
+                {"long_name": "feasible configurations in the bin"},
+            )
+        },
+        {
+            "low": ("bin", edges[:-1], {"long_name": f"low edge of {source.text}", **text}),
+            "high": ("bin", edges[1:], {"long_name": f"high edge of {source.text}", **text}),
+        },
+        {
+            "question": f"histogram of {source.text}",
+            "definition": "a bin holds its low edge, the last one both of its edges",
+            "below": below,
+            "above": above,
+            **told_of(source, rest),
+            **skipped,
+        },
+    )
+
+
+def edges_of(source: Values, bins: Any) -> Floats:
+    """The edges of so many equal bins between the least and the largest finite value, or as given.
+
+    Raises
+    ------
+    DseError
+        What is no number of bins, and no ascending list of numbers, or of texts with units.
+    InfeasibleError
+        No feasible configuration has a finite value to put bins around.
+    """
+    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # of no dimensions: a number
+    if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
+        if not 1 <= bins <= _BINS:
+            raise DseError(f"bins = {bins}: expected from 1 to {_BINS:,} bins, or their edges")
+        found = source.gather(Range)
+        if found.low > found.high:
+            raise nothing(source)
+        half = np.linspace(found.low / 2, found.high / 2, int(bins) + 1)  # the span may be infinite
+        edges = np.linspace(found.low, found.high, int(bins) + 1)
+        edges = edges if np.all(np.isfinite(edges)) else 2 * half
+        edges = np.unique(np.clip(edges, found.low, found.high))
+        return edges if edges.size > 1 else np.repeat(edges, 2)
+    if isinstance(bins, str) or not isinstance(bins, (Sequence, np.ndarray)):
+        raise DseError(f"bins = {bins!r}: expected their number, or a list of edges")
+    edges = np.array([_edge(source, edge) for edge in bins], dtype=np.float64)
+    if not 2 <= edges.size <= _BINS + 1 or not np.all(np.diff(edges) > 0):
+        shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
+        raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
+    return edges
+
+
+def _edge(source: Values, edge: Any) -> float:
+    if isinstance(edge, str) and source.row is not None:
+        edge = parse_value(edge, source.row, {})
+    if isinstance(edge, (int, float, np.number)) and math.isfinite(edge):
+        return float(edge)
+    raise DseError(
+        f"{edge!r} is no edge of a bin: expected a finite number"
+        + (", with or without a unit" if source.row is not None else "")
+    )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stochastic import sizes
 from sweeps.ask.ask import Ask
-from sweeps.ask.front import pareto
-from sweeps.ask.optimum import optimum
+from sweeps.ask.optimum import optimum, pareto
 from sweeps.bounds.expanding import expanded, waiting
 from sweeps.grid.goals import dims_of, objective_node
 from sweeps.grid.grid import Grid

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import Answering, shape_of
-from sweeps.ask.front import Front
-from sweeps.ask.places import (
+from sweeps.ask.source import (
+    Choice,
+    Front,
+    Source,
+    Stage,
     as_good,
     check_listed,
     first_of,
@@ -21,21 +23,21 @@ from sweeps.ask.places import (
     placed,
     placed_in,
     restored,
+    shape_of,
 )
-from sweeps.ask.source import Choice, Stage
 from sweeps.bounds.check import check
 from sweeps.grid.at import At, part_of
+from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.grid.portions import portions
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.counting import grid_count
 from sweeps.scan.fused import scanned, to_rest
 from sweeps.scan.pareto import scanned_front
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
-from symbolic.ops import Node, both, constant, interpret_arrays, references, where
+from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,10 +53,9 @@ def stage_node(grid: Grid, key: tuple[str, ...], stage: Stage) -> Node:
     return constant(where(both(*before), root, math.inf)) if before else root
 
 
-class OfGrid(Answering):
+class OfGrid(Source, Protocol):
     """What is told of a grid, however it is searched."""
 
-    __slots__ = ()
     grid: Grid
 
     @property
@@ -72,50 +73,39 @@ class OfGrid(Answering):
         """What formulas may name."""
         return self.grid.model.quantities
 
-    variables = quantities
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Return the quantities of the model."""
+        return self.grid.model.quantities
 
-    def pick(
-        self, places: Mapping[str, Indices], shape: tuple[int, ...]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The coordinates by axis, and every output at some places."""
+    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+        """See :class:`sweeps.ask.source.Source`; each point by itself, in NumPy."""
+        known, shape = self.grid.at_points(_flat(places), references(*nodes)), shape_of(places)
+        found = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
+        size = math.prod(shape)
+        return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in found]
+
+    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """See :class:`sweeps.ask.source.Source`."""
         names = [*self.grid.outputs, *([FEASIBLE] if self.grid.conditions else [])]
         found = self.grid.at_points(_flat(places), names)
-        about = {n: (a.reshape(shape), describe(self.grid, n)) for n, a in found.items()}
-        return self.coordinates, about
-
-    def given(
-        self,
-        names: Sequence[str],
-        places: Mapping[str, Indices],
-        shape: tuple[int, ...],
-        coordinates: Mapping[str, Any],
-        found: Mapping[str, Any],
-    ) -> dict[str, NDArray[Any]]:
-        """See :class:`sweeps.ask.answers.Answering`."""
-        found = self.grid.at_points(_flat(places), list(names))
-        return {name: array.reshape(shape) for name, array in found.items()}
+        return {n: (a.reshape(shape), describe(self.grid, n)) for n, a in found.items()}
 
     @property
     def asked_where(self) -> list[str]:
-        """See :class:`sweeps.ask.invariants.Checked`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return [condition.text for condition in self.grid.conditions]
 
     @property
+    def conditions(self) -> list[Node]:
+        """See :class:`sweeps.ask.source.Source`."""
+        return [reference(FEASIBLE)]
+
+    @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.ask.invariants.Checked`; not where a statistic is yet to compute."""
+        """See :class:`sweeps.ask.source.Source`; not where a statistic is yet to compute."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
         return all(leaf.pending is None for leaf in every)
-
-    def evaluated(
-        self, places: Mapping[str, Indices], goals: Sequence[Goal]
-    ) -> tuple[list[Floats], NDArray[np.bool_]]:
-        """See :class:`sweeps.ask.invariants.Checked`; each point by itself, in NumPy."""
-        nodes, shape = [goal.node(self.quantities) for goal in goals], shape_of(places)
-        known = self.grid.at_points(places, [*references(*nodes), FEASIBLE])
-        feasible = known.pop(FEASIBLE)
-        arrays = {name: array.astype(np.float64) for name, array in known.items()}
-        found = interpret_arrays(nodes, arrays)
-        return [np.broadcast_to(np.asarray(one, dtype=float), shape) for one in found], feasible
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""
@@ -209,7 +199,7 @@ class GridScan(OfGrid):
         return restored(listed(flat, scores, dims, self.sizes, what), self.at)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.ask.front.FrontSource`."""
+        """See :class:`sweeps.ask.source.Source`."""
         skipped = Skipped()
         places = scanned_front(self.grid, goals, skipped)
         told = replace(self, skipped=skipped).told(goals, None)

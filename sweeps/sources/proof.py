@@ -14,28 +14,36 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.ask.ask import Ask
-from sweeps.ask.front import Front
 from sweeps.ask.matrix import refuse_statistic
-from sweeps.ask.places import as_good, check_listed, everywhere, limit_of, placed_in, restored
-from sweeps.ask.source import Choice, Stage
+from sweeps.ask.source import (
+    Choice,
+    Front,
+    Stage,
+    as_good,
+    check_listed,
+    everywhere,
+    limit_of,
+    placed_in,
+    restored,
+)
 from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
 from sweeps.bounds.search import ready
 from sweeps.grid.at import part_of
+from sweeps.grid.dataset import prepared
 from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
 from sweeps.grid.grid import Grid
-from sweeps.grid.plain import prepared
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
-from sweeps.prove.ranking import ranked as in_rank
+from sweeps.prove.parts import ranked as in_rank
 from sweeps.prove.targets import meeting
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
 from sweeps.runtime.stopping import halt_between
 from sweeps.sources.grids import OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
-from symbolic.ops import constant, interpret_arrays, references
+from symbolic.ops import constant
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -197,11 +205,14 @@ class GridProof(OfGrid):
         check_listed(count * math.prod(grid.shape(idle)), what, idle)
         index = dict(zip(dims, sure.inside(), strict=True))
         sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-        scores = _values(grid, goal, index) if dims else np.full(count, least)
+        scores = np.full(count, least)
+        if dims:
+            places = {axis: index.get(axis, np.zeros(count, dtype=np.int64)) for axis in sizes}
+            (scores,) = self.compute([goal.node(self.quantities)], placed_in(places, self.at))
         return restored(everywhere(index, scores, sizes), self.at)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.ask.front.FrontSource`; the time left is shared by the parts left."""
+        """See :class:`sweeps.ask.source.Source`; the time left is shared by the parts left."""
         search = self.search
         search.share()
         part, tally = part_of(self.grid, self.at), Tally(deadline=search.tally.deadline)
@@ -261,12 +272,3 @@ def _in_rank(
     for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
         place = dict(zip(grid.axes, index, strict=True))
         yield Winner(place=place, value=value, bound=value, settled=True)
-
-
-def _values(grid: Grid, goal: Goal, index: Mapping[str, Indices]) -> NDArray[np.float64]:
-    """The signed objective at some configurations, given along the axes that matter."""
-    node, count = goal.node(grid.model.quantities), len(next(iter(index.values())))
-    places = {axis: index.get(axis, np.zeros(count, dtype=np.int64)) for axis in grid.axes}
-    known = grid.at_points(places, list(references(node)))
-    found = interpret_arrays((node,), {n: a.astype(np.float64) for n, a in known.items()})[0]
-    return np.array(np.broadcast_to(found, count), dtype=np.float64)

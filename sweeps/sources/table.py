@@ -9,29 +9,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.answers import Answering, shape_of
-from sweeps.ask.front import Front
-from sweeps.ask.places import as_good, limit_of, listed, placed, placed_in, restored
-from sweeps.ask.source import Choice, Stage
+from sweeps.ask.source import (
+    Choice,
+    Front,
+    Source,
+    Stage,
+    as_good,
+    limit_of,
+    listed,
+    placed,
+    placed_in,
+    restored,
+    shape_of,
+)
 from sweeps.grid.at import At
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE
 from sweeps.nest.reduce import front
-from sweeps.scan.arrays import Table, within
-from sweeps.scan.choosing import choose, spread
 from sweeps.scan.counting import dataset_count
-from sweeps.scan.table_values import TableValues
+from sweeps.scan.fused import choose, spread
+from sweeps.scan.values import Table, TableValues, within
 from symbolic.errors import InfeasibleError
-from symbolic.ops import interpret_arrays, reference, references
+from symbolic.ops import Node, constant, interpret_arrays, reference, references
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableScan(Answering):
+class TableScan(Source):
     """A Dataset of which every point is looked at."""
 
     table: Table
@@ -100,7 +109,7 @@ class TableScan(Answering):
         return restored(choice, self.at)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.ask.front.FrontSource`."""
+        """See :class:`sweeps.ask.source.Source`."""
         values, dims = self.table.values(goals)
         shape = tuple(self.sizes[dim] for dim in dims)
         whole = [np.broadcast_to(value, shape).reshape(-1) for value in values]
@@ -110,54 +119,37 @@ class TableScan(Answering):
         places = spread(best, dims, (), self.sizes)
         return Front(places=placed_in(places, self.at), told={"method": "scan"})
 
-    def pick(
-        self, places: Mapping[str, NDArray[np.int64]], shape: tuple[int, ...]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """See :class:`sweeps.ask.answers.Answering`."""
-        return self.table.pick(places, shape)
+    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+        """See :class:`sweeps.ask.source.Source`."""
+        known = {n: self.table.at(n, places).astype(np.float64) for n in references(*nodes)}
+        shape = shape_of(places)
+        return [np.broadcast_to(np.asarray(v), shape) for v in interpret_arrays(nodes, known)]
 
-    def given(
-        self,
-        names: Sequence[str],
-        places: Mapping[str, NDArray[np.int64]],
-        shape: tuple[int, ...],
-        coordinates: Mapping[str, Any],
-        found: Mapping[str, Any],
-    ) -> dict[str, NDArray[Any]]:
-        """See :class:`sweeps.ask.answers.Answering`."""
-        arrays = {}
-        for name in names:
-            if name in found:
-                arrays[name] = found[name][0]
-            elif name in coordinates:
-                axis, values, _ = coordinates[name]
-                arrays[name] = values[np.maximum(places[axis], 0)]
-            else:  # an axis of which one value was selected
-                arrays[name] = np.broadcast_to(self.variables[name].values, shape)
-        return arrays
+    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """See :class:`sweeps.ask.source.Source`."""
+        return {
+            str(name): (
+                np.broadcast_to(self.table.at(str(name), places), shape),
+                dict(variable.attrs),
+            )
+            for name, variable in self.table.ds.data_vars.items()
+        }
 
     @property
     def asked_where(self) -> tuple[str, ...]:
-        """See :class:`sweeps.ask.invariants.Checked`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return self.table.where
 
     @property
-    def is_cheap(self) -> bool:
-        """See :class:`sweeps.ask.invariants.Checked`."""
-        return not self.table.is_lazy
+    def conditions(self) -> list[Node]:
+        """See :class:`sweeps.ask.source.Source`."""
+        feasible = [constant(reference(FEASIBLE) > 0)] if FEASIBLE in self.table.ds else []
+        return [*self.table.conditions, *feasible]
 
-    def evaluated(
-        self, places: Mapping[str, NDArray[np.int64]], goals: Sequence[Goal]
-    ) -> tuple[list[NDArray[np.float64]], NDArray[np.bool_]]:
-        """See :class:`sweeps.ask.invariants.Checked`."""
-        nodes, shape = [goal.node(self.quantities) for goal in goals], shape_of(places)
-        feasible = [reference(FEASIBLE) > 0] if FEASIBLE in self.table.ds else []
-        roots = [*nodes, *self.table.conditions, *feasible]
-        known = {n: self.table.at(n, places).astype(np.float64) for n in references(*roots)}
-        found = [np.broadcast_to(one, shape) for one in interpret_arrays(roots, known)]
-        holds = np.logical_and.reduce(found[len(nodes) :], axis=0, initial=True)
-        values = [np.asarray(one, dtype=np.float64) for one in found[: len(nodes)]]
-        return values, np.broadcast_to(holds, shape).astype(bool)
+    @property
+    def is_cheap(self) -> bool:
+        """See :class:`sweeps.ask.source.Source`."""
+        return not self.table.is_lazy
 
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""

@@ -45,7 +45,7 @@ formats, flags and codes
     dse/kernels/ptx.py
     dse/kernels/registers.py _SIGNED_SHIFT
     dse/measured/profiles/launches.py _PREFIXES
-    sweeps/nest/summing.py MEAN STD
+    sweeps/nest/summarize.py MEAN STD
     sweeps/prove/borders.py NONE
     sweeps/store/foreign.py _SLACK
     symbolic/grammar.py _NOT _SIGN
@@ -63,8 +63,8 @@ hardware, the C library and the operating system
     dse/gpu/*
     dse/kernels/memory_accesses.py SECTOR WORD BANKS QUARTERS
     stochastic/trials/timing.py
-    sweeps/files/netcdf.py
-    sweeps/nest/memory.py _LINE
+    sweeps/files/export.py
+    sweeps/nest/instructions.py _LINE
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/launch_counts.py AT_ONCE
     symbolic/statistic.py _LONG _PARTS
@@ -72,7 +72,7 @@ draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/run.py ENOUGH
-    sweeps/ask/draws.py _PARTS
+    sweeps/ask/chances.py _PARTS
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/follow.py
@@ -104,7 +104,7 @@ limits of what a text may hold
     dse/kernels/formula.py
     dse/measured/tables.py _COLUMNS
     dse/toml_text.py _DEPTH
-    sweeps/files/names.py
+    sweeps/files/export.py
     sweeps/files/tabular.py _VALUE
     sweeps/store/*.py _LONGEST
     symbolic/errors.py
@@ -296,7 +296,7 @@ def test_what_only_numba_knows_reads_no_size() -> None:
     assert later
     for module in later:
         assert "sizes." not in texts[module.replace(".", "/") + ".py"], module
-    assert Later("sweeps.nest.memory", "room").identity()
+    assert Later("sweeps.nest.instructions", "room").identity()
 
 
 def test_workers_with_other_sizes_are_refused() -> None:

@@ -24,8 +24,10 @@ _SCRATCH = "scratch files of a compiler, in a folder that is removed"
 #: Where product code writes all the same, by which calls, and why that is right.
 ALLOWED = {
     "sweeps/files/whole.py": ({"link", "open", "write_bytes"}, "the one place"),
-    "sweeps/files/copies.py": ({"to_zarr"}, "under the name that `whole` yields"),
-    "sweeps/files/netcdf.py": ({"to_netcdf", "open"}, "under the name that `whole` yields"),
+    "sweeps/files/export.py": (
+        {"to_zarr", "to_netcdf", "open"},
+        "under the name that `whole` yields",
+    ),
     "sweeps/files/tabular.py": (
         {"open", "to_csv", "ParquetWriter"},
         "under the name that `whole` yields",

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from dse import Study
 from dse.cli import main
-from sweeps.nest.summarize import ROWS, Rows, RowStatistic
-from sweeps.nest.summing import extreme
+from sweeps.nest.summarize import ROWS, Rows, RowStatistic, extreme
 from symbolic.errors import DseError
 from symbolic.node import Node
 from symbolic.statistic import STATISTICS, FewValues, StatisticRow

@@ -17,6 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 import sweeps.nest.summarize
 from dse import Study
+from sweeps.nest.errors import Ordered
 from sweeps.nest.summarize import summary
 from symbolic.ops import Node
 from symbolic.statistic import DRAW, Statistic
@@ -70,7 +71,7 @@ def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("small", [0, 1 << 30])
 def test_one_pass_in_a_nest_and_in_numpy_agree(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = Study(**ARGUMENTS, outputs=STATISTICS).run()
-    monkeypatch.setattr("sweeps.nest.rows.SMALL", small)
+    monkeypatch.setattr("sweeps.nest.passes.ROWS_SMALL", small)
     found = Study(**ARGUMENTS, outputs=STATISTICS).run()
     for name in expected.data_vars:
         np.testing.assert_allclose(found[name].values, expected[name].values, rtol=1e-12)
@@ -93,7 +94,7 @@ def test_a_quantile_of_sorted_rows_is_that_of_the_rows(rows: Any, level: float) 
     )
     plain, ordered = np.empty(len(rows)), np.empty(len(rows))
     summary(about, rows, None, plain)
-    summary(about, rows, None, ordered, np.sort(rows, axis=1))
+    summary(about, rows, None, ordered, Ordered(rows, None))
     np.testing.assert_array_equal(plain, ordered)
 
 

@@ -22,7 +22,7 @@ from sweeps.bounds.machine.dig import rooms
 from sweeps.bounds.machine.enclose import enclose
 from sweeps.bounds.machine.tape import CODES
 from sweeps.bounds.problem import Problem
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.intervals import Decision
 from symbolic.ops import Node, reference, references, walk
 from symbolic.primitives import PRIMITIVES

@@ -34,7 +34,7 @@ from sweeps.bounds.machine.dig import rooms
 from sweeps.bounds.machine.enclose import enclose as compiled_enclose
 from sweeps.bounds.problem import Problem
 from sweeps.bounds.search import Least, search
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from sweeps.runtime.loop import Tally
 from symbolic.intervals import Decision, Interval, enclose, interval_of
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk, where

@@ -29,13 +29,12 @@ from pathlib import Path
 import sweeps.bounds.enclosures
 import sweeps.bounds.first
 import sweeps.bounds.merging
-import sweeps.bounds.problem
 import sweeps.bounds.search
 import sweeps.nest.run
 import sweeps.prove.beating
 import sweeps.prove.fronts
 import sweeps.prove.targets
-import sweeps.runtime.threads
+import sweeps.runtime.memory
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_borders import check_borders
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
@@ -61,12 +60,11 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
         (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
         (sweeps.bounds.enclosures, "_TABLE"): rng.choice([0, 1 << 24]),
-        (sweeps.bounds.problem, "_TOGETHER"): rng.choice([0, 1 << 11]),
         (sweeps.bounds.first, "_MANY"): rng.choice([0, 1 << 26]),
         (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
         (sweeps.prove.targets, "BATCH"): rng.choice([1, 1 << 10]),
-        (sweeps.runtime.threads, "workers"): lambda: 1,
+        (sweeps.runtime.memory, "workers"): lambda: 1,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

@@ -27,7 +27,7 @@ import dse
 import sweeps.bounds.merging
 import sweeps.bounds.search
 import sweeps.nest.run
-import sweeps.runtime.threads
+import sweeps.runtime.memory
 from symbolic.errors import DseError, InfeasibleError
 from tests.one_source.points import point
 
@@ -115,7 +115,7 @@ def pressed(rng: random.Random, threads: int) -> Iterator[None]:
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
         (sweeps.bounds.search, "_QUICK"): rng.choice([4, 200, 10**9]),
         (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.runtime.threads, "workers"): lambda: threads,
+        (sweeps.runtime.memory, "workers"): lambda: threads,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

@@ -11,7 +11,7 @@ import xarray as xr
 
 import dse
 import sweeps.bounds.merging
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.errors import InfeasibleError
 from symbolic.primitives import PRIMITIVES
 from tests.long import mostly_long

@@ -24,7 +24,7 @@ from sweeps.bounds.first import first_place
 from sweeps.bounds.merging import reduced
 from sweeps.bounds.problem import Problem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
-from sweeps.grid.leaf import Leaf
+from sweeps.grid.grid import Leaf
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import trends

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.nest.placed
+import sweeps.nest.emit
 import sweeps.nest.run
 from stochastic.kept.native import UnfitError
 from sweeps.nest.compile import compiled
@@ -360,7 +360,7 @@ def test_a_long_loop_is_cut_at_its_calls(monkeypatch: pytest.MonkeyPatch) -> Non
 
     outputs = [(node, "float"), (log(a) < 1, "bool"), (log(b), "float"), (equal(c, 0), "flag")]
     cut, pieces = values(outputs)
-    monkeypatch.setattr(sweeps.nest.placed, "_LONG", 10**6)
+    monkeypatch.setattr(sweeps.nest.emit, "_LONG", 10**6)
     whole, together = values(outputs)
     assert [len(loops(text)) for text in (cut, whole)] == [8, 4]
     for one, other in zip(pieces, together, strict=True):
@@ -386,7 +386,7 @@ def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     skipped = {key: best.attrs[key] for key in ("tiles_skipped", "points_skipped")}
     of_run = dse.optimum(cut.run(), minimize="energy", top=5)
     assert best.identical(of_run.assign_attrs(skipped))
-    monkeypatch.setattr(sweeps.nest.placed, "_LONG", 10**6)
+    monkeypatch.setattr(sweeps.nest.emit, "_LONG", 10**6)
     assert best.identical(dse.Study(**spec).optimum(minimize="energy", top=5))
 
 

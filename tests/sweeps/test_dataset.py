@@ -17,8 +17,7 @@ import xarray as xr
 
 import dse
 from dse import Study
-from sweeps.grid.dataset import quantities_of
-from sweeps.grid.plain import arrays_of, plainly
+from sweeps.grid.dataset import arrays_of, plainly, quantities_of
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
 from tests.oracles.compare import identical

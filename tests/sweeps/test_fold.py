@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from sweeps.grid.fold import folded
+from sweeps.grid.build import folded
 from sweeps.nest.compile import compiled
 from sweeps.nest.emit import emit
 from symbolic.ops import (

@@ -18,7 +18,7 @@ import sweeps.nest.passes
 import sweeps.sources.grids
 import sweeps.sources.table
 from dse.cli import main
-from sweeps.ask.places import limit_of
+from sweeps.ask.source import limit_of
 from symbolic.errors import InternalError
 from tests.long import mostly_long
 from tests.sweeps import conditioning

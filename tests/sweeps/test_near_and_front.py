@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.ask.places
+import sweeps.ask.source
 import sweeps.bounds.merging
 import sweeps.bounds.search
 import sweeps.prove.beating
@@ -166,7 +166,7 @@ def test_more_than_can_be_listed_is_counted(
     made = small(200)
     made.run(store=tmp_path / "s.zarr")
     count = made.optimum(maximize="cs_throughput", within=0.3).attrs["configurations"]
-    monkeypatch.setattr(sweeps.ask.places, "MOST_LISTED", 10)
+    monkeypatch.setattr(sweeps.ask.source, "MOST_LISTED", 10)
     with pytest.raises(DseError, match=f"^{count:,} configurations are .* of which 10 can"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
     for source, how in ((made, {"method": "scan"}), (tmp_path / "s.zarr", {})):

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeps.files.export import export, open_dataset
-from sweeps.files.netcdf import UnfailingFile
+from sweeps.files.export import UnfailingFile, export, open_dataset
 from symbolic.errors import DseError
 
 ROOT = Path(__file__).parents[2]

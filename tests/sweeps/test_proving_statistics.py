@@ -9,7 +9,7 @@ import pytest
 
 import dse
 import sweeps.bounds.expanding
-import sweeps.grid.portions
+import sweeps.grid.awaited
 from dse import Study
 from symbolic.errors import DseError
 from tests.long import long, mostly_long
@@ -91,7 +91,7 @@ def test_statistics_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     whole = [study().optimum(**{"minimize": goal, "where": where, **one}) for one in asked]
     count = study().count(where=where).feasible_points
     bins = study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0])
-    monkeypatch.setattr(sweeps.grid.portions, "HELD", 7)
+    monkeypatch.setattr(sweeps.grid.awaited, "HELD", 7)
     for one, known in zip(asked, whole, strict=True):
         found = study().optimum(**{"minimize": goal, "where": where, **one})
         assert found.drop_attrs().identical(known.drop_attrs()), one

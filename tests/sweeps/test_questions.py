@@ -19,7 +19,7 @@ import dse
 import sweeps.nest.emit
 import sweeps.nest.passes
 import sweeps.nest.run
-import sweeps.runtime.threads
+import sweeps.runtime.memory
 import sweeps.scan.fused
 from dse import DseError, Study
 from symbolic.errors import InfeasibleError, UnitError, UnknownNameError
@@ -172,7 +172,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.nest.passes, "_WORTH", 1)  # bounds are asked of all tiles
     monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 3)
 
 
 @pytest.mark.usefixtures("fused")
@@ -258,7 +258,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
-    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 1)
+    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
     monkeypatch.setattr(sweeps.nest.passes, "SMALL", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0

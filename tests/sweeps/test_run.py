@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import sweeps.nest.emit
 import sweeps.nest.run
-import sweeps.runtime.threads
+import sweeps.runtime.memory
 from dse import DseError, Study
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import Tiling
 from sweeps.nest.run import compute, groups, plan_rows
+from sweeps.runtime.memory import in_threads
 from sweeps.runtime.progress import Progress
-from sweeps.runtime.threads import in_threads
 from tests.long import draws, mostly_long
 from tests.oracles.compare import identical, ulps
 
@@ -74,7 +74,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(sweeps.nest.run, "TILE", 24)
     monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 4)
+    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 4)
     return monkeypatch
 
 
@@ -91,7 +91,7 @@ def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
 def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPatch) -> None:
     within = 8 if STUDIES[name]["model"] == TOY else 0
     found = Study(**STUDIES[name]).run()
-    compiling.setattr(sweeps.runtime.threads, "workers", lambda: 1)
+    compiling.setattr(sweeps.runtime.memory, "workers", lambda: 1)
     again = Study(**STUDIES[name]).run()
     identical(found, again)  # many threads and one
     compiling.setattr(sweeps.nest.run, "SINGLE", 1 << 30)
@@ -203,7 +203,7 @@ def test_tiles_of_a_grid_beyond_memory_are_only_numbers() -> None:
 def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 8)
+    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 8)
 
     def task(number: int) -> tuple[str, int]:
         time.sleep(0.002 * (8 - number % 8))
@@ -213,7 +213,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.runtime.threads, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 3)
 
     def task(number: int) -> int:
         if number == 5:

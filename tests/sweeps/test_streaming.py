@@ -19,15 +19,14 @@ import dse
 import sweeps.nest.emit
 import sweeps.nest.passes
 import sweeps.nest.run
-import sweeps.scan.bins
 import sweeps.scan.fused
 import sweeps.scan.quantiles
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
 from sweeps.bounds.enclosures import Enclosures, boxes
-from sweeps.grid.tiling import Tiling
-from sweeps.scan.bins import Bins, Digits
+from sweeps.grid.grid import Tiling
+from sweeps.scan.quantiles import Bins, Digits
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
 from tests.long import draws, long
@@ -115,7 +114,7 @@ def tiled() -> Iterator[None]:
         patch.setattr(sweeps.nest.passes, "PIECE", 3)
         patch.setattr(sweeps.scan.values, "BLOCK", 5)
         patch.setattr(sweeps.nest.passes, "_WORTH", 1)
-        patch.setattr(sweeps.scan.bins, "_MANY", 2)
+        patch.setattr(sweeps.scan.quantiles, "_MANY", 2)
         patch.setattr(sweeps.nest.emit, "_BEARABLE", 2)
         yield
 
@@ -338,7 +337,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
         parts = [Bins(limits), Bins(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sweeps.scan.bins, "_MANY", many)
+                patch.setattr(sweeps.scan.quantiles, "_MANY", many)
                 part.feed(
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
@@ -355,14 +354,14 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
 def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
     array = np.array(values, dtype=float)
     allowed = np.arange(array.size) % 3 != 0
-    keys = sweeps.scan.bins.key_of(array[allowed])[:2].tolist()
+    keys = sweeps.scan.quantiles.key_of(array[allowed])[:2].tolist()
     known = np.array(sorted({key >> (shift + 16) for key in keys} | {*begins}), dtype=np.uint64)
     if shift == 48:
         known = np.zeros(1, dtype=np.uint64)
     parts = [Digits(known, shift), Digits(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sweeps.scan.bins, "_MANY", many)
+            patch.setattr(sweeps.scan.quantiles, "_MANY", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
     assert parts[0].rest.tolist() == parts[1].rest.tolist()
@@ -370,8 +369,8 @@ def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[i
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
-    keys = sweeps.scan.bins.key_of(np.array(values))
-    assert [sweeps.scan.bins.value_of(int(key)) for key in keys] == values
+    keys = sweeps.scan.quantiles.key_of(np.array(values))
+    assert [sweeps.scan.quantiles.value_of(int(key)) for key in keys] == values
     for a, b in itertools.pairwise(range(len(values))):
         assert (keys[a] < keys[b]) == (values[a] < values[b])
 

@@ -12,7 +12,7 @@ import pytest
 import dse
 import sweeps.grid.build
 from dse import DseError, Study
-from sweeps.runtime.threads import workers
+from stochastic.threads import workers
 from symbolic.library import load_model
 
 MODEL = '''

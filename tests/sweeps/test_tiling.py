@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import Tiling
 
 
 @pytest.mark.parametrize("target", [1, 2, 3, 7, 24, 1000])

@@ -27,8 +27,8 @@ from sweeps.bounds.merging import reduced
 from sweeps.grid.goals import objective_node, one_goal
 from sweeps.prove.beating import Archive
 from sweeps.runtime.loop import Tally
+from sweeps.runtime.memory import in_threads
 from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
-from sweeps.runtime.threads import in_threads
 from sweeps.sources.best import grid_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
@@ -138,7 +138,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_loads_nothing_once_the_time_is_up() -> None:
     program = (
         "import sys, numpy as np\n"
-        "from sweeps.grid.plain import answered, prepared\n"
+        "from sweeps.grid.dataset import answered, prepared\n"
         "prepared(); before = {*sys.modules}\n"
         "answered({'a': ('x', np.ones(2), {})}, {'x': ('x', np.arange(2), {})}, {})\n"
         "print(*{*sys.modules} - before)"
@@ -176,7 +176,7 @@ def test_cells_that_get_no_time_are_reported() -> None:
 )
 def test_a_front_in_chunks_is_that_of_all_pairs(values: Any, together: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweeps.prove.beating._TOGETHER", together)
+        patch.setattr("sweeps.nest.reduce._TOGETHER", together)
         archive = Archive(len(values), 1)
         archive.add(values, np.arange(values.shape[1])[None])
     beaten = set()
