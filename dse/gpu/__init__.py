@@ -7,14 +7,19 @@ launches, latencies, what lockstep costs, clocks and power. Each function yields
 
 from __future__ import annotations
 
-from dse.gpu.latency import latency
-from dse.gpu.launch_times import launches
-from dse.gpu.launched import blocks
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dse.gpu.launch_times import blocks, launches
 from dse.gpu.losses import lockstep
-from dse.gpu.measuring import demand, supply
+from dse.gpu.measuring import demand, latency, power, supply
 from dse.gpu.paths import paths, shortest_paths
-from dse.gpu.rows import dataset_of
-from dse.gpu.watts import power
+from dse.measured.records import Records, read_rows
+from dse.measured.shape import shaped
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = [
     "blocks",
@@ -28,3 +33,42 @@ __all__ = [
     "shortest_paths",
     "supply",
 ]
+
+#: The units of measured columns that are no quantities; those of quantities are in their table.
+_UNITS = {
+    "ring_bytes": "B",
+    "load_cycles": "cycle",
+    "block_start": "s",
+    "block_end": "s",
+    "block_time_mean": "s",
+    "asked_clock": "Hz",
+    "power_std": "W",
+}
+_LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
+
+
+def dataset_of(what: str, columns: Mapping[str, Any], told: Mapping[str, Any]) -> xr.Dataset:
+    """Measured columns along ``configuration``, as :func:`dse.open` gives files of others.
+
+    Parameters
+    ----------
+    what : str
+        What was measured, as ``dse measure`` calls it.
+    columns : mapping of str to array
+        As the functions of this package yield them.
+    told : mapping
+        Device, driver, versions, date, how: the attribute ``provenance``, as JSON. The device is
+        also a column, ``gpu``, so that rows of several can lie in one table, and so is the driver.
+    """
+    rows = len(next(iter(columns.values())))
+    named = {"gpu": "device", "driver": "driver"}
+    said = {name: [str(told[key])] * rows for name, key in named.items() if key in told}
+    records = Records(
+        kind="table",
+        axes=(),
+        columns={**columns, **said},
+        units=_UNITS,
+        labels=frozenset(_LABELS),
+        attributes={"provenance": json.dumps(dict(told))},
+    )
+    return shaped(records, read_rows(records, {}), "rows", f"the GPU at hand: {what}")

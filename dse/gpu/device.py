@@ -1,14 +1,21 @@
-"""The GPU at hand: what runs the kernels, how long it takes, and whether the work was done."""
+"""The GPU at hand: its kernels, and its clocks, power and temperature as its driver tells them.
+
+NVML comes with the driver, and is spoken to by the package ``nvidia-ml-py``, which is optional.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 from stochastic.trials.timing import describe
 from symbolic.errors import DseError
 
 #: Threads of a block, at most.
 MOST_THREADS = 1024
+_MHZ = 1e6
 
 
 def device() -> tuple[Any, int]:
@@ -33,3 +40,148 @@ def checked(right: bool) -> None:
             "the threads did not do their work: GPU driver, CUDA toolkit and numba-cuda do not fit "
             "together; see `numba -s`"
         )
+
+
+class Look(NamedTuple):
+    """What the driver tells at one moment."""
+
+    power: float
+    core_clock: float
+    memory_clock: float
+    temperature: float
+
+
+class Board:
+    """The GPU, by NVML.
+
+    Parameters
+    ----------
+    nvml : module
+        ``pynvml``, of the package ``nvidia-ml-py``, initialised.
+    uuid : str
+        Which GPU: that on which the kernels run, also where others are hidden from them.
+    """
+
+    def __init__(self, nvml: Any, uuid: str) -> None:
+        self._nvml = nvml
+        self._handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+
+    def look(self) -> Look:
+        """Power [W], clocks [Hz] and temperature [degC] now."""
+        nvml, handle = self._nvml, self._handle
+        try:
+            return Look(
+                nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+                nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * _MHZ,
+                nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM) * _MHZ,
+                float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+            )
+        except nvml.NVMLError as error:
+            raise DseError(f"the driver does not tell power and clocks: {error}") from error
+
+    def clocks(self) -> dict[int, list[int]]:
+        """Core clocks that may be asked for, by memory clock, descending [MHz]; maybe none."""
+        nvml = self._nvml
+        try:
+            memory = sorted(nvml.nvmlDeviceGetSupportedMemoryClocks(self._handle), reverse=True)
+            return {
+                clock: sorted(
+                    nvml.nvmlDeviceGetSupportedGraphicsClocks(self._handle, clock), reverse=True
+                )
+                for clock in memory
+            }
+        except nvml.NVMLError:
+            return {}
+
+    @contextmanager
+    def choosing(self) -> Iterator[Any]:
+        """A context in which clocks are asked for; afterwards application clocks are as before.
+
+        Clocks that are locked instead (GPUs without application clocks) are unlocked at the end.
+        """
+        nvml, handle = self._nvml, self._handle
+        before, locked = None, []
+        with suppress(nvml.NVMLError):
+            before = [
+                nvml.nvmlDeviceGetApplicationsClock(handle, kind)
+                for kind in (nvml.NVML_CLOCK_MEM, nvml.NVML_CLOCK_GRAPHICS)
+            ]
+
+        def choose(memory: int, core: int) -> str:
+            try:
+                nvml.nvmlDeviceSetApplicationsClocks(handle, memory, core)
+            except nvml.NVMLError as error:
+                why = str(error)
+            else:
+                return "application clocks"
+            try:
+                nvml.nvmlDeviceSetGpuLockedClocks(handle, core, core)
+                locked.append(nvml.nvmlDeviceResetGpuLockedClocks)
+                nvml.nvmlDeviceSetMemoryLockedClocks(handle, memory, memory)
+                locked.append(nvml.nvmlDeviceResetMemoryLockedClocks)
+            except nvml.NVMLError as error:
+                raise DseError(f"application clocks: {why}; locked clocks: {error}") from error
+            return "locked clocks"
+
+        try:
+            yield choose
+        finally:
+            for unlock in dict.fromkeys(locked):
+                with suppress(nvml.NVMLError):
+                    unlock(handle)
+            with suppress(nvml.NVMLError):
+                if before is not None:
+                    nvml.nvmlDeviceSetApplicationsClocks(handle, *before)
+
+
+class Pretended(Board):
+    """In place of NVML where the GPU is simulated: made-up numbers that follow the clock asked."""
+
+    def __init__(self) -> None:
+        self._core = 1000
+
+    def look(self) -> Look:
+        """A power that grows with the cube of the clock."""
+        return Look(50 + 100 * (self._core / 1000) ** 3, self._core * _MHZ, 2e9, 40.0)
+
+    def clocks(self) -> dict[int, list[int]]:
+        """Two."""
+        return {2000: [1000, 500]}
+
+    @contextmanager
+    def choosing(self) -> Iterator[Any]:
+        """A context in which clocks are asked for."""
+
+        def choose(memory: int, core: int) -> str:
+            self._core = core
+            return "pretended"
+
+        yield choose
+        self._core = 1000
+
+
+def board_of(uuid: str, *, simulated: bool) -> Board:
+    """What tells clocks and power of a GPU.
+
+    Raises
+    ------
+    DseError
+        The package is not installed, or there is no driver that answers it.
+    """
+    if simulated:
+        return Pretended()
+    try:
+        nvml = importlib.import_module("pynvml")
+    except ImportError as error:
+        raise DseError(
+            "clocks and power are told by the driver through the package nvidia-ml-py, which is "
+            "not installed: pip install nvidia-ml-py"
+        ) from error
+    try:
+        nvml.nvmlInit()
+        return Board(nvml, uuid)
+    except nvml.NVMLError as error:
+        raise DseError(
+            f"NVML does not answer ({error}): clocks and power need a GPU with its driver, which "
+            "`nvidia-smi` lists"
+        ) from error

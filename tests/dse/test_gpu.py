@@ -20,7 +20,7 @@ import pytest
 
 import dse
 from dse import gpu
-from dse.gpu import launched, losses, measuring, nvml, watts
+from dse.gpu import device, launch_times, losses, measuring
 from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
 from tests.long import long
@@ -112,12 +112,12 @@ for name, options in OWN.items():
 each = gpu.lockstep(["geometric:0.3"], [3], groups=20, each=True, size=2, threads=3)
 found["each"] = {k: v.tolist() for k, v in each.items()}
 
-from dse.gpu import kernels, nvml
+from dse.gpu import device, kernels
 found["power"] = {}
 for allowed in ("application", "locked", "nothing"):
     nv = fake_nvml(allowed)
     rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64,
-                     board=nvml.Board(nv, kernels.uuid()))
+                     board=device.Board(nv, kernels.uuid()))
     found["power"][allowed] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
 launched = []
 taken, looks = kernels.sustained(lambda: launched.append(0), lambda: len(launched), settle=0,
@@ -362,21 +362,21 @@ def test_a_launch_waits_behind_another_while_power_is_looked_at(simulated: dict[
 def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, Any] = {}
     exec(FAKE, known)
-    silent = nvml.Board(known["fake_nvml"]("locked", power=False), "GPU-0")
+    silent = device.Board(known["fake_nvml"]("locked", power=False), "GPU-0")
     with pytest.raises(dse.DseError, match="does not tell power and clocks: Not Supported"):
         silent.look()
     offered = silent.clocks()
     assert offered == {5001: [1500, 900, 600], 810: [1500, 900, 600]}
-    assert watts._asked(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
+    assert measuring._asked(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
     with pytest.raises(dse.DseError, match=r"1400 MHz is not offered .* near it are 1500, 900"):
-        watts._asked(offered, [1400], [])
+        measuring._asked(offered, [1400], [])
     with pytest.raises(dse.DseError, match="memory clock 7 MHz is not offered"):
-        watts._asked(offered, [], [7])
+        measuring._asked(offered, [], [7])
     with pytest.raises(dse.DseError, match="offers no clocks to choose from"):
-        watts._asked({}, [1500], [])
+        measuring._asked({}, [1500], [])
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(dse.DseError, match="pip install nvidia-ml-py"):
-        nvml.board_of("GPU-0", simulated=False)
+        device.board_of("GPU-0", simulated=False)
 
 
 @needs_numba_cuda
@@ -406,13 +406,13 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
     [
         (lambda: measuring._shape(0, 1), "threads = 0: expected a number of 1 or more"),
         (lambda: measuring._shape(1031, 1), "threads = 1031: .* at most 1024"),
-        (lambda: launched.blocks([]), "rounds: expected a number of 1 or more for each block"),
-        (lambda: launched.blocks([1, 0]), "rounds: expected a number of 1 or more"),
-        (lambda: launched.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
+        (lambda: launch_times.blocks([]), "rounds: expected a number of 1 or more for each block"),
+        (lambda: launch_times.blocks([1, 0]), "rounds: expected a number of 1 or more"),
+        (lambda: launch_times.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
         (lambda: gpu.launches([]), "expected 2 launches or more"),
         (lambda: gpu.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
-        (lambda: watts.power(seconds=-1), "seconds = -1: expected 0 or more"),
-        (lambda: watts.power(threads=2000), "threads = 2000: expected 1 to 1024"),
+        (lambda: measuring.power(seconds=-1), "seconds = -1: expected 0 or more"),
+        (lambda: measuring.power(threads=2000), "threads = 2000: expected 1 to 1024"),
         (lambda: losses.lockstep([]), "laws and lanes: expected at least one of each"),
         (lambda: losses.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
         (lambda: gpu.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
