@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from dse.effects.slopes import Slopes, arc, at_point
 from dse.places import places_of
 from dse.study.data import StudyData
 from stochastic import sizes
+from sweeps.bounds.check import check
 from sweeps.grid.at import part_of
 from sweeps.grid.dataset import axis_coordinates, describe, quantities_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
@@ -28,87 +29,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Values of a formula anywhere on a study's grid, in blocks: by NumPy, or by a compiled nest
-
-
 Floats = NDArray[np.float64]
 #: Points from which on a nest is worth its compilation; its blocks keep no steps between.
 COMPILED, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
-    """A grid, of which formulas are evaluated block by block."""
-
-    grid: Grid
-    _kept: dict[tuple[str, ...], Grid] = field(default_factory=dict)
-
-    @property
-    def limit(self) -> int:
-        """Points of a block."""
-        return _LARGE if self.grid.points >= COMPILED else _SMALL
-
-    def dims(self, text: str) -> tuple[str, ...]:
-        """The axes on which a formula, or feasibility, depends."""
-        return self.grid.ordered(dims_of(self.grid, [Goal(text=text, sign=1.0)]))
-
-    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
-        """The values within a slice of each axis; infinite where a point does not count."""
-        grid, goal = part_of(self.grid, bounds), Goal(text=text, sign=1.0)
-        dims = tuple(bounds)
-        plain, full = grid.plain(dims), np.empty(grid.shape(dims))
-        compiled = math.prod(grid.shape(plain)) > _SMALL
-        compiled &= math.prod(self.grid.shape(dims)) >= COMPILED
-        for key, piece in grid.pieces(full, dims):
-            if compiled:
-                piece[...] = self._by_nest(goal, key, {dim: bounds[dim] for dim in plain})
-            else:
-                node = objective_node(self.grid, key, goal)
-                piece[...] = grid.evaluate([node], key, plain)[0]
-        return full
-
-    def _by_nest(self, goal: Goal, key: tuple[str, ...], bounds: Mapping[str, slice]) -> Floats:
-        """As above, the axes that are cut outermost, so that the block is one piece of memory."""
-        sizes = {dim: part.stop - part.start for dim, part in bounds.items()}
-        cut = [dim for dim in bounds if sizes[dim] < self.grid.axes[dim].size]
-        known = (order for order in self._kept if {*order[: len(cut)]} == {*cut})
-        if any(sizes[dim] > 1 for dim in cut) or (order := next(known, None)) is None:
-            cut.sort(key=lambda dim: sizes[dim])  # the one with several values innermost
-            order = (*cut, *(dim for dim in bounds if dim not in cut))
-        grid = self._in_order(order)
-        ready = prepare(grid, key, order, [(objective_node(grid, key, goal), "float")])
-        outer = len(ready.sizes) - 1
-        row = order[outer:]
-        low = 0
-        for dim in row:
-            low = low * grid.axes[dim].size + bounds[dim].start
-        ends = [(bounds[dim].start, bounds[dim].stop) for dim in order[:outer]]
-        ends.append((low, low + math.prod(sizes[dim] for dim in row)))
-        origin = 0
-        for dim in order:
-            origin = origin * grid.axes[dim].size + bounds[dim].start
-        found = np.empty(math.prod(sizes.values()))
-        ready.run(np.array(ends, dtype=np.int64).reshape(-1), origin, found)
-        shaped = found.reshape([sizes[dim] for dim in order])
-        return shaped.transpose([order.index(dim) for dim in bounds])
-
-    def _in_order(self, order: Sequence[str]) -> Grid:
-        """The grid with some axes in another order, before all others."""
-        key = tuple(order)
-        if key not in self._kept:
-            names = (*order, *(axis for axis in self.grid.axes if axis not in order))
-            leaves = {
-                labels: {
-                    name: replace(leaf.ordered(names), failed=leaf.failed)
-                    for name, leaf in known.items()
-                }
-                for labels, known in self.grid.leaves.items()
-            }
-            axes = {name: self.grid.axes[name] for name in names}
-            self._kept[key] = replace(self.grid, axes=axes, leaves=leaves, _dims={}, kept={})
-        return self._kept[key]
-
-
 #: Points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
@@ -116,7 +39,7 @@ _RESERVED = ("axis", "input", "output")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is analysed: formulas over axes.
+    """What is analysed: formulas over axes, of a study or of a Dataset.
 
     ``coords`` are (dims, values, attributes) by axis; ``point`` an index along each, given for the
     axes of ``fixed``; ``asked`` whether the formulas were named.
@@ -129,30 +52,62 @@ class Source:
     point: Mapping[str, int]
     fixed: frozenset[str]
     attributes: Mapping[str, Any]
-    _of: Any
 
     @property
     def limit(self) -> int:
         """Points of a block."""
-        found: int = self._of.limit
-        return found
+        return BLOCK
 
     def dims(self, text: str) -> tuple[str, ...]:
-        """The axes on which a formula, or whether its points count, depends."""
-        found: tuple[str, ...] = self._of.dims(text)
-        return found
+        """Return the axes on which a formula, or whether its points count, depends."""
+        raise NotImplementedError
 
     def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
-        """Values within a slice of each of its axes; NaN where a point does not count."""
-        values: Floats = self._of.block(text, bounds)
-        return np.where(np.isinf(values), np.nan, values)
+        """Return the values within a slice of each of its axes; NaN where no point counts."""
+        raise NotImplementedError
 
     def slopes(self) -> Slopes:
-        """Elasticities at the point."""
-        if isinstance(self._of, Values):
-            return at_point(self._of.grid, self.texts, self.point)
-        found: Slopes = self._of.slopes(self)
-        return found
+        """Return the elasticities at the point."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridSource(Source):
+    """Formulas over the grid of a study, computed block by block."""
+
+    grid: Grid
+
+    @property
+    def limit(self) -> int:
+        """Points of a block."""
+        return _LARGE if self.grid.points >= COMPILED else _SMALL
+
+    def dims(self, text: str) -> tuple[str, ...]:
+        """See :class:`Source`."""
+        return self.grid.ordered(dims_of(self.grid, [Goal(text=text, sign=1.0)]))
+
+    def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
+        """See :class:`Source`; by NumPy, or by a compiled nest where the grid is large."""
+        grid, goal = part_of(self.grid, bounds), Goal(text=text, sign=1.0)
+        dims = tuple(bounds)
+        plain, full = grid.plain(dims), np.empty(grid.shape(dims))
+        compiled = math.prod(grid.shape(plain)) > _SMALL
+        compiled &= math.prod(self.grid.shape(dims)) >= COMPILED
+        for key, piece in grid.pieces(full, dims):
+            node = objective_node(grid, key, goal)
+            if compiled:
+                ready = prepare(grid, key, plain, [(node, "float")])
+                found = np.empty(piece.size)
+                ends = np.stack([np.zeros_like(ready.sizes), ready.sizes], axis=1)
+                ready.run(ends.reshape(-1), 0, found)
+                piece[...] = found.reshape(piece.shape)
+            else:
+                piece[...] = grid.evaluate([node], key, plain)[0]
+        return np.where(np.isinf(full), np.nan, full)
+
+    def slopes(self) -> Slopes:
+        """See :class:`Source`; by steps on the graph."""
+        return at_point(self.grid, self.texts, self.point)
 
 
 def read_source(
@@ -189,9 +144,6 @@ def _of_study(
     at: Mapping[str, Any],
     part: Mapping[str, int],
 ) -> Source:
-    from sweeps.bounds.check import check
-    from sweeps.grid.at import part_of
-
     grid = part_of(study._question(texts or (), where), part)
     check(grid)
     if not grid.axes:
@@ -203,7 +155,7 @@ def _of_study(
         _no_flag(text, text in quantities and grid.kind(text) != "float")
     point = {name: axis.size // 2 for name, axis in grid.axes.items()} | places_of(grid, at)
     coords = axis_coordinates(grid)
-    return Source(
+    return GridSource(
         texts=tuple(dict.fromkeys(named)),
         asked=texts is not None,
         coords={name: coords[name] for name in grid.axes},
@@ -211,51 +163,50 @@ def _of_study(
         point=point,
         fixed=frozenset(at),
         attributes={"model": study.model, "study": study.text()},
-        _of=Values(grid=grid),
+        grid=grid,
     )
 
 
 # --- a Dataset
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OfTable:
-    ds: xr.Dataset
-    where: tuple[str, ...]
+class TableSource(Source):
+    """Formulas over the arrays of a Dataset."""
+
     table: Table
-    limit: int = BLOCK
 
     def dims(self, text: str) -> tuple[str, ...]:
-        nodes = [parse(text, self.table.quantities), *self.table.conditions]
-        return self.table.dims(nodes)
+        """See :class:`Source`."""
+        return self.table.dims([parse(text, self.table.quantities), *self.table.conditions])
 
     def block(self, text: str, bounds: Mapping[str, slice]) -> Floats:
-        part = Table(self.ds.isel(dict(bounds)), self.where)
-        (values,), dims = part.values([Goal(text=text, sign=1.0)])
+        """See :class:`Source`."""
+        (values,), dims = self.table.part(bounds).values([Goal(text=text, sign=1.0)])
         shape = [bounds[dim].stop - bounds[dim].start for dim in dims]
         found: Floats = np.broadcast_to(values, shape).transpose([dims.index(d) for d in bounds])
-        return found
+        return np.where(np.isinf(found), np.nan, found)
 
-    def slopes(self, source: Source) -> Slopes:
-        """Between the neighbours of the point on each axis of positive numbers."""
+    def slopes(self) -> Slopes:
+        """See :class:`Source`; between neighbours on each axis of positive numbers."""
         inputs = tuple(
             name
-            for name, (_, values, _) in source.coords.items()
+            for name, (_, values, _) in self.coords.items()
             if values.dtype.kind in "iuf" and values.size > 1
         )
-        shape = (len(source.texts), len(inputs))
+        shape = (len(self.texts), len(inputs))
         down, up, both = (np.full(shape, np.nan) for _ in range(3))
-        here = np.full(len(source.texts), np.nan)
-        for row, text in enumerate(source.texts):
+        here = np.full(len(self.texts), np.nan)
+        for row, text in enumerate(self.texts):
             dims = self.dims(text)
-            spot = {d: slice(source.point[d], source.point[d] + 1) for d in dims}
-            here[row] = source.block(text, spot).reshape(()).item() if dims else math.nan
+            spot = {d: slice(self.point[d], self.point[d] + 1) for d in dims}
+            here[row] = self.block(text, spot).reshape(()).item() if dims else math.nan
             for k, name in enumerate(inputs):
                 if name not in dims:
                     down[row, k] = up[row, k] = both[row, k] = 0.0
                     continue
-                line = source.block(text, {**spot, name: slice(0, len(source.coords[name][1]))})
-                x, y = source.coords[name][1].astype(float), line.reshape(-1)
+                line = self.block(text, {**spot, name: slice(0, len(self.coords[name][1]))})
+                x, y = self.coords[name][1].astype(float), line.reshape(-1)
                 order = np.argsort(x)
-                i = int(np.flatnonzero(order == source.point[name])[0])
+                i = int(np.flatnonzero(order == self.point[name])[0])
                 x, y = x[order], y[order]
                 if i > 0:
                     down[row, k] = arc(x[i], y[i], x[i - 1], y[i - 1])
@@ -265,7 +216,7 @@ class _OfTable:
                     both[row, k] = up[row, k] if np.isnan(down[row, k]) else down[row, k]
                 else:
                     both[row, k] = arc(x[i - 1], y[i - 1], x[i + 1], y[i + 1])
-        held = [float(source.coords[name][1][source.point[name]]) for name in inputs]
+        held = [float(self.coords[name][1][self.point[name]]) for name in inputs]
         return Slopes(inputs=inputs, values=np.array(held), here=here, down=down, up=up, both=both)
 
 
@@ -301,18 +252,17 @@ def _of_dataset(
         _no_flag(text, text in ds.variables and "flag_values" in ds[text].attrs)
     for name in at:
         check_known(name, axes, f"at: {name!r} is no axis", "the axes are")
+    known = table.coordinates
+    coords = {name: known[name] for name in axes}
     point = {}
-    coords: dict[str, tuple[Any, NDArray[Any], dict[str, Any]]] = {}
-    for name in axes:
-        held = name in ds.coords
-        values = ds[name].values if held else np.arange(table.axes[name])
-        coords[name] = (name, values, dict(ds[name].attrs) if held else {})
+    for name, (_, values, _) in coords.items():
         point[name] = values.size // 2
         if name in at:
-            axis = parse_axis(name, values.tolist(), {name: table.quantities[name]} if held else {})
+            rows = {name: table.quantities[name]} if name in ds.coords else {}
+            axis = parse_axis(name, values.tolist(), rows)
             point[name] = axis.position(at[name], quantities_of(ds))
     kept = {k: ds.attrs[k] for k in ("model", "study") if k in ds.attrs}
-    return Source(
+    return TableSource(
         texts=tuple(dict.fromkeys(named)),
         asked=texts is not None,
         coords=coords,
@@ -320,5 +270,5 @@ def _of_dataset(
         point=point,
         fixed=frozenset(at),
         attributes=kept,
-        _of=_OfTable(ds=table.ds, where=where, table=table),
+        table=table,
     )
