@@ -96,25 +96,10 @@ def fit(
     >>> round(found["ms_peak_bandwidth"]), round(found["ms_transition"])
     (8000000000, 512)
     """
+    asked: dict[str, Any] = dict(locals())
     from dse.fitting.run import Request, run
 
-    with shown(progress, "fitting"):
-        return run(
-            Request(
-                model=model,
-                data=data,
-                free=free,
-                per=per,
-                to=to,
-                entries={"machine": machine, "workload": workload},
-                given=dict(set or {}),
-                where=where,
-                columns=columns,
-                weights=weights,
-                residuals=residuals,
-                start=start,
-                bounds=bounds,
-                left_out=left_out,
-                prefer=prefer,
-            )
-        )
+    with shown(asked.pop("progress"), "fitting"):
+        entries = {kind: asked.pop(kind) for kind in ("machine", "workload")}
+        given = dict(asked.pop("set") or {})
+        return run(Request(entries=entries, given=given, **asked))

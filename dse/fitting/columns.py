@@ -46,6 +46,13 @@ class Table:
         check_known(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
+    def some(self, kept: Any) -> dict[str, Any]:
+        """Return some rows, with units in the headers as they are read."""
+        return {
+            f"{name} [{unit}]" if (unit := self.units[name]) else name: np.asarray(column)[kept]
+            for name, column in self.columns.items()
+        }
+
 
 def read_table(data: Any) -> Table:
     """A DataFrame, an xarray Dataset, a mapping of arrays, or the path of a file, as columns.
@@ -205,29 +212,18 @@ def _wanted(
         name, _ = table.find(header)
         if name in apart:
             continue
-        if named is None and table.settled and _other(name, model):
+        known = model.quantities.get(name)
+        if named is None and table.settled and name != "machine" and (not known or known.is_label):
             continue
-        if name not in model.quantities:
+        if known is None:
+            one = "; a machine is given by machine=, for one machine at a time"
+            hint = one if name == "machine" else nearest(name, model.quantities)
             raise UnknownNameError(
-                f"the column {name!r} is no quantity of the model {model.name}"
-                f"{_meant(name, model)}; say with columns= which columns are read: a "
-                "list of their names, or a mapping from quantities to headers, such as "
-                f"{{'time': '{name} [ms]'}}"
+                f"the column {name!r} is no quantity of the model {model.name}{hint}; say with "
+                "columns= which columns are read: a list of their names, or a mapping from "
+                f"quantities to headers, such as {{'time': '{name} [ms]'}}"
             )
         yield name, header
-
-
-def _other(name: str, model: Model) -> bool:
-    """Whether a settled column is none that a fit reads; that of a machine would be missed."""
-    known = model.quantities.get(name)
-    return name != "machine" and (known is None or known.is_label)
-
-
-def _meant(name: str, model: Model) -> str:
-    """A hint at what the header of a column that is no quantity was to say."""
-    if name == "machine":
-        return "; a machine is given by machine=, for one machine at a time"
-    return nearest(name, model.quantities)
 
 
 def _stored(table: Table, header: str, model: Model, name: str) -> Floats:

@@ -115,35 +115,15 @@ def validate(
     >>> round(found.score.median, 3), found.baselines["the median, learnt elsewhere"].median
     (0.0, 0.75)
     """
+    asked: dict[str, Any] = dict(locals())
     from dse.validation.question import Question
     from dse.validation.run import run
     from sweeps.grid.goals import texts_of
 
-    with shown(progress, "validating"):
-        return run(
-            Question(
-                model=model,
-                data=data,
-                to=to,
-                columns=columns,
-                entries={"machine": machine, "workload": workload},
-                given=dict(set or {}),
-                free=tuple(free),
-                own={column: tuple(names) for column, names in (own or {}).items()},
-                start=start,
-                bounds=bounds,
-                residuals=residuals,
-                leave_out=texts_of(leave_out, "leave_out"),
-                folds=folds,
-                per=texts_of(per, "per"),
-                within=texts_of(within, "within"),
-                choose=texts_of(choose, "choose"),
-                draws=draws,
-                budget=budget,
-                along=along,
-                baselines=dict(baselines or {}),
-                orders=dict(orders or {}),
-                interval=interval,
-                prefer=prefer,
-            )
-        )
+    with shown(asked.pop("progress"), "validating"):
+        entries = {kind: asked.pop(kind) for kind in ("machine", "workload")}
+        given = dict(asked.pop("set") or {})
+        asked |= {"free": tuple(free), "baselines": baselines or {}, "orders": orders or {}}
+        asked["own"] = {column: tuple(names) for column, names in (own or {}).items()}
+        asked |= {n: texts_of(asked[n], n) for n in ("leave_out", "per", "within", "choose")}
+        return run(Question(entries=entries, given=given, **asked))

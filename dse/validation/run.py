@@ -1,19 +1,19 @@
-"""One validation: rows read, groups left out in turn, predictions scored beside baselines."""
+"""One validation: groups of rows left out and predicted in turn, scored beside baselines."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dse.fitting import Fit, fit
 from dse.fitting.columns import Floats, Table, read_table
-from dse.fitting.groups import some_rows
 from dse.fitting.rows import Case, Rows, chosen, read_rows
 from dse.validation.baselines import beside
-from dse.validation.predicting import predict
 from dse.validation.question import (
     ROW,
     Folds,
@@ -120,8 +120,9 @@ def _rows(question: Question, model: Model, table: Table) -> Rows:
         ]
     elif not isinstance(named, (str, Mapping)):
         named = [name for name in named if name != LAW]
-    data = some_rows(table, slice(None))
-    rows = read_rows(data, model, to=question.to, columns=named, weights=None, labels=None)
+    rows = read_rows(
+        table.some(slice(None)), model, to=question.to, columns=named, weights=None, labels=None
+    )
     case = Case(
         model=model, parts=parts_of(question, model, rows), to=tuple(rows.measured), free=()
     )
@@ -202,3 +203,114 @@ def _interval(
             least, most = np.quantile(seen, [tail, 1 - tail])
             low[out], high[out] = predicted[out] * least, predicted[out] * most
     return low, high
+
+
+# --- Rows predicted by fits to the rows that are known then, or by what is given
+
+
+def predict(
+    question: Question,
+    model: Model,
+    table: Table,
+    rows: Rows,
+    folds: Folds,
+) -> tuple[Floats, list[dict[str, float]]]:
+    """Each row as predicted by a fit to the rows known then, or by what is given; what was fitted.
+
+    NaN where a rule is broken, and where a label with values of its own has no row that is known.
+    Rows that tell laws of work are predicted law by law.
+    """
+    to = next(iter(rows.measured))
+    if laws := _laws(question, model, table, rows):
+        return _by_law(question, model, rows, laws), []
+    parts = parts_of(question, model, rows, question.fitted)
+    case = Case(model=model, parts=parts, to=(to,), free=question.fitted)
+    found, values = np.full(len(rows.places), math.nan), []
+    for out, known in folds:
+        if not question.fitted:
+            found[out] = _evaluated(case, rows.kept(out), {}, to)
+            continue
+        fold: dict[str, float] = {}
+        for own, one, label in _fits(question, model, table, rows, out, known):
+            own_values = one.set_of(label) if label else one.set
+            found[own] = _evaluated(case, rows.kept(own), own_values, to)
+            fold |= one.values
+        values.append(fold)
+    return found, values
+
+
+def _laws(question: Question, model: Model, table: Table, rows: Rows) -> dict[str, Places]:
+    """The rows of each law of work, where a column tells it and the model takes it."""
+    named = question.columns is None or LAW in question.columns
+    if LAW not in table.columns or LAW not in model.quantities or not named:
+        return {}
+    if LAW in question.given:
+        return {}
+    if question.fitted:
+        raise DseError(
+            f"rows have a law each, in the column {LAW}, and a fit takes those of one: choose the "
+            f"rows of one law and set it (set={{'{LAW}': ...}}), or free nothing"
+        )
+    return groups_of(keys_of(table, [LAW], rows.places))
+
+
+def _by_law(question: Question, model: Model, rows: Rows, laws: Mapping[str, Places]) -> Floats:
+    to = next(iter(rows.measured))
+    found = np.full(len(rows.places), math.nan)
+    for law, own in laws.items():
+        one = replace(question, given={**question.given, LAW: law})
+        case = Case(model=model, parts=parts_of(one, model, rows), to=(to,), free=())
+        found[own] = _evaluated(case, rows.kept(own), {}, to)
+    return found
+
+
+def _fits(
+    question: Question, model: Model, table: Table, rows: Rows, out: Places, known: Places
+) -> Iterator[tuple[Places, Fit, str]]:
+    """Rows that are predicted, the fit that does, and the label of whose own values it does."""
+    if not question.own:
+        yield out, _fit(question, model, rows, known), ""
+        return
+    column, _ = question.owned
+    labels = np.array(keys_of(table, [column], rows.places))
+    shared = _fit(question, model, rows, known, labels) if question.free else None
+    for label, places in groups_of(labels[out].tolist()).items():
+        seen = known[labels[known] == label]
+        if seen.size:
+            # what nothing joins is fitted by itself: the same values, found sooner
+            one = _fit(question, model, rows, seen, labels) if shared is None else shared
+            yield out[places], one, label
+
+
+def _fit(
+    question: Question, model: Model, rows: Rows, known: Places, labels: Any | None = None
+) -> Fit:
+    seen = rows.kept(known)
+    data: dict[str, Any] = {**seen.inputs, **seen.measured}
+    if seen.workloads:
+        data["workload"] = np.array(seen.workloads)
+    if labels is not None:
+        data[question.owned[0]] = labels[known]
+    return fit(
+        question.model,
+        data,
+        free=question.free,
+        per=question.own or None,
+        to=next(iter(rows.measured)),
+        machine=question.entries["machine"],
+        workload=question.entries["workload"],
+        set=question.given,
+        residuals=question.residuals,
+        start=question.start,
+        bounds=question.bounds,
+        left_out="hat",
+        prefer=question.prefer,
+    )
+
+
+def _evaluated(case: Case, rows: Rows, values: Mapping[str, float], to: str) -> Floats:
+    """What the model yields on rows; NaN where a rule is broken."""
+    grid = case.grid(rows, values)
+    roots = [grid.graph.flat(to), grid.feasible_node(())]
+    found, feasible = grid.evaluate(roots, (), tuple(grid.axes))
+    return np.where(np.asarray(feasible, dtype=bool), np.asarray(found, dtype=float), math.nan)

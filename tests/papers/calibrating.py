@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 import dse
+from dse.calibration import left_out_of
 from dse.fitting.columns import read_table
-from dse.fitting.groups import left_out_of
 from tests.papers.test_fits import page
 
 #: Of the kernels whose watts are known, the row of their counters; that of pathfinder is missing.
