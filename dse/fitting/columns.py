@@ -109,10 +109,11 @@ def _read(path: Path) -> Any:
 
 def _from_text(path: Path) -> Table:
     """Return the columns of a file of delimited text."""
+    from dse.measured.formats import MeasuredFile
     from dse.measured.records import assumed_units
-    from dse.measured.tables import read_file
+    from dse.measured.tables import from_table
 
-    records = read_file(path)
+    records = from_table(MeasuredFile(path))
     kept = [k for k, why in enumerate(records.status) if not why]
     columns = {name: _typed([column[k] for k in kept]) for name, column in records.columns.items()}
     failed = len(records.status) - len(kept)

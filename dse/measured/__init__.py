@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symbolic.errors import DseError
+from symbolic.errors import DseError, check_known
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from dse.measured.records import Records
-
-__all__ = ["open_measured"]
 
 _SHAPES = ("auto", "grid", "rows")
 
@@ -30,9 +27,9 @@ def open_measured(
 ) -> xr.Dataset:
     """A file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.measured.formats import read_measured
+    from dse.measured.mapping import layered, map_of, mapped, own_map
     from dse.measured.records import read_rows
-    from dse.measured.shape import shaped
-    from dse.measured.tables import axes_of
+    from dse.measured.shape import apart, shaped, together
     from sweeps.grid.goals import texts_of
 
     if shape not in _SHAPES:
@@ -42,36 +39,23 @@ def open_measured(
     if not path.is_file():
         raise DseError(f"{str(path)!r} is no file: expected measurements in JSON, CSV or Parquet")
     named = None if axes is None else texts_of(axes, "axes")
-    records = _mapped(read_measured(path), columns, given)
+    records = read_measured(path)
+    shipped, own = map_of(records), own_map(columns)
+    chosen = layered(own, shipped)
+    if chosen is not None or given:
+        records = mapped(records, chosen, given or {}, own)
     if named is not None:
-        from dataclasses import replace
-
         if records.axes:
             raise DseError(f"axes is given, and {str(path)!r} tells its axes itself: leave it out")
-        columns_named = [records.aliases.get(name, name) for name in named]
-        records = replace(records, axes=axes_of(columns_named, list(records.columns)))
+        columns_named = dict.fromkeys(records.aliases.get(name, name) for name in named)
+        for name in columns_named:
+            check_known(name, list(records.columns), f"axes names {name!r}, which is no column")
+        records = replace(records, axes=tuple(columns_named))
     if shape == "grid" and not records.axes:
         raise DseError("a grid needs its axes: say with axes= which columns vary")
     if not runs:
         return shaped(records, read_rows(records, units or {}), shape, path.name)
-    from dse.measured.shape import apart, together
-
     records, names = apart(records)
-    own = {n: u for n, u in (units or {}).items() if n not in names}
-    own |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
-    return together(shaped(records, read_rows(records, own), shape, path.name), names)
-
-
-def _mapped(
-    records: Records,
-    columns: str | Path | Mapping[str, str] | None,
-    given: Mapping[str, Any] | None,
-) -> Records:
-    """Records with quantities, where a map of their columns is known or given."""
-    from dse.measured.mapping import layered, map_of, mapped, own_map
-
-    shipped, own = map_of(records), own_map(columns)
-    chosen = layered(own, shipped)
-    if chosen is None and not given:
-        return records
-    return mapped(records, chosen, dict(given or {}), own)
+    own_units = {n: u for n, u in (units or {}).items() if n not in names}
+    own_units |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
+    return together(shaped(records, read_rows(records, own_units), shape, path.name), names)

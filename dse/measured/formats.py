@@ -113,7 +113,6 @@ class Format:
 
 #: By what the files that this library writes are known.
 _MARK, _KEY = "# simt-dse ", b"simt_dse"
-_UNFINISHED = "the cache has no end, as of a tuner that was interrupted: what is whole was read"
 _JSON = (".json", ".json.gz")
 #: Endings that files have which this library writes itself, too.
 _TABLES = (".csv", ".csv.gz", ".parquet")

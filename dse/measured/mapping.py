@@ -34,7 +34,8 @@ from symbolic.quantities import TABLE
 
 
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
-_KEYS = ("title", "known_by", "labels", "helpers", "quantities", "notes")
+_TABLES = ("labels", "helpers", "quantities")
+_KEYS = ("title", "known_by", *_TABLES, "notes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,7 @@ def read_map(path: Path) -> ColumnMap:
         check_known(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
     try:
         tables = {
-            key: {str(n): _texts(f) for n, f in dict(tree.get(key, {})).items()}
-            for key in ("labels", "helpers", "quantities")
+            key: {str(n): _texts(f) for n, f in dict(tree.get(key, {})).items()} for key in _TABLES
         }
         return ColumnMap(
             title=str(tree.get("title", path.stem)),
@@ -118,13 +118,9 @@ def layered(above: ColumnMap | None, below: ColumnMap | None) -> ColumnMap | Non
     if above is None or below is None:
         return above or below
 
-    def both(kind: str) -> Mapping[str, tuple[str, ...]]:
-        first: Mapping[str, tuple[str, ...]] = getattr(above, kind)
-        return {**first, **{n: f for n, f in getattr(below, kind).items() if n not in first}}
-
-    return replace(
-        above, labels=both("labels"), helpers=both("helpers"), quantities=both("quantities")
-    )
+    kinds = {kind: (getattr(above, kind), getattr(below, kind)) for kind in _TABLES}
+    both: Any = {kind: {**first, **other, **first} for kind, (first, other) in kinds.items()}
+    return replace(above, **both)
 
 
 def own_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:

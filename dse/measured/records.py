@@ -198,28 +198,23 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     for name, told in names.items():
         unit = given.get(told, records.units.get(told, ""))
         source = {"source": records.sources[told]} if told in records.sources else {}
-        if told in records.axes:
-            settled = _axis(records.columns[told], name)
-            factor, attrs = column_unit(name, told, unit, settled)
-            attrs |= source
-            axes[name] = Column(values=scaled(settled, factor), attrs=attrs)
-            if told in records.order:
-                order[name] = scaled(_axis(records.order[told], name), factor)
+        listed = _listed(records.columns[told])
+        if told in records.labels and told not in records.axes:
+            texts = np.array(list(map(str, listed)), dtype=np.str_)
+            measured[name] = Column(values=texts, attrs={"long_name": told, **source})
             continue
-        if told in records.labels:
-            texts = [_text(value) for value in _listed(records.columns[told])]
-            measured[name] = Column(
-                values=np.array(texts, dtype=np.str_), attrs={"long_name": told, **source}
-            )
-            continue
-        settled = _measured(records.columns[told], why)
+        settled = _axis(listed, name) if told in records.axes else _measured(listed, why)
         factor, attrs = column_unit(name, told, unit, settled)
+        if told in records.axes:
+            axes[name] = Column(values=scaled(settled, factor), attrs=attrs | source)
+            if told in records.order:
+                order[name] = scaled(_axis(_listed(records.order[told]), name), factor)
+            continue
         if settled.dtype.kind == "i" and factor != (1, 1):
             settled = settled.astype(np.float64)
-        if any(isinstance(v, int) and abs(v) > _EXACT for v in _listed(records.columns[told])):
+        if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
             large.append(name)
-        attrs |= source
-        measured[name] = Column(values=scaled(settled, factor), attrs=attrs)
+        measured[name] = Column(values=scaled(settled, factor), attrs=attrs | source)
         if settled.dtype.kind in "if":
             numbers.append(settled)
     if numbers and axes:
@@ -258,37 +253,24 @@ def _coded(why: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
     return np.array([place[reason] for reason in why], dtype=np.int8), tuple(reasons)
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, (float, np.floating)) and value != value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
-
-
 def _listed(values: Any) -> list[Any]:
-    found: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
-    return found
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    return [value.item() if isinstance(value, np.generic) else value for value in listed]
 
 
 def _axis(values: Sequence[Any], name: str) -> NDArray[Any]:
     """A column that makes the configuration: numbers, or labels where one is no number."""
-    listed = _listed(values)
-    for row, value in enumerate(listed):
-        if _is_missing(value):
+    for row, value in enumerate(values):
+        if value is None or value != value:
             raise DseError(
                 f"the column {name} holds nothing at row {row}: a configuration needs a value of "
                 "each of its axes; leave the row out, or name other axes"
             )
-    if all(_is_number(value) for value in listed):
-        array = np.array([value + 0 for value in listed])  # truth values as 0 and 1
+    if all(isinstance(value, (bool, int, float)) for value in values):
+        array = np.array([value + 0 for value in values])  # truth values as 0 and 1
         if array.dtype.kind in "if":
             return array
-    return np.array([_text(value) for value in listed], dtype=np.str_)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+    return np.array(list(map(str, values)), dtype=np.str_)
 
 
 def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
@@ -296,20 +278,20 @@ def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
 
     A text in place of a number is why the row failed.
     """
-    listed = _listed(values)
-    numbers = [_number(value) for value in listed]
-    if not any(number is not None for number in numbers) and any(
-        isinstance(value, str) and value.strip() for value in listed
+    numbers = [_number(value) for value in values]
+    if all(number is None for number in numbers) and any(
+        isinstance(value, str) and value.strip() for value in values
     ):
-        return np.array(["" if _is_missing(v) else _text(v) for v in listed], dtype=np.str_)
-    for row, (value, number) in enumerate(zip(listed, numbers, strict=True)):
-        if number is None and not _is_missing(value):
-            why[row] = why[row] or _text(value).strip()
+        texts = ["" if value is None or value != value else str(value) for value in values]
+        return np.array(texts, dtype=np.str_)
+    for row, (value, number) in enumerate(zip(values, numbers, strict=True)):
+        if number is None and value is not None and value == value:
+            why[row] = why[row] or str(value).strip()
     if (
-        all(isinstance(v, int) for v in listed)
-        and _EXACT < max(map(abs, listed), default=0) < 2**63
+        all(isinstance(v, int) for v in values)
+        and _EXACT < max(map(abs, values), default=0) < 2**63
     ):
-        return np.array(listed, dtype=np.int64)  # exact
+        return np.array(values, dtype=np.int64)  # exact
     return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
 
 
@@ -318,10 +300,8 @@ def _number(value: Any) -> float | None:
 
     Texts are none: what reads a file has made numbers of those that are.
     """
-    if _is_missing(value) or not _is_number(value):
-        return None
     try:
-        number = float(value)
+        number = float(value) if isinstance(value, (bool, int, float)) else math.nan
     except OverflowError:
         return None
     return number if math.isfinite(number) else None

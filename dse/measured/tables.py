@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.delimited import column_header, known_unit
+from dse.delimited import column_header, input_errors, known_unit, table_of
 from dse.measured.formats import MeasuredFile
 from dse.measured.records import CORRECT, FAILED, Records
+from stochastic.delimited.numerals import numbers
 from sweeps.files.tabular import parquet_library
-from symbolic.errors import DseError, check_known
+from symbolic.errors import DseError
 
 #: Columns of a table; one of more takes seconds to read.
 _COLUMNS = 4096
@@ -21,11 +21,6 @@ _TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
 
 
 def from_table(file: MeasuredFile) -> Records:
-    """Return the columns of a file; see :func:`read_file`."""
-    return read_file(file.path)
-
-
-def read_file(path: Path) -> Records:
     """Return the columns of a file of delimited text or Parquet.
 
     Raises
@@ -33,8 +28,7 @@ def read_file(path: Path) -> Records:
     DseError
         A file that cannot be read or may be read in two ways, or a column named twice.
     """
-    from dse.delimited import input_errors, table_of
-
+    path = file.path
     if not path.name.lower().endswith(".parquet"):
         table = table_of(path)
         with input_errors():
@@ -101,17 +95,12 @@ def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
             for value in frame.iloc[:, place].tolist()
         ]
         if listed and all(value is None or isinstance(value, str) for value in listed):
-            listed = _numbers([value or "" for value in listed], path)
+            texts = [value or "" for value in listed]
+            with input_errors():
+                read = numbers([texts], range(1, len(texts) + 1), str(path))
+            listed = list(read.columns[0])
         values.append(listed)
     return [str(name) for name in frame.columns], values
-
-
-def _numbers(texts: list[str], path: Path) -> list[Any]:
-    from dse.delimited import input_errors
-    from stochastic.delimited.numerals import numbers
-
-    with input_errors():
-        return list(numbers([texts], range(1, len(texts) + 1), str(path)).columns[0])
 
 
 def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
@@ -126,13 +115,6 @@ def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
             return {}
         found[name] = unit
     return found if len(next(iter(columns.values()), ())) > 1 else {}
-
-
-def axes_of(axes: Sequence[str], names: list[str]) -> tuple[str, ...]:
-    """The columns that make a configuration, each of which is there."""
-    for name in axes:
-        check_known(name, names, f"axes names {name!r}, which is no column")
-    return tuple(dict.fromkeys(axes))
 
 
 def _status(columns: dict[str, list[Any]], rows: int) -> list[str]:

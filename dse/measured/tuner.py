@@ -161,7 +161,8 @@ def from_t4(file: MeasuredFile) -> Records:
             for key, name in _TIMES.items()
             if isinstance(times.get(key), (int, float))
         }
-        texts = [str(m["value"]) for m in result.get("measurements") or () if _said(m)]
+        values = (one.get("value") for one in result.get("measurements") or ())
+        texts = [value for value in values if isinstance(value, str)]
         told = str(result.get("invalidity") or "correct")
         if told == "correct" and texts:
             told = _ERRORS.get(texts[0], texts[0])
@@ -198,10 +199,6 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
     return bool(pairs) and all(
         min(runs) * (1 - _ROUNDING) <= value <= max(runs) * (1 + _ROUNDING) for value, runs in pairs
     )
-
-
-def _said(measurement: Mapping[str, Any]) -> bool:
-    return isinstance(measurement.get("value"), str)
 
 
 def _apart(axes: Mapping[str, list[Any]], columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
