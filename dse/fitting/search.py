@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -191,42 +192,16 @@ def search(problem: Problem) -> Found | None:
     does not draw them all; values that come near an end of their domain are tried there.
     """
     few = problem.thinned(COMPARED)
-    found = sorted((_polish(few, point, rough=True) for point in beginnings(few)), key=_cost)
+    found = sorted(
+        (_polish(few, point, rough=True) for point in beginnings(few)), key=itemgetter(1)
+    )
     if not found:
         return None
-    best = min((_polish(problem, point) for point, _ in found[:REFINED]), key=_cost)
+    best = min((_polish(problem, point) for point, _ in found[:REFINED]), key=itemgetter(1))
     if not math.isfinite(best[1]):
         return None
-    best = min(best, _polish(problem, best[0], own_units=True), key=_cost)
+    best = min(best, _polish(problem, best[0], own_units=True), key=itemgetter(1))
     return _at_ends(problem, *best)
-
-
-def _cost(found: tuple[Floats, float]) -> float:
-    return found[1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Frame:
-    """The coordinates of a search: logarithms, or shares of a unit."""
-
-    logs: NDArray[np.bool_]
-    units: Floats
-    low: Floats
-    high: Floats
-
-    def value(self, place: Floats) -> Floats:
-        """The point that stands at a place, never beyond its bounds."""
-        with np.errstate(over="ignore"):
-            value = np.where(self.logs, np.exp(np.where(self.logs, place, 0.0)), place * self.units)
-        clipped: Floats = np.clip(value, self.low, self.high)
-        return clipped
-
-    def place(self, value: Floats) -> Floats:
-        """The way back."""
-        with np.errstate(all="ignore"):
-            logs = np.log(np.where(self.logs, value, 1.0))
-            place: Floats = np.where(self.logs, logs, value / self.units)
-        return place
 
 
 def _polish(
@@ -239,8 +214,9 @@ def _polish(
 ) -> tuple[Floats, float]:
     """The minimum that a search from a point reaches, and its sum of squares.
 
-    ``moving`` says which values move, all by default. ``own_units`` measures plain coordinates in
-    sizes that suit the point, for the last digits; ``rough`` asks for few digits.
+    Places are logarithms of values, or shares of a unit. ``moving`` says which values move, all by
+    default. ``own_units`` measures plain coordinates in sizes that suit the point, for the last
+    digits; ``rough`` asks for few digits.
     """
     from scipy.optimize import least_squares
 
@@ -253,17 +229,23 @@ def _polish(
     units = np.array([1.0 if c.log else c.unit for c in free])
     if own_units:
         units = np.where(logs, units, units_at(problem, point)[moves])
-    frame = _Frame(
-        logs=logs,
-        units=units,
-        low=np.array([c.low for c in free]),
-        high=np.array([c.high for c in free]),
-    )
+    least, most = np.array([c.low for c in free]), np.array([c.high for c in free])
     size = problem.size
+
+    def value_of(place: Floats) -> Floats:  # within its bounds
+        with np.errstate(over="ignore"):
+            value = np.where(logs, np.exp(np.where(logs, place, 0.0)), place * units)
+        clipped: Floats = np.clip(value, least, most)
+        return clipped
+
+    def place_of(value: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            place: Floats = np.where(logs, np.log(np.where(logs, value, 1.0)), value / units)
+        return place
 
     def whole(place: Floats) -> Floats:
         found = point.copy()
-        found[moves] = frame.value(place)
+        found[moves] = value_of(place)
         return found
 
     def residuals(place: Floats) -> Floats:
@@ -271,14 +253,14 @@ def _polish(
         return found
 
     def slopes(place: Floats) -> Floats:
-        value = np.abs(frame.value(place))
+        value = np.abs(value_of(place))
         steps = np.zeros(len(point))
         steps[moves] = STEP * np.where(logs, value, np.maximum(value, units))
         factor = np.where(logs, value, units)
         return problem.slopes(whole(place), steps)[:, moves] * factor / size
 
-    low, high = frame.place(frame.low), frame.place(frame.high)
-    begin = np.clip(frame.place(point[moves]), np.nextafter(low, high), np.nextafter(high, low))
+    low, high = place_of(least), place_of(most)
+    begin = np.clip(place_of(point[moves]), np.nextafter(low, high), np.nextafter(high, low))
     if not np.isfinite(residuals(begin)).all():
         return point, cost
     with np.errstate(all="ignore"):

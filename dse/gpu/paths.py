@@ -96,16 +96,11 @@ def paths(
         As :func:`shortest_paths`.
     """
     matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)
-    rows = [
-        (
-            edge,
-            count,
-            padding,
-            shortest_paths(matrix, tile_dim=edge, threads=count, padding=padding),
-        )
-        for edge in tile_dims
-        for count in threads
-    ]
+    rows = []
+    for edge in tile_dims:
+        for count in threads:
+            each = {"tile_dim": edge, "threads": count, "padding": padding}
+            rows.append((edge, count, padding, shortest_paths(matrix, **each)[1]))
     names = ("tile_dim", "threads_per_block", "shared_mem_padding", "time")
-    columns = zip(*[(*row[:3], row[3][1]) for row in rows], strict=True)
+    columns = zip(*rows, strict=True)
     return {name: np.array(column, float) for name, column in zip(names, columns, strict=True)}

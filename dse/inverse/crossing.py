@@ -385,6 +385,8 @@ def _lines(
     In the order of the points. Of those on a line that see the same border the first is given: they
     see no other before it.
     """
+    import pandas as pd
+
     beyond = told.beyond.values.reshape(-1)
     seen = np.flatnonzero(beyond != NONE)
     index = unravel(seen, (1, *here.shape))
@@ -396,12 +398,9 @@ def _lines(
     first, second = ends if told.side == "above" else ends[::-1]
     border = told.border.values.reshape(-1)[seen]
     start = here[along].values[places[along]] if along in places else border
-    order = np.lexsort((border, second, first, line))  # stable: the first point comes first
-    columns = [column[order] for column in (line, first, second, border)]
-    new = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    kept = np.sort(order[np.concatenate([[True], new])]) if len(order) else order
-    told_of = (line, first, second, border, start)
-    yield from zip(*(column[kept].tolist() for column in told_of), strict=True)
+    columns = {"line": line, "from": first, "to": second, "border": border}
+    seen_first = pd.DataFrame(columns | {"start": start}).drop_duplicates(list(columns))
+    yield from seen_first.itertuples(index=False, name=None)
 
 
 def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.grid.space import Axis
 
 #: Values of an axis, and of all quantities over several axes, that a page holds at most.
 _VALUES, _TABLES = 1000, 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """An axis of the study, and which of its values the page holds."""
-
-    axis: Axis
-    places: np.ndarray[Any, np.dtype[np.int64]]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the page holds all of it."""
-        return len(self.places) == self.axis.size
+Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def plain(value: Any) -> Any:
@@ -48,16 +36,13 @@ def plain(value: Any) -> Any:
     return value
 
 
-def thinned(grid: Grid) -> dict[str, Kept]:
-    """The axes of a grid, with the values that are kept of each."""
+def thinned(grid: Grid) -> dict[str, Places]:
+    """Return the places of the values that a page holds, of each axis of a grid."""
     counts = {name: min(axis.size, _VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
     halved(counts, tables, _TABLES)
-    return {
-        name: Kept(axis=axis, places=even(axis.size, counts[name]))
-        for name, axis in grid.axes.items()
-    }
+    return {name: even(axis.size, counts[name]) for name, axis in grid.axes.items()}
 
 
 def halved(counts: dict[str, int], tables: Sequence[Sequence[str]], most: int) -> None:
@@ -70,26 +55,27 @@ def halved(counts: dict[str, int], tables: Sequence[Sequence[str]], most: int) -
         counts[longest] = (counts[longest] + 1) // 2
 
 
-def even(size: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def even(size: int, count: int) -> Places:
     """So many of the places along an axis, evenly spread."""
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 
-def axes_told(grid: Grid, kept: Mapping[str, Kept]) -> list[dict[str, Any]]:
+def axes_told(grid: Grid, kept: Mapping[str, Places]) -> list[dict[str, Any]]:
     """Each axis: its name, kind, values or labels, and how many there are in the study."""
     found = []
-    for name, one in kept.items():
-        axis, told = one.axis, {"name": name, "kind": one.axis.kind, "size": one.axis.size}
+    for name, places in kept.items():
+        axis = grid.axes[name]
+        told: dict[str, Any] = {"name": name, "kind": axis.kind, "size": axis.size}
         if axis.labels:
-            told["labels"] = [axis.labels[place] for place in one.places]
+            told["labels"] = [axis.labels[place] for place in places]
         else:
-            told["values"] = plain(np.asarray(axis.coordinate, dtype=float)[one.places])
+            told["values"] = plain(np.asarray(axis.coordinate, dtype=float)[places])
             told["columns"] = list(axis.columns)
         found.append(told)
     return found
 
 
-def leaves_told(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
+def leaves_told(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
     """The values of each quantity that is given or computed before: over which axes, and which.
 
     ``which`` says, where switches choose among several, the one of each of their keys.
@@ -110,8 +96,8 @@ def leaves_told(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
     return found
 
 
-def _told(leaf: Leaf, kept: Mapping[str, Kept]) -> dict[str, Any]:
-    index = np.ix_(*(kept[name].places for name in leaf.axes)) if leaf.axes else ()
+def _told(leaf: Leaf, kept: Mapping[str, Places]) -> dict[str, Any]:
+    index = np.ix_(*(kept[name] for name in leaf.axes)) if leaf.axes else ()
     values = np.asarray(np.asarray(leaf.array, dtype=float)[index])
     told = {"axes": list(leaf.axes), "values": plain(values)}
     if leaf.switched:

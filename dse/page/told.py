@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.page.axes import Kept, axes_told, even, halved, leaves_told, plain, thinned
+from dse.page.axes import Places, axes_told, even, halved, leaves_told, plain, thinned
 from dse.page.equations import compiled, definitions_told, quantities_told, with_goals
 from dse.plots.looks import look_of, meaning_of
 from dse.provenance import version
@@ -64,7 +64,7 @@ def extra_names(model: Model) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def figures_told(grid: Grid, kept: Mapping[str, Kept]) -> tuple[dict[str, Any], dict[str, str]]:
+def figures_told(grid: Grid, kept: Mapping[str, Places]) -> tuple[dict[str, Any], dict[str, str]]:
     """The figures of the model's own and how its terms look; the functions these call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
     told: dict[str, Any] = {"looks": {name: _look(name) for name in names if meaning_of(name)}}
@@ -99,10 +99,10 @@ def _transit(grid: Grid) -> tuple[dict[str, Any], str]:
     return told, made.source
 
 
-def _tails(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
+def _tails(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
     """The tail of the work of one item under each law: more than so much, and how likely."""
     leaf = next(iter(grid.leaves.values()))["distribution"]
-    index = np.ix_(*(kept[name].places for name in leaf.axes)) if leaf.axes else ()
+    index = np.ix_(*(kept[name] for name in leaf.axes)) if leaf.axes else ()
     laws = np.asarray(leaf.array[index], dtype=object).reshape(-1).tolist()
     if len(laws) > _LAWS or leaf.switched or leaf.failed:
         return {}
@@ -112,11 +112,11 @@ def _tails(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
         return {}
 
 
-def _launches(grid: Grid, kept: Mapping[str, Kept]) -> dict[str, Any]:
+def _launches(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
     """How rarely a launch takes more than so many steps, for each key of the switches."""
     leaves = [known["launch_steps"] for known in grid.leaves.values()]
     axes = leaves[0].axes
-    index = np.ix_(*(kept[name].places for name in axes)) if axes else ()
+    index = np.ix_(*(kept[name] for name in axes)) if axes else ()
     if any(leaf.axes != axes or leaf.failed for leaf in leaves):
         return {}
     laws = [np.asarray(leaf.array[index], dtype=object).reshape(-1) for leaf in leaves]
@@ -406,27 +406,28 @@ def _guides(grid: Grid, made: Program) -> list[dict[str, Any]]:
     return found
 
 
-def _best(study: StudyData, grid: Grid, kept: Mapping[str, Kept], best: Best) -> dict[str, Any]:
+def _best(study: StudyData, grid: Grid, kept: Mapping[str, Places], best: Best) -> dict[str, Any]:
     """The question of the study; its answer where the page cannot look through its grid."""
     told: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    small = grid.points <= _SEARCHED and all(one.is_whole for one in kept.values())
+    whole = all(len(kept[name]) == axis.size for name, axis in grid.axes.items())
+    small = grid.points <= _SEARCHED and whole
     if not small:
         told["found"] = _answer(study, kept, best)
     return told
 
 
-def _answer(study: StudyData, kept: Mapping[str, Kept], best: Best) -> dict[str, Any]:
+def _answer(study: StudyData, kept: Mapping[str, Places], best: Best) -> dict[str, Any]:
     """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
     import xarray as xr
 
     from dse.verbs.chosen import optimum
 
     found = optimum(study, **best.as_asked() | {"top": 1})
-    found = found.isel({name: kept[name].places for name in best.per})
+    found = found.isel({name: kept[name] for name in best.per})
     if "rank" in found.sizes:
         found = found.isel(rank=0)
     each = xr.broadcast(*(found[name] for name in found.variables))

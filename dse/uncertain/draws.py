@@ -93,23 +93,18 @@ class Uncertain:
         return self.axis(self.seed + _FRESH)
 
     def _atoms(self) -> Axis:
-        lists: list[list[tuple[dict[str, float], Fraction]]] = [
-            [({name: value}, share) for value, share in zip(law.values, law.weights, strict=True)]
-            for name, law in self.laws.items()
-        ]
+        parts = [({n: np.array(law.values)}, law.weights) for n, law in self.laws.items()]
         for one in self.joint.values():
             assert isinstance(one, Rows)
-            cells = [
-                {name: float(column[k]) for name, column in one.columns.items()}
-                for k in range(len(one.weights))
-            ]
-            lists.append(list(zip(cells, one.weights, strict=True)))
-        rows, shares = [], []
-        for combination in itertools.product(*lists):
-            rows.append({name: value for part, _ in combination for name, value in part.items()})
-            shares.append(float(math.prod((share for _, share in combination), start=Fraction(1))))
-        columns = {name: np.array([row[name] for row in rows]) for name in self.names}
-        weights = np.array(shares)
+            parts.append((dict(one.columns), one.weights))
+        places = np.indices([len(shares) for _, shares in parts]).reshape(len(parts), -1)
+        columns = {
+            name: column[place]
+            for (own, _), place in zip(parts, places, strict=True)
+            for name, column in own.items()
+        }
+        rows = itertools.product(*(shares for _, shares in parts))
+        weights = np.array([float(math.prod(row, start=Fraction(1))) for row in rows])
         alike = np.all(weights == weights[0])
         return _axis(columns, None if alike else weights, 1)
 

@@ -43,18 +43,14 @@ class Rows:
         """How many coordinates of a point it takes."""
         return 1
 
-    def places(self, u: Floats) -> NDArray[np.int64]:
-        """The rows of some points."""
-        ends = np.cumsum([float(weight) for weight in self.weights])
-        return np.minimum(np.searchsorted(ends, u), len(self.weights) - 1)
-
     def ends(self, levels: Floats) -> dict[str, Floats]:
         """Return the least and the largest value of each quantity, whatever the levels."""
         return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
 
     def of(self, points: Floats) -> dict[str, Floats]:
         """The values at points between 0 and 1, one column a coordinate."""
-        places = self.places(points[:, 0])
+        ends = np.cumsum([float(weight) for weight in self.weights])
+        places = np.minimum(np.searchsorted(ends, points[:, 0]), len(self.weights) - 1)
         return {name: column[places] for name, column in self.columns.items()}
 
 

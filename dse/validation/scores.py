@@ -48,12 +48,9 @@ class Score:
 
     def worse_than(self, other: Score) -> tuple[str, ...]:
         """The measures in which another one is better."""
-        found = []
-        for name, more in MEASURES.items():
-            own, its = getattr(self, name), getattr(other, name)
-            if (own < its) if more else (own > its):
-                found.append(name)
-        return tuple(found)
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
+        worse = {n: own < its if MEASURES[n] else own > its for n, (own, its) in pairs.items()}
+        return tuple(name for name, is_worse in worse.items() if is_worse)
 
 
 def score(
