@@ -35,32 +35,6 @@ def advice(
     levers: str = "all",
 ) -> Advice:
     """See :func:`dse.advise`; ``entries`` are its machine and workload."""
-    site = open_site(what, entries, prefer, point, goal, levers)
-    found = [move for names in site.candidates() for move in follow(site, names)]
-    unique = {(move.quantity, move.together, move.direction): move for move in found}
-    return Advice(
-        state=site.guide.state,
-        bound=site.label(site.flag),
-        goal=site.guide.goal,
-        limiter=site.limiters(),
-        terms=site.term_values(),
-        values=site.shown(),
-        units={name: site.row(name).unit for name in site.shown()},
-        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
-        suggestions=tuple(site.suggestions()),
-        notes=site.notes(),
-    )
-
-
-def open_site(
-    what: str | Model | StudyData,
-    entries: Mapping[str, str | None],
-    prefer: str | None,
-    point: Mapping[str, Any],
-    goal: str | None,
-    levers: str,
-) -> Site:
-    """Read a configuration; see :func:`dse.advise`."""
     if levers not in (*LEVERS, "all"):
         raise DseError(f"levers = {levers!r}: expected one of {', '.join(LEVERS)}, all")
     wanted: Sequence[str] = ()
@@ -109,7 +83,21 @@ def open_site(
     def again(held: Mapping[str, float]) -> Grid:
         return build({**parts.values, **held}, outputs)
 
-    return _site(grid, guide, levers, pins, again)
+    site = _site(grid, guide, levers, pins, again)
+    found = [move for names in site.candidates() for move in follow(site, names)]
+    unique = {(move.quantity, move.together, move.direction): move for move in found}
+    return Advice(
+        state=site.guide.state,
+        bound=site.label(site.flag),
+        goal=site.guide.goal,
+        limiter=extreme(site.term_values(), site.largest),
+        terms=site.term_values(),
+        values=site.shown(),
+        units={name: site.row(name).unit for name in site.shown()},
+        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
+        suggestions=tuple(site.suggestions()),
+        notes=site.notes(),
+    )
 
 
 def _site(

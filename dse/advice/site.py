@@ -130,10 +130,6 @@ class Site:
             return tuple(self.terms.values())[int(flag)]
         return self.grid.flags(self.guide.state)[int(flag)]
 
-    def limiters(self) -> tuple[str, ...]:
-        """The smallest, or largest, terms, by label."""
-        return extreme(self.term_values(), self.largest)
-
     def term_values(self) -> dict[str, float]:
         """What competes to be the smallest, or largest, by label; of one label the first to be."""
         values: dict[str, float] = {}

@@ -279,7 +279,8 @@ def common(title: str, note: str) -> dict[str, Any]:
         "figures": {"looks": {}},
         "best": None,
         "searched": _SEARCHED,
-        "units": _units(),
+        # each as its factor and the exponents of the base units in it
+        "units": {name: _unit(name) for name in sorted(UNITS)},
         "study": None,
     }
 
@@ -305,7 +306,11 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
         "definitions": definitions_told(graphs, _sources(study)),
         "conditions": _conditions(grid, study, best),
         "outputs": [name for name in study.grid().outputs if name in made.outputs],
-        "program": _program(made, len(grid.conditions)),
+        "program": {
+            "inputs": list(made.inputs),
+            "outputs": list(made.outputs[: len(made.outputs) - len(grid.conditions)]),
+            "choices": made.choices,
+        },
         "families": _families(grid, made),
         "guides": _guides(grid, made),
         "figures": figures,
@@ -362,14 +367,6 @@ def _conditions(grid: Grid, study: StudyData, best: Best | None) -> list[dict[st
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
         for c in grid.conditions
     ]
-
-
-def _program(made: Program, conditions: int) -> dict[str, Any]:
-    return {
-        "inputs": list(made.inputs),
-        "outputs": list(made.outputs[: len(made.outputs) - conditions]),
-        "choices": made.choices,
-    }
 
 
 def _families(grid: Grid, made: Program) -> list[dict[str, Any]]:
@@ -453,11 +450,6 @@ def _study_told(study: StudyData) -> dict[str, Any]:
             for table, values in tables.items()
         },
     }
-
-
-def _units() -> dict[str, Any]:
-    """Each unit as its factor and the exponents of the base units in it."""
-    return {name: _unit(name) for name in sorted(UNITS)}
 
 
 def _unit(name: str) -> list[Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dse.fitted import load_fit
 from dse.uncertain.families import chances
-from dse.uncertain.laws import columns_of, weights_of
+from dse.uncertain.laws import columns_of
 from symbolic.errors import DomainError, DseError, UnknownNameError, check_known, nearest
 from symbolic.quantities import Quantity
 from symbolic.reach import Base, located
@@ -147,10 +147,9 @@ def joint_of(
         raise DseError(f"{where}: columns = {columns!r}, expected {{ quantity = 'column', ... }}")
     rows = {name: known(name, quantities, where) for name in columns}
     units = {columns[name]: unit for name, unit in value.get("units", {}).items()}
-    found = columns_of(value["file"], columns, rows, units, where, folder)
+    found, weights = columns_of(value, columns, rows, units, where, folder)
     for name, column in found.items():
         rows[name].check(np.array(column), where)
-    weights = weights_of(value["file"], value.get("weights"), where, folder)
     count = len(next(iter(found.values())))
     return Rows(
         columns={name: np.array(column) for name, column in found.items()},

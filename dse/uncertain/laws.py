@@ -81,8 +81,7 @@ def _mapped(value: Mapping[str, Any], row: Quantity, where: str, folder: Base) -
     if {"file", "column"} <= keys <= {"file", "column", "unit", "weights"}:
         units = {value["column"]: str(value.get("unit", ""))}
         wanted = {row.name: value["column"]}
-        found = columns_of(value["file"], wanted, {row.name: row}, units, where, folder)
-        weights = weights_of(value["file"], value.get("weights"), where, folder)
+        found, weights = columns_of(value, wanted, {row.name: row}, units, where, folder)
         return of_values(found[row.name], weights, where)
     raise DseError(f"{where} = {dict(value)!r} is no law: expected {_LAW}")
 
@@ -193,14 +192,18 @@ def _column(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) 
 
 
 def columns_of(
-    path: Any,
+    value: Mapping[str, Any],
     columns: Mapping[str, str],
     quantities: Mapping[str, Quantity],
     units: Mapping[str, str],
     where: str,
     folder: Base,
-) -> dict[str, list[float]]:
-    """The values of quantities in columns of a CSV file; ``units`` are those of the columns."""
+) -> tuple[dict[str, list[float]], list[str] | None]:
+    """Return the values of quantities in columns of a CSV file, and the weights of its rows.
+
+    ``units`` are those of the columns.
+    """
+    path = value["file"]
     rows = _rows(path, where, folder)
     found = {}
     for name, column in columns.items():
@@ -219,12 +222,6 @@ def columns_of(
             )
         texts = rows[header]
         found[name] = [in_unit(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
-    return found
-
-
-def weights_of(path: Any, column: Any, where: str, folder: Base) -> list[str] | None:
-    """The weights of the rows of a CSV file, where a column has them."""
-    if column is None:
-        return None
-    rows = _rows(path, where, folder)
-    return [text.strip() for text in rows[_column(rows, column, path, where)]]
+    if value.get("weights") is None:
+        return found, None
+    return found, [text.strip() for text in rows[_column(rows, value["weights"], path, where)]]

@@ -20,14 +20,6 @@ from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
 
-def one_value(measured: Floats, folds: Folds) -> Floats:
-    """The median of what is known, for every row."""
-    found = np.full(measured.size, math.nan)
-    for out, rest in folds:
-        found[out] = np.median(measured[rest])
-    return found
-
-
 def scaled(measured: Floats, folds: Folds, formula: Floats) -> Floats:
     """A formula times the one factor that is right in the median of what is known."""
     found = np.full(measured.size, math.nan)
@@ -142,7 +134,7 @@ def beside(
         found[f"{tried} at random"] = lambda own, spaces: random_search(
             measured[own], spaces, question.budget
         )
-    median = one_value(measured, folds)
+    median = scaled(measured, folds, np.ones(measured.size))
     found[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
         score(measured[own], median[own], spaces),
         rank=math.nan,

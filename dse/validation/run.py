@@ -172,12 +172,7 @@ def _spaces(question: Question, table: Table, rows: Rows) -> tuple[list[Places],
 
 def _inside(spaces: Sequence[Places], own: Places) -> list[Places]:
     """The spaces all of whose rows are among some, in the numbers of these."""
-    number = {row: place for place, row in enumerate(own.tolist())}
-    return [
-        np.array([number[row] for row in space.tolist()])
-        for space in spaces
-        if all(row in number for row in space.tolist())
-    ]
+    return [np.searchsorted(own, space) for space in spaces if np.isin(space, own).all()]
 
 
 def _interval(

@@ -131,16 +131,10 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
         rows = rows[known[rows]]
         if rows.size < 3 or np.ptp(measured[rows]) == 0:
             continue
-        one, other = (
-            _ranks(values[rows]) - (rows.size + 1) / 2 for values in (measured, predicted)
-        )
+        import pandas as pd
+
+        pair = pd.DataFrame({"measured": measured[rows], "predicted": predicted[rows]})
+        one, other = (pair.rank() - (rows.size + 1) / 2).to_numpy().T
         length = math.sqrt(float((one @ one) * (other @ other)))
         found.append(float(one @ other) / length if length else 0.0)
     return float(np.mean(found)) if found else math.nan
-
-
-def _ranks(values: Floats) -> Floats:
-    """Ranks, those of equal values their mean."""
-    _, place, many = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(many).astype(np.float64)
-    return (last - (many - 1) / 2)[place]
