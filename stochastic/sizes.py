@@ -174,7 +174,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "POINTS_KEPT": (1 << 20, 97, "bytes of Sobol points that are kept for the next process"),
     "OUTPUT_PIECES": (256, None, "pieces of a law, each proven; fewer give wider bounds"),
     "WORDS_KEPT": (1 << 15, 3, "disassembled words remembered for each architecture"),
-    "WORDS_BESIDE": (1 << 12, 5, "words that take less time than another start"),
     "VARIANTS_TAKEN": (256, 2, "variants of a kernel compiled at once"),
     "FOOTPRINT_RUNS": (1 << 14, None, "runs of bytes kept one by one; beyond them an estimate"),
     "FOOTPRINT_LOOKED": (1 << 18, None, "addresses of an access; beyond them an estimate"),

@@ -108,7 +108,7 @@ def kernel(
 def _beside(found: Any, out: str | None) -> Any:
     """Counts beside measured ones, a line each; what was not counted, and why."""
     import dse
-    from dse.kernels.beside import shares
+    from dse.kernels.spaces import shares
 
     if out is not None:
         dse.export(found, out)

@@ -15,8 +15,6 @@ from typing import Any
 from dse.progress import Shown, shown
 from symbolic.errors import DseError
 
-__all__ = ["kernel"]
-
 
 def kernel(
     path: Any,
@@ -59,7 +57,7 @@ def kernel(
         of a cubin). They stay quantities in formulas of the answer.
     beside, row
         A profile or a tuner's results, and which launch of it, all by default: the answer is a
-        Dataset of counts and of those measured (:func:`dse.kernels.beside.beside`). Macros, block
+        Dataset of counts and of those measured (:func:`dse.kernels.spaces.beside`). Macros, block
         and grid are those of each launch, as far as it tells them.
     progress : bool
         Tell, after a second, for how long the work goes on.
@@ -82,52 +80,35 @@ def kernel(
     >>> counted["coalesced_insts"]
     201.0
     """
-    block, grid = _sizes(block, "block"), _sizes(grid, "grid")
-    given: dict[str, Any] = {"arch": arch, "define": define, "options": options, "set": set}
-    given |= {"block": block, "grid": grid}
+    told: dict[str, Any] = {"arch": arch, "options": tuple(options)}
+    told |= {"block": _sizes(block, "block"), "grid": _sizes(grid, "grid")}
     if not isinstance(path, (str, PathLike)):
         with TemporaryDirectory() as folder:
             data = _machine_code(path)
             is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096] and b".entry" in data
             file = Path(folder, f"{_name(path)}.{'ptx' if is_text else 'cubin'}")
             file.write_bytes(data)
-            more: dict[str, Any] = {"beside": beside, "row": row, "progress": progress}
-            return kernel(file, times, entry, **given, **more)
-    about: dict[str, Any]
-    file = Path(fspath(path))
+            told |= {"define": define, "set": set, "beside": beside, "row": row}
+            return kernel(file, times, entry, **told, progress=progress)
+    file, define = Path(fspath(path)), dict(define or {})
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
-    several = {
-        name: each for name, each in (define or {}).items() if isinstance(each, (list, tuple))
-    }
-    if beside is not None:
-        from dse.kernels.beside import beside as compared
-
-        about = {"arch": arch, "options": options, "set": dict(set or {}), "times": times or {}}
-        about |= {"block": block, "grid": grid, "row": row}
-        with shown(progress, "counting"):
-            return compared(file, Path(fspath(beside)), entry=entry, define=define or {}, **about)
-    if several:
-        from dse.kernels.spaces import kernel_space
-
-        every = {name: several.get(name, [each]) for name, each in (define or {}).items()}
-        about = {"entry": entry, "arch": arch, "options": options, "block": block or (256,)}
-        with shown(progress, "counting"):
-            return kernel_space(file, every, grid=grid, set=set, times=times, **about)
-    from dse.kernels.launches import counted
-
+    told |= {"entry": entry, "set": dict(set or {}), "times": dict(times or {})}
     with shown(progress, "counting"):
-        return counted(
-            file,
-            entry=entry,
-            arch=arch,
-            define=dict(define or {}),
-            options=tuple(options),
-            block=_numbers(block or (256,), "block"),
-            grid=_numbers(grid, "grid"),
-            given=dict(set or {}),
-            asked=dict(times or {}),
-        )
+        if beside is not None:
+            from dse.kernels.spaces import beside as compared
+
+            return compared(file, Path(fspath(beside)), define, row, told)
+        told["block"] = told["block"] or (256,)
+        if any(isinstance(each, (list, tuple)) for each in define.values()):
+            from dse.kernels.spaces import kernel_space
+
+            several = (list, tuple)
+            axes = {n: list(v) if isinstance(v, several) else [v] for n, v in define.items()}
+            return kernel_space(file, axes, told)
+        from dse.kernels.launches import counted
+
+        return counted(file, define, told)
 
 
 def _machine_code(given: object) -> bytes:
@@ -160,10 +141,3 @@ def _sizes(given: Any, name: str) -> tuple[int | str, ...]:
     if not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
         raise DseError(f"{name} = {given!r}: expected one to three whole numbers")
     return tuple(given)
-
-
-def _numbers(sizes: Sequence[int | str], name: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(each) for each in sizes)
-    except (TypeError, ValueError, OverflowError):
-        raise DseError(f"{name} = {tuple(sizes)}: expected one to three whole numbers") from None

@@ -259,7 +259,6 @@ def compiled(
     options: Sequence[str] = (),
     wanted: str = "",
     headers: Mapping[str, str] | None = None,
-    lines: bool = True,
 ) -> tuple[bytes, str, list[str]]:
     """The machine code of a source, the name in it of a kernel that is wanted, lacking headers.
 
@@ -277,8 +276,6 @@ def compiled(
         The kernel, with arguments of its template: ``scale<float>``.
     headers : mapping
         Texts of headers by their names. What is neither there nor in a file is taken as empty.
-    lines : bool
-        Whether the machine code tells the lines of its source.
 
     Raises
     ------
@@ -288,7 +285,7 @@ def compiled(
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
-    flags = [f"-arch=sm_{arch}", "-w", *(["-lineinfo"] if lines else []), *options]
+    flags = [f"-arch=sm_{arch}", "-w", "-lineinfo", *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in includes()]
     flags += ["-minimal"] if _minimal() and not _MORE.search(source) else []
@@ -388,7 +385,6 @@ def built(
     define: Mapping[str, object],
     options: Sequence[str],
     wanted: str,
-    lines: bool = True,
 ) -> Built:
     """The machine code of a source, as it stands or without its host code.
 
@@ -410,7 +406,6 @@ def built(
             options=options,
             wanted=wanted,
             headers=headers,
-            lines=lines,
         )
 
     try:

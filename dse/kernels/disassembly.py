@@ -119,7 +119,6 @@ def _made(of: Instruction, at: int, opcode: str, operands: str, guard: str = "")
 
 
 _MOST = sizes.WORDS_KEPT  # words of an architecture that are remembered
-_BESIDE = sizes.WORDS_BESIDE  # words that take less time than another start of the disassembler
 
 #: What is told of a word, and where it stood then, from which its branch counts.
 Told = tuple[Mapping[str, str], int]
@@ -135,13 +134,10 @@ def _run(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def disassembled(
-    functions: Sequence[Function], beside: Sequence[Function] = ()
-) -> list[list[Instruction]]:
+def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
     """The instructions of kernels and of what they call; those of one architecture in one go.
 
-    What was told of a word of machine code is remembered: only words that are new are asked, and
-    with them, as far as that takes next to no time, those of the functions ``beside``.
+    The text of each word of machine code is remembered, so that only new words are read.
 
     Raises
     ------
@@ -154,11 +150,7 @@ def disassembled(
             raise DseError(f"machine code of sm_{arch}: expected that of sm_70 or later")
         places = [at for at, each in enumerate(functions) if each.arch == arch]
         orders = [_words(functions[at]) for at in places]
-        told = _known(
-            dict.fromkeys(itertools.chain(*orders)),
-            (word for each in beside if each.arch == arch for word in _words(each)),
-            arch,
-        )
+        told = _known(dict.fromkeys(itertools.chain(*orders)), arch)
         for at, order in zip(places, orders, strict=True):
             every = [told[each] for each in order]
             body = instructions([each for each, _ in every], [place for _, place in every])
@@ -167,14 +159,12 @@ def disassembled(
     return found
 
 
-def _known(words: Iterable[bytes], beside: Iterable[bytes], arch: int) -> dict[bytes, Told]:
+def _known(words: Iterable[bytes], arch: int) -> dict[bytes, Told]:
     """What is known of words, and what the disassembler tells of those that are new."""
     known = _remembered.get(arch, {})
     new = [each for each in words if each not in known]
     if not new:
         return known
-    more = (each for each in itertools.islice(beside, _BESIDE) if each not in known)
-    new = list(dict.fromkeys([*new, *more]))
     told = ((each, place) for place, each in enumerate(_told(new, arch)))
     known = known | dict(zip(new, told, strict=True))
     _remembered[arch] = dict(itertools.islice(known.items(), max(len(known) - _MOST, 0), None))

@@ -31,8 +31,7 @@ _LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
 class Code:
     """A kernel's machine code, and the names of its arguments.
 
-    ``beside`` are the kernels that were compiled with it. Of PTX the instructions are read already,
-    into ``body``, with their ``lines``.
+    Of PTX the instructions are read already, into ``body``, with their ``lines``.
     """
 
     function: Function
@@ -41,7 +40,6 @@ class Code:
     origin: str
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
-    beside: Sequence[Function] = ()
     body: Sequence[Instruction] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
 
@@ -64,21 +62,15 @@ def code_of(
     arch: str,
     define: Mapping[str, object],
     options: Sequence[str],
-    lines: bool = True,
 ) -> Code:
-    """Return the machine code of a kernel of a file.
-
-    Without ``lines`` it does not tell those of its source, which takes less time.
-    """
+    """Return the machine code of a kernel of a file."""
     data = file.read_bytes()
     called = file.name.encode("utf-8", "replace").decode()
     if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
         _no_source(file, define, options)
-        found = functions(data)
-        function = _chosen(found, entry, str(file))
+        function = _chosen(functions(data), entry, str(file))
         return Code(
             function=function,
-            beside=list(found.values()),
             cubin=data,
             arguments=_named(function, ()),
             origin=f"{called}, sm_{function.arch}",
@@ -121,12 +113,11 @@ def code_of(
     wanted = _wanted(entry, beside, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].space, wanted)))
-    code = built(text, number, file, define=define, options=options, wanted=qualified, lines=lines)
+    code = built(text, number, file, define=define, options=options, wanted=qualified)
     found = functions(code.cubin)
     function = found.get(code.lowered) or _chosen(found, plain, str(file))
     return Code(
         function=function,
-        beside=list(found.values()),
         cubin=code.cubin,
         arguments=_named(function, known[plain].arguments),
         origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
@@ -199,33 +190,19 @@ _ASKED = {
 }
 
 
-def counted(
-    file: Path,
-    *,
-    entry: str,
-    arch: str,
-    define: Mapping[str, object],
-    options: Sequence[str],
-    block: Sequence[int],
-    grid: Sequence[int],
-    given: Mapping[str, float],
-    asked: Mapping[str, float],
-) -> Counted:
-    """The quantities of a kernel of a file (see :func:`dse.kernel`)."""
-    told: dict[str, Any] = {"entry": entry, "arch": arch, "define": define, "options": options}
-    code = code_of(file, **told)
+def counted(file: Path, define: Mapping[str, object], told: Mapping[str, Any]) -> Counted:
+    """Return the quantities of a kernel of a file; ``told`` are options of :func:`dse.kernel`."""
+    of = {name: told[name] for name in ("entry", "arch", "options")}
+    code = code_of(file, define=define, **of)
     (body,) = bodies([code])
     lines = lines_wanted(code, body)
-    return counts_of(code, read(code.function, body, lines), block, grid, given, asked, lines)
+    reading = read(code.function, body, lines)
+    return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"], lines)
 
 
 def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
-    """The instructions of each kernel; the disassembler is asked once.
-
-    Of one kernel those beside it are asked, too: they are likely to be counted next.
-    """
-    beside = codes[0].beside if len(codes) == 1 else ()
-    told = iter(disassembled([each.function for each in codes if not each.body], beside))
+    """Return the instructions of each kernel; the disassembler runs once."""
+    told = iter(disassembled([each.function for each in codes if not each.body]))
     return [list(each.body) or next(told) for each in codes]
 
 
@@ -305,10 +282,19 @@ def counts_of(
     )
 
 
-def _sizes(given: Sequence[int], name: str) -> tuple[int, int, int]:
-    if not 1 <= len(given) <= 3 or any(int(each) != each or each < 1 for each in given):
+def _sizes(given: Sequence[Any], name: str) -> tuple[int, int, int]:
+    """Return the sizes of a block or grid in x, y and z."""
+    try:
+        sizes = [int(each) for each in given]
+        right = 1 <= len(sizes) <= 3 and all(
+            1 <= size < 2**31 and size == float(each)
+            for size, each in zip(sizes, given, strict=True)
+        )
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
         raise DseError(f"{name} = {tuple(given)}: expected one to three whole numbers from 1 on")
-    x, y, z = (*map(int, given), 1, 1)[:3]
+    x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
 
 

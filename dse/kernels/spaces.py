@@ -1,4 +1,4 @@
-"""A tuning space of a kernel: compiled for each choice of its macros, in parallel, into a table.
+"""A kernel at many launches: over its macros, compiled in parallel, or beside a profile's rows.
 
 What a compiler does with a macro is no formula (registers above all), so that each variant is
 compiled and counted; what was counted is kept by its content.
@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from multiprocessing import get_context
@@ -27,7 +27,7 @@ from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
 from dse.kernels.tally import Reading, read
 from stochastic import sizes
 from stochastic.kept.folder import load, save
-from symbolic.errors import DseError
+from symbolic.errors import DseError, nearest
 from symbolic.expression import parse_value
 from symbolic.interpreter import interpret_arrays
 from symbolic.ops import Node
@@ -51,63 +51,27 @@ _MORE = {
 
 
 def kernel_space(
-    path: str | os.PathLike[str],
-    define: Mapping[str, Sequence[object]],
-    *,
-    entry: str = "",
-    arch: str = "sm_80",
-    options: Sequence[str] = (),
-    block: Sequence[int | str] = (256,),
-    grid: Sequence[int | str] = (),
-    set: Mapping[str, float] | None = None,  # noqa: A002
-    times: Mapping[str, float] | None = None,
-    processes: int | None = None,
-    keep: bool = True,
+    file: Path, axes: Mapping[str, Sequence[object]], told: Mapping[str, Any]
 ) -> xr.Dataset:
-    """The quantities of a kernel over its macros.
+    """Return the quantities of a kernel over its macros.
 
-    Parameters
-    ----------
-    path, entry, arch, options, set, times
-        As for :func:`dse.kernel`; ``times`` may name what only some variants ask for.
-    define : mapping of str to sequence
-        Macros with the values of each: the axes of the answer.
-    block, grid : sequence of int or str
-        Sizes, or formulas in the macros: ``"BLOCK_X"``, ``"ceil(4096 / BLOCK_X)"``.
-    processes : int, optional
-        How many compile at once; as many as there are cores by default.
-    keep : bool
-        Take what was counted before of the same source, options and launch, and keep the rest.
-
-    Returns
-    -------
-    Dataset
-        The quantities over the macros, and of a warp ``instructions``, requests (``global_loads``,
-        ``global_stores``), sectors a load's request (``transactions_per_request``), ``flops``
-        and ``floating_insts``; where a variant does not compile or cannot be counted they are NaN,
-        and ``status`` says why.
+    ``axes`` are the macros with the values of each, ``told`` is what :func:`tuned` needs. Of a warp
+    there are ``instructions``, requests (``global_loads``, ``global_stores``), sectors of a load's
+    request (``transactions_per_request``), ``flops`` and ``floating_insts``, too. All are NaN where
+    a variant does not compile or cannot be counted, and ``status`` holds the reason.
 
     Raises
     ------
     DseError
-        As :func:`dse.kernel`, where no variant can be counted.
+        No variant can be counted.
     """
     import xarray as xr
 
-    file, axes = Path(os.fspath(path)), {name: list(values) for name, values in define.items()}
-    variants = [
-        dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
-    ]
-    if not variants or not axes:
-        raise DseError("define names no macro with values: for one variant ask dse.kernel")
-    told: dict[str, Any] = {
-        "entry": entry,
-        "arch": arch,
-        "options": tuple(options),
-        "block": tuple(block),
-    }
-    told |= {"grid": tuple(grid), "set": dict(set or {}), "times": dict(times or {})}
-    found = tuned(file, variants, told, processes=processes, keep=keep)
+    choices = itertools.product(*axes.values())
+    variants = [dict(zip(axes, values, strict=True)) for values in choices]
+    if not variants:
+        raise DseError("define names a macro without values: for one variant give it one value")
+    found = tuned(file, variants, told)
     counted = [each for each in found if "status" not in each]
     if not counted:
         raise DseError(f"no variant of {file} can be counted; of the first: {found[0]['status']}")
@@ -120,7 +84,7 @@ def kernel_space(
         data[name] = (list(axes), column.reshape(shape), about)
     status = np.array([each.get("status", "") for each in found], dtype=object)
     data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
-    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": arch})
+    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": told["arch"]})
 
 
 def tuned(
@@ -199,20 +163,18 @@ def _part(
 
     No garbage is looked for meanwhile, which takes a fifth of counting and finds next to none.
     """
-    collecting, times = gc.isenabled(), work[2]["times"]
+    collecting = gc.isenabled()
     gc.disable()
     try:
-        found = _counted_all(*work, lines=bool(times)) or _counted_all(*work, lines=True)
-        return found or []
+        return _counted_all(*work)
     finally:
         if collecting:
             gc.enable()
 
 
 def _counted_all(
-    file: Path, variants: Sequence[Mapping[str, object]], told: Mapping[str, Any], *, lines: bool
-) -> list[dict[str, Any]] | None:
-    """None where something is asked for, which lines name that were left out."""
+    file: Path, variants: Sequence[Mapping[str, object]], told: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     words = _named_in(file.read_bytes().decode(errors="replace"))
     options = {"arch": told["arch"], "options": told["options"], "entry": told["entry"]}
     codes: dict[str, Code | DseError] = {}
@@ -222,15 +184,13 @@ def _counted_all(
         keys.append(str(sorted(define.items())))
         if keys[-1] not in codes:
             try:
-                codes[keys[-1]] = code_of(file, define=define, lines=lines, **options)
+                codes[keys[-1]] = code_of(file, define=define, **options)
             except DseError as error:
                 codes[keys[-1]] = error
     alike = {code.function: code for code in codes.values() if isinstance(code, Code)}
     readings: dict[Function, Reading | DseError] = {}
     for code, body in zip(alike.values(), bodies(list(alike.values())), strict=True):
         readings[code.function] = _read(code, body)
-    if not lines and any(isinstance(r, Reading) and r.often.asked for r in readings.values()):
-        return None
     kept: dict[Any, dict[Any, Any]] = {}
     return [
         _counted(codes[key], readings, each, told, kept)
@@ -291,3 +251,134 @@ def _numeric(value: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+#: What is counted, and the quantity of a profile that it should equal.
+PAIRS: Mapping[str, str] = {
+    **{each: each for each in ("threads_per_block", "blocks", "registers_per_thread")},
+    "shared_mem_per_block": "shared_mem_per_block",
+    "instructions": "total_insts",
+    **{each: each for each in ("global_loads", "global_stores", "transactions_per_request")},
+    "floating_insts": "fp_insts",
+    **{each: each for each in ("shared_insts", "local_insts", "sync_insts")},
+    "flops": "work_flops",
+}
+_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # sizes that a profile tells, as macros of no source
+
+
+def beside(
+    file: Path,
+    profile: Path,
+    define: Mapping[str, object],
+    row: int | None,
+    told: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return the counts of a kernel at each launch of a profile, beside those measured.
+
+    ``profile`` is what :func:`dse.open` reads: a profile, or the results of a tuner. Macros that it
+    has are those of each row, and so are sizes that ``told`` (see :func:`tuned`) lacks. All rows
+    are counted where there is no ``row``. Along ``configuration`` each count that the profile has,
+    too, is ``NAME`` (counted) and ``NAME_measured``; ``status`` is why a launch is not counted.
+
+    Raises
+    ------
+    DseError
+        The profile has nothing to compare, another kernel, or several and none named.
+    """
+    import xarray as xr
+
+    from dse.measured import open_measured
+
+    ds = open_measured(profile, shape="rows")
+    rows = _rows(ds, told["entry"], row, str(profile))
+    names = {mine: theirs for mine, theirs in PAIRS.items() if theirs in ds.data_vars}
+    if not set(names) - {"threads_per_block", "blocks"}:
+        raise DseError(
+            f"{profile} has no counts that could stand beside those of {file}: expected one of "
+            f"{', '.join(PAIRS.values())}"
+        )
+    macros = [str(each) for each in ds.attrs["axes"].split() if each != "configuration"]
+    variants = []
+    for at in rows:
+        variant = {**{name: ds[name].values[at].item() for name in macros}, **define}
+        for name, size in ((_BLOCK, "threads_per_block"), (_GRID, "blocks")):
+            if size in ds.data_vars and np.isfinite(ds[size].values[at]):
+                variant[name] = int(ds[size].values[at])
+        variants.append(variant)
+    sizes = {}
+    for name, own in (("block", _BLOCK), ("grid", _GRID)):
+        if not told[name] and not all(own in each for each in variants):
+            raise DseError(f"{profile} does not tell the {name} of each launch: give --{name}")
+        sizes[name] = told[name] or (own,)
+    found = tuned(file, variants, {**told, **sizes})
+    data: dict[str, Any] = {
+        "status": ("configuration", np.array([each.get("status", "") for each in found], object))
+    }
+    for mine, theirs in names.items():
+        measured = ds[theirs].values[rows].astype(float)
+        if theirs == "work_flops":
+            measured = measured / (ds.threads_per_block.values * ds.blocks.values)[rows]
+        counted = np.array([each.get(mine, np.nan) for each in found], dtype=float)
+        about_it = {"long_name": str(ds[theirs].attrs.get("source", theirs))}
+        data |= {mine: ("configuration", counted), f"{mine}_measured": (
+            "configuration", measured, about_it)}  # fmt: skip
+    kept = {name: ("configuration", ds[name].values[rows]) for name in macros}
+    return xr.Dataset(
+        data,
+        coords={"configuration": np.asarray(rows), **kept},
+        attrs={"kernel": str(file), "profile": str(profile), "arch": told["arch"]},
+    )
+
+
+def _rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int]:
+    """The rows that were measured, of one kernel."""
+    many = ds.sizes["configuration"]
+    if row is not None and not 0 <= row < many:
+        raise DseError(f"row {row} of {many:,}: expected 0 to {many - 1}")
+    rows = [at for at in ([row] if row is not None else range(many)) if ds.feasible.values[at]]
+    if not rows:
+        raise DseError(f"{profile} has no launch that was measured")
+    if "kernel" in ds:
+        names = {at: _plain(str(ds["kernel"].values[at])) for at in rows}
+        wanted, several = _plain(entry), sorted(set(names.values()))
+        if entry and wanted not in several:
+            raise DseError(
+                f"{profile} has no launch of {wanted!r}, but of {', '.join(several)}"
+                f"{nearest(wanted, several)}"
+            )
+        if not entry and len(several) > 1:
+            raise DseError(
+                f"{profile} has launches of {', '.join(several)}: name one by entry (--entry)"
+            )
+        rows = [at for at in rows if not entry or names[at] == wanted]
+    return rows
+
+
+def _plain(name: str) -> str:
+    """The name of a kernel without type, namespace, arguments of its template and arguments."""
+    return re.split(r"[<(]", name)[0].split()[-1].rpartition("::")[2] if name.strip() else ""
+
+
+def shares(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
+    """How near each count comes to the measured one: how many launches, the ratios' median."""
+    for name in PAIRS:
+        if f"{name}_measured" not in ds:
+            continue
+        ours, theirs = ds[name].values, ds[f"{name}_measured"].values
+        both = np.isfinite(ours) & np.isfinite(theirs)
+        if not both.any():
+            continue
+        ours, theirs = ours[both], theirs[both]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(ours == theirs, 1.0, ours / theirs)
+        off = np.abs(ratio - 1)
+        yield {
+            "what": name,
+            "counted": float(np.median(ours)),
+            "measured": float(np.median(theirs)),
+            "ratio": float(np.median(ratio)),
+            "furthest": float(ratio[np.argmax(off)]),
+            "equal": int((off <= 1e-9).sum()),
+            "within 5 %": int((off <= 0.05).sum()),
+            "of": len(off),
+        }

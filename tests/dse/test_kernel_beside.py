@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import dse
 from dse.cli import main
-from dse.kernels.beside import shares
+from dse.kernels.spaces import shares
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import COULOMB, compiling
 

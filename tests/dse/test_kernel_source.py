@@ -457,7 +457,7 @@ def test_what_was_told_of_machine_code_is_remembered_wherever_it_stands(
     assert len(disassembly._remembered[75]) == 8 < len({each.text for each in alone})
     monkeypatch.setattr(disassembly, "_remembered", {})
     monkeypatch.setattr(disassembly, "_MOST", 10**4)
-    disassembled([second], [first])
+    disassembled([second, first])
     monkeypatch.setattr(disassembly, "_run", None)  # nothing is asked anew
     assert len(disassembly._remembered) == 1
     (found,) = disassembled([first])
