@@ -51,7 +51,7 @@ class Atom:
     def atoms(self) -> tuple[Atom, ...]:
         """Itself and every atom within; each once."""
         if self._atoms is None:
-            self._atoms = (self, *dict.fromkeys(_within(self.of)))
+            self._atoms = (self, *dict.fromkeys(atoms_of(self.of)))
         return self._atoms
 
 
@@ -152,14 +152,15 @@ def _weight(parts: tuple[Any, ...]) -> int:
     )
 
 
-def _within(part: Any) -> Iterator[Atom]:
+def atoms_of(part: Any) -> Iterator[Atom]:
+    """Yield the atoms of a value or a condition; one that cannot be followed is an unknown."""
     if isinstance(part, Whole):
         yield from part.atoms()
     elif isinstance(part, tuple):
         if part[:1] == ("unknown",):  # a condition that cannot be followed
             yield Atom("unknown", part[1:])
         for each in part:
-            yield from _within(each)
+            yield from atoms_of(each)
 
 
 ZERO, ONE = Whole({}), Whole({(): 1})

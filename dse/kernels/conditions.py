@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
+from dse.kernels.affine import (
+    ONE,
+    ZERO,
+    Atom,
+    Whole,
+    atom,
+    atoms_of,
+    constant,
+    floordiv,
+    rebuilt,
+)
 
 #: ``(">=", x)``: x ≥ 0; ``("==", x)``; ``("and", a, b)``, ``("or", a, b)``, ``("not", a)``;
 #: ``("true",)``, ``("false",)``; ``("unknown", what)``.
@@ -184,27 +194,8 @@ _UNKNOWN = ("unknown", "entry", "reciprocal", "table")
 
 
 def known(when: Condition) -> bool:
-    """Whether a condition rests on nothing that cannot be followed."""
-    match when:
-        case (">=" | "==", value):
-            return not any(one.kind in _UNKNOWN for one in value.atoms())
-        case ("and" | "or", one, two):
-            return known(one) and known(two)
-        case ("not", one):
-            return known(one)
-    return when in (TRUE, FALSE)
-
-
-def atoms_of(when: Condition) -> list[Atom]:
-    """The atoms that a condition rests on."""
-    match when:
-        case (">=" | "==", value):
-            return list(value.atoms())
-        case ("and" | "or", one, two):
-            return atoms_of(one) + atoms_of(two)
-        case ("not", one):
-            return atoms_of(one)
-    return []
+    """True if a condition rests on nothing that cannot be followed."""
+    return all(one.kind not in _UNKNOWN for one in atoms_of(when))
 
 
 def high(one: Whole, two: Whole, *, signed: bool) -> Whole:
@@ -237,11 +228,6 @@ def shifted_down(value: Whole, by: int) -> Whole:
             inside, factor, before = product[0].of
             return _scaled(inside, factor, before + by)
     return floordiv(value, constant(2**by))
-
-
-def power_of_two(power: Whole) -> Whole:
-    """2 to a power that is no number."""
-    return atom("power of two", power)
 
 
 def masked(one: Whole, mask: Whole, where: tuple[int, int]) -> Whole:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from dse.kernels.affine import Atom, Whole
 from dse.kernels.footprint import Memory
 from dse.kernels.instructions import WORD, Instruction
 from dse.kernels.launch_values import Launch
-from dse.kernels.memory_accesses import in_flight
 from dse.kernels.source import plain
 from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
 from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
@@ -48,6 +48,7 @@ _LONG = {
 _MOVES = {"MOV", "IADD", "SHL"}
 #: Classes of instructions that read and write no register (Hong 2012, Table 7).
 _NO_REGISTER = ("control", "barrier", "wait")
+_ONLY = re.compile(r"U?R\d+")
 
 #: Operations on numbers of 32 or 64 bits of one thread's instruction.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
@@ -131,19 +132,15 @@ class Counted(Visible, Mapping[str, float]):
         lines.append("[values]")
         for name, (_, value) in self.declared.items():
             source = self.origin if isinstance(value, str) else "given with the launch"
-            lines.append(value_line(name, _value(value), "source", source))
+            lines.append(value_line(name, toml_number(value), "source", source))
         for name, value in self.quantities.items():
             why = self.assumed.get(name)
             said = ("assumed", why) if why else ("source", self.origin)
-            line = value_line(name, _value(self.formulas.get(name, value)), *said)
+            line = value_line(name, toml_number(self.formulas.get(name, value)), *said)
             if of := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(of))} }}"
             lines.append(line)
         return "\n".join(lines) + "\n"
-
-
-def _value(value: float | str) -> str:
-    return toml_number(value)
 
 
 def told(
@@ -316,7 +313,17 @@ def _mean(
 
 def _strengths(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
     """Yield the global loads under way at each first use of one that is."""
-    yield from ((size, 1.0) for size in in_flight(body))
+    waiting: set[str] = set()
+    many = 0
+    for one in body:
+        if waiting and not waiting.isdisjoint(_ONLY.findall(one.text)):
+            yield many, 1.0
+            waiting, many = set(), 0
+        if one.kind == "global_load":
+            waiting |= set(one.results)
+            many += 1
+    if many:
+        yield many, 1.0
 
 
 def _distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:

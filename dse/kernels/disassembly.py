@@ -33,7 +33,12 @@ def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> l
     ``called`` are the functions in its code by their offsets in bytes.
     """
     names = {offset // WORD: name for offset, name in called}
-    found = [_jump(one, one.target or 0) if _is_branch(one, body, names) else one for one in body]
+    found = [
+        _made(one, one.at, "BRA", one.target or 0, one.guard)
+        if _is_branch(one, body, names)
+        else one
+        for one in body
+    ]
     if not called:
         return found
     begins = sorted(names)
@@ -52,11 +57,11 @@ def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> l
         if len(found) + len(copy) > _MOST_COPIED:
             break
         moved = len(found)
-        found[at] = _jump(call, moved)
+        found[at] = _made(call, at, "BRA", moved, call.guard)
         for one in copy:
             place = len(found)
             if one.name == "RET":
-                found.append(_jump(one, at + 1, place))
+                found.append(_made(one, place, "BRA", at + 1, one.guard))
                 continue
             found.append(one.moved(place))
             if one.name == "CALL":
@@ -78,13 +83,6 @@ def _is_branch(one: Instruction, body: Sequence[Instruction], names: Mapping[int
     return not any(each.name == "RET" for each in body)
 
 
-def _jump(one: Instruction, to: int, place: int | None = None) -> Instruction:
-    """A call or return as the branch that it is."""
-    told = {"opcode": "BRA", "operands": f"{to * WORD:#x}", "predicate": one.guard}
-    at = one.at if place is None else place
-    return Instruction(at, told, at, one.of)
-
-
 JUMPS = ("BRX", "BRXU")
 #: A predicate that the hardware does not have.
 _FREE = "P9"
@@ -104,18 +102,22 @@ def without_tables(
         if one.name not in JUMPS or one.at != one.of or not places:
             continue
         register, last = one.operands[0].split("+")[0], places[-1]
-        found[one.at] = _made(one, one.at, "BRA", f"{len(found) * WORD:#x}", one.guard)
+        found[one.at] = _made(one, one.at, "BRA", len(found), one.guard)
         for place in dict.fromkeys(places):
             if place != last:
                 compared = f"{_FREE},PT,{register},{place:#x},PT"
                 found.append(_made(one, len(found), "ISETP.EQ.U32.AND", compared))
-                found.append(_made(one, len(found), "BRA", f"{place:#x}", _FREE))
-        found.append(_made(one, len(found), "BRA", f"{last:#x}"))
+                found.append(_made(one, len(found), "BRA", place // WORD, _FREE))
+        found.append(_made(one, len(found), "BRA", last // WORD))
     return found
 
 
-def _made(of: Instruction, at: int, opcode: str, operands: str, guard: str = "") -> Instruction:
-    return Instruction(at, {"opcode": opcode, "operands": operands, "predicate": guard}, at, of.of)
+def _made(
+    of: Instruction, at: int, opcode: str, operands: str | int, guard: str = ""
+) -> Instruction:
+    """Return an instruction at a place, in place of another; a branch by where it leads."""
+    text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
+    return Instruction(at, {"opcode": opcode, "operands": text, "predicate": guard}, at, of.of)
 
 
 _MOST = sizes.WORDS_KEPT  # words of an architecture that are remembered

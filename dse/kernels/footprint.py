@@ -26,7 +26,6 @@ from dse.kernels.memory_accesses import (
     Moves,
     is_device_array,
     moved,
-    sized,
 )
 from dse.kernels.tally import GLOBAL, SHARED, Reading, Tally
 from stochastic import sizes
@@ -161,8 +160,7 @@ class Footprints:
             if times == 1 and len(product) == 1 and self._pointer(one := product[0])
         )
         offset = rebuilt(where, lambda one: constant(0) if self._pointer(one) else None)
-        offset = sized(self.launch, offset)
-        passes, blocks, rest = moved(self.launch, offset)
+        passes, blocks, rest = moved(self.launch, self.launch.numbered(offset))
         if any(one.kind not in _FOLLOWED for one in rest.atoms()):
             return None
         places = _places(self.launch, rest, LOOKED)

@@ -66,19 +66,8 @@ _NO_RESULT = (
 
 
 def split(operands: str) -> list[str]:
-    """Operands between commas, those within brackets left whole."""
-    if "[" not in operands:
-        return operands.split(",") if operands else []
-    found, depth, begin = [], 0, 0
-    for at, letter in enumerate(operands):
-        if letter == "[":
-            depth += 1
-        elif letter == "]":
-            depth -= 1
-        elif letter == "," and not depth:
-            found.append(operands[begin:at])
-            begin = at + 1
-    return [*found, operands[begin:]]
+    """Return operands between commas, those within brackets whole."""
+    return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
 class Operation:

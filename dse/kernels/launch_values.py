@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.affine import Atom, Whole, atom, constant, floordiv
+from dse.kernels.affine import Atom, Whole, atom, constant, floordiv, rebuilt
 from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, alone
 from dse.kernels.loop_counts import free_passes, resting
 from stochastic import sizes
@@ -344,6 +344,11 @@ class Launch(Numbers):
         """An expression in which what is a number at this launch is one, but for addresses."""
         return self._sized.value(value)
 
+    def numbered(self, value: Whole) -> Whole:
+        """Return a sized expression in which addresses that have a number are numbers, too."""
+        given = {at: constant(number) for at, number in self.arguments.items()}
+        return rebuilt(value, lambda one: given.get(one.of[0]) if one.kind == "argument" else None)
+
     def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""
         if value not in self._turned:
@@ -424,10 +429,6 @@ class Launch(Numbers):
         """The mean over warps."""
         least = float(folded.min())  # so that what is the same everywhere stays exact
         return least + float(((folded - least) * self.weight).sum())
-
-    def constant(self, name: str) -> int:
-        """A size of block or grid, by the register that holds it."""
-        return int(self._special[name])
 
     def most(self, value: Whole) -> int:
         """The largest number that a count takes in the first pass of the loops around it."""

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, constant, floordiv, rebuilt
+from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, atoms_of, constant, floordiv, rebuilt
 from dse.kernels.conditions import (
     FALSE,
     TRUE,
     Condition,
     Replacing,
     alone,
-    atoms_of,
     both,
     indicator,
     known,
@@ -29,7 +28,7 @@ from dse.kernels.conditions import (
 )
 from dse.kernels.flow import Flow, Loop, always_leads
 from dse.kernels.instructions import WORD
-from dse.kernels.values import Values
+from dse.kernels.registers import Values
 from stochastic import sizes
 
 
@@ -372,9 +371,6 @@ class _Counting:
             return self.flow.loops[number].outer
         return self.flow.inner.get(number)
 
-    def _inside(self, number: int, head: int | None) -> bool:
-        return head is None or number in self.flow.loops[head].blocks
-
     def _edge(self, number: int, to: int, around: int | None) -> Whole:
         """Return how often one block leads to another, in a pass of a loop around both."""
         found, head = self.own(number) * self._share(number, to), self.flow.inner.get(number)
@@ -403,6 +399,7 @@ class _Counting:
         return self._shared[number][block.to.index(to)]
 
     def _shares(self, number: int) -> tuple[Whole, Whole]:
+        """Return the share of a branch that goes where its guard holds, and the rest."""
         head = self.flow.inner.get(number)
         block = self.flow.blocks[number]
         while head is not None:
@@ -412,7 +409,32 @@ class _Counting:
                 stays = atom("staying", head)
                 return (ONE, stays) if leaving[0] else (stays, ONE)
             head = self.flow.loops[head].outer
-        return _shares(self.flow, self.values, number, self.lines, self.found)
+        when = self.values.holds(number, len(block.body) - 1)
+        if when == TRUE:
+            return ONE, ZERO
+        if when == FALSE:
+            return ZERO, ONE
+        loop = self.flow.inner.get(number)
+        if known(when) and (loop is None or not varies(when, self.flow.loops[loop])):
+            return atom("if", when), atom("if", negated(when))
+        for way, share in (
+            (0, (ZERO, ONE)),
+            (1, (ONE, ZERO)),
+        ):  # the slow way of a division or root is rare
+            taken = self.flow.blocks[block.to[way]].body
+            if any(one.name == "CALL" for one in taken):
+                self.found.assumed[f"slow path at line {self.lines.get(block.last.at, 0)}"] = (
+                    block.last.at
+                )
+                return share
+        if loop is not None:  # a loop left early
+            inside = self.flow.loops[loop].blocks
+            for way, share in ((0, (ZERO, ONE)), (1, (ONE, ZERO))):
+                if block.to[way] not in inside:
+                    noted("leaves", self.lines, block.last.at, self.found.assumed)
+                    return share
+        chance = atom("asked", noted("chance", self.lines, block.last.at, self.found.asked))
+        return chance, ONE - chance
 
     # --- how often a loop runs
     def _passes(self, loop: Loop) -> Whole:
@@ -477,35 +499,3 @@ class _Counting:
             assert outer is not None
             head = outer
         return found
-
-
-def _shares(
-    flow: Flow, values: Values, number: int, lines: Mapping[int, int], found: Frequencies
-) -> tuple[Whole, Whole]:
-    """The share of a branch that goes where its guard holds, and the rest."""
-    block = flow.blocks[number]
-    when = values.holds(number, len(block.body) - 1)
-    if when == TRUE:
-        return ONE, ZERO
-    if when == FALSE:
-        return ZERO, ONE
-    around = flow.inner.get(number)
-    if known(when) and (around is None or not varies(when, flow.loops[around])):
-        return atom("if", when), atom("if", negated(when))
-    for way, share in (
-        (0, (ZERO, ONE)),
-        (1, (ONE, ZERO)),
-    ):  # the slow way of a division or root is rare
-        head = flow.blocks[block.to[way]]
-        if any(one.name == "CALL" for one in head.body):
-            found.assumed[f"slow path at line {lines.get(block.last.at, 0)}"] = block.last.at
-            return share
-    loop = flow.inner.get(number)
-    if loop is not None:  # a loop left early
-        inside = flow.loops[loop].blocks
-        for way, share in ((0, (ZERO, ONE)), (1, (ONE, ZERO))):
-            if block.to[way] not in inside:
-                noted("leaves", lines, block.last.at, found.assumed)
-                return share
-    chance = atom("asked", noted("chance", lines, block.last.at, found.asked))
-    return chance, ONE - chance

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common, constant, rebuilt
+from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common
 from dse.kernels.instructions import Instruction, split, width_of
 from dse.kernels.launch_values import BLOCKS, Launch, along
 from dse.kernels.loop_counts import resting
-from dse.kernels.values import Values
+from dse.kernels.registers import Values
 from stochastic import sizes
 
 #: Bytes of a sector, the piece in which caches and DRAM move data; of a word of a bank.
@@ -244,21 +244,6 @@ def phases(moves: Moves, fixed: int, unit: int) -> dict[int, float]:
     return {int(at): float(shares[at]) for at in np.flatnonzero(shares)}
 
 
-def sized(launch: Launch, where: Whole) -> Whole:
-    """An expression in which what is a number at a launch is one."""
-
-    def number(one: Atom) -> Whole | None:
-        if one.kind == "argument" and one.of[0] in launch.arguments:
-            return constant(launch.arguments[one.of[0]])
-        if one.kind == "asked" and float(launch.asked[one.of[0]]).is_integer():
-            return constant(int(launch.asked[one.of[0]]))
-        if one.kind == "special" and one.of[0].startswith(("ntid", "nctaid")):
-            return constant(launch.constant(one.of[0]))
-        return None
-
-    return rebuilt(where, number)
-
-
 def moved(launch: Launch, where: Whole) -> tuple[Moves, Moves, Whole]:
     """The moves of an address by passes and by blocks, and what remains of it."""
     passes, blocks, rest = [], [], dict(where.terms)
@@ -281,7 +266,6 @@ def _moves(one: Atom) -> bool:
 
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-_ONLY = re.compile(r"U?R\d+")
 #: What moves an address, and the constant bytes from there.
 Address = tuple[Whole, int]
 
@@ -376,7 +360,7 @@ class Accesses:
         moves: Moves = ()
         if where is not None:
             kept = {p: t for p, t in where.terms.items() if t != 1 or not self._base(p, shared)}
-            passes, blocks, where = moved(self.launch, sized(self.launch, Whole(kept)))
+            passes, blocks, where = moved(self.launch, self.launch.numbered(Whole(kept)))
             moves = (*passes, *blocks)
             where = where if self._known(where) else None
         every = of_lanes(self.launch, ZERO if where is None else where, asks)
@@ -444,18 +428,3 @@ def _parts(text: str, last: bool) -> list[tuple[str, int]] | None:
         name, _, times = part.partition(".X")
         found.append((name, int(times) if times.isdigit() else 1))
     return found
-
-
-def in_flight(body: Sequence[Instruction]) -> list[int]:
-    """How many global loads are under way at each first use of one that is, in a block."""
-    waiting: set[str] = set()
-    many, found = 0, []
-    for one in body:
-        read = set(_ONLY.findall(one.text)) if waiting else set()
-        if waiting & read:
-            found.append(many)
-            waiting, many = set(), 0
-        if one.kind == "global_load":
-            waiting |= set(one.results)
-            many += 1
-    return [*found, many] if many else found

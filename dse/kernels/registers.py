@@ -1,9 +1,10 @@
 """What registers hold at places of a kernel, followed backwards to where they are written.
 
-What a loop changes is an ``entry`` atom at its head (:mod:`dse.kernels.values` solves it); what
-cannot be followed is an ``unknown`` one, and what memory gives a ``loaded`` one. Values are taken
-as whole and not negative where the hardware's unsigned and signed forms differ, and low halves of
-pairs stand for the pair.
+What a loop changes is an ``entry`` atom at its head, which is solved: a register that each pass
+changes by the same amount is that amount times the pass, counted from 0; behind the loop the pass
+is the last one. What cannot be followed is an ``unknown`` atom, and what memory gives a ``loaded``
+one. Values are taken as whole and not negative where the hardware's unsigned and signed forms
+differ, and low halves of pairs stand for the pair.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dse.kernels.affine import MOST, ONE, ZERO, Atom, Whole, atom, constant, floordiv, lost
+from dse.kernels.affine import MOST, ONE, ZERO, Atom, Whole, atom, constant, floordiv, lost, rebuilt
 from dse.kernels.conditions import (
     FALSE,
     TRUE,
     Condition,
+    Replacing,
     bits,
     both,
     high,
+    indicator,
     masked,
     negated,
-    power_of_two,
     quotient,
     shifted_down,
     truth,
@@ -64,7 +66,7 @@ def slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
 
 
 #: What an operation yields: of the registers before it, the number of its result, block and place.
-Reader = Callable[["Followed", Instruction, int, int, int], Any]
+Reader = Callable[["Values", Instruction, int, int, int], Any]
 #: From here on a shift to the right leaves the sign, which sizes do not have.
 _SIGNED_SHIFT = 31
 
@@ -74,7 +76,7 @@ def unknown(what: str, block: int, place: int) -> Whole:
     return atom("unknown", (what, block, place))
 
 
-def _add(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _add(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers:
         return ZERO  # a high half, of what is no larger than 2^32
@@ -84,7 +86,7 @@ def _add(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole
     return total
 
 
-def _mad(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _mad(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers:
         return ZERO  # a high half, of what is no larger than 2^32
@@ -96,7 +98,7 @@ def _mad(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole
     return parts[0] * parts[1] + (parts[2] if len(parts) > 2 else ZERO)
 
 
-def _upper(v: Followed, text: str, block: int, place: int) -> Whole:
+def _upper(v: Values, text: str, block: int, place: int) -> Whole:
     """The high half of a pair that an operand names by its low one."""
     told = re.fullmatch(r"(U?R)(\d+)", text)
     if told is None:
@@ -104,22 +106,22 @@ def _upper(v: Followed, text: str, block: int, place: int) -> Whole:
     return v.operand(f"{told[1]}{int(told[2]) + 1}", block, place)
 
 
-def _shift(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _shift(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     by = parts[1].number
     if "L" in one.modifiers:
         if by is None or not 0 <= by < 64:
-            return parts[0] * power_of_two(parts[1])
+            return parts[0] * atom("power of two", parts[1])
         return parts[0].times(2**by)
     value = parts[2] if "HI" in one.modifiers and len(parts) > 2 else parts[0]
     if by is None:
-        return floordiv(value, power_of_two(parts[1]))
+        return floordiv(value, atom("power of two", parts[1]))
     if by >= _SIGNED_SHIFT:
         return ZERO
     return shifted_down(value, by)
 
 
-def _wide(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _wide(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """Return PTX's product of 64 bits; one with a large constant is on the way to a quotient."""
     value, by = v.inputs(one, block, place)[:2]
     value, by = (by, value) if by.number is None else (value, by)
@@ -129,24 +131,24 @@ def _wide(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whol
     return atom("scaled", value, factor % 2**32 if "U32" in one.modifiers else factor, -32)
 
 
-def _shift_down(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _shift_down(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """Return PTX's shift to the right, which may be of 64 bits."""
     value, power = v.inputs(one, block, place)[:2]
     wide = [each[0] for each in value.terms if len(each) == 1 and each[0].kind == "scaled"]
     if power.number is not None and power.number >= _SIGNED_SHIFT and not wide:
         return ZERO
     by = power.number
-    return floordiv(value, power_of_two(power)) if by is None else shifted_down(value, by)
+    return floordiv(value, atom("power of two", power)) if by is None else shifted_down(value, by)
 
 
-def _quotient(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _quotient(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """Return what PTX divides, or what that leaves; machine code has many instructions for it."""
     above, below = v.inputs(one, block, place)[:2]
     found = floordiv(above, below)
     return found if one.name == "IDIV" else above - below * found
 
 
-def _lea(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _lea(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts = v.inputs(one, block, place)
     if "X" in one.modifiers and "HI" in one.modifiers:
         return ZERO  # a high half, of what is no larger than 2^32
@@ -162,7 +164,7 @@ def _lea(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole
     return parts[0].times(2**by) + parts[1]
 
 
-def logic(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def logic(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """LOP3: a table of three bits, of which some are divisions."""
     parts = v.inputs(one, block, place)
     table = next((p.number for p in parts[3:4]), None)
@@ -186,11 +188,11 @@ def logic(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whol
     return atom("unknown", (f"bits {table}", block, place))
 
 
-def _move(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _move(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     return v.inputs(one, block, place)[0]
 
 
-def _constant(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _constant(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """LDC: a constant of the launch, or a place of the table of jumps."""
     if (read := v.constants.place(one.operands[-1])) is None:
         return _move(v, one, _, block, place)
@@ -213,7 +215,7 @@ def _is_place(value: Whole, place: int) -> Condition | None:
     return found
 
 
-def _halves(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _halves(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """HFMA2 of zeros: two numbers of 16 bits, as compilers load a constant."""
     operands = one.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
@@ -223,13 +225,13 @@ def _halves(v: Followed, one: Instruction, _: int, block: int, place: int) -> Wh
     return constant(number - 2**32 if number >= 2**31 else number)
 
 
-def _select(v: Followed, one: Instruction, _: int, block: int, place: int) -> Any:
+def _select(v: Values, one: Instruction, _: int, block: int, place: int) -> Any:
     parts = v.inputs(one, block, place)
     when = v.predicate(one.operands[-1], block, place)
     return v.chosen(when, parts[0], parts[1])
 
 
-def _least(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _least(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     parts, unsigned = v.inputs(one, block, place), "U32" in one.modifiers
     when = v.predicate(one.operands[-1], block, place)
     if one.name == "VIADDMNMX":
@@ -241,7 +243,7 @@ def _least(v: Followed, one: Instruction, _: int, block: int, place: int) -> Who
     return atom("unknown", ("least or most", block, place))
 
 
-def _unsigned_least(v: Followed, is_least: bool, one: Whole, two: Whole, signed: Whole) -> Whole:
+def _unsigned_least(v: Values, is_least: bool, one: Whole, two: Whole, signed: Whole) -> Whole:
     """Return the least or the most of values of which a negative one is larger than all others.
 
     ``signed`` is that of values as they are: right where both or none are negative.
@@ -253,18 +255,14 @@ def _unsigned_least(v: Followed, is_least: bool, one: Whole, two: Whole, signed:
     return found
 
 
-def _vote(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _vote(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """VOTE: of nothing but the lanes that are active, in whatever register."""
     if one.operands[-1].lstrip("U") == "PT" and "ANY" in one.modifiers:
         return unknown("lanes", 0, 0)
     return unknown(one.opcode, block, place)
 
 
-def _sign(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
-    return v.inputs(one, block, place)[0]
-
-
-def _converted(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _converted(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """Of a conversion between whole numbers and floats: the value, on the way to a quotient."""
     value = v.inputs(one, block, place)[0]
     if one.name == "F2I":
@@ -274,14 +272,14 @@ def _converted(v: Followed, one: Instruction, _: int, block: int, place: int) ->
     return value
 
 
-def _reciprocal(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _reciprocal(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     value = v.inputs(one, block, place)[0]
     if one.modifiers[0] != "RCP":
         return atom("unknown", (one.opcode, block, place))
     return atom("reciprocal", value)
 
 
-def _compare(v: Followed, one: Instruction, result: int, block: int, place: int) -> Condition:
+def _compare(v: Values, one: Instruction, result: int, block: int, place: int) -> Condition:
     operands = one.operands
     first, second = (v.operand(each, block, place) for each in operands[2:4])
     word = one.modifiers[0]
@@ -335,7 +333,7 @@ def _unsigned(word: str, one: Whole, two: Whole, found: Condition) -> Condition:
     return both(both(is_negative, of_negative), both(negated(is_negative), of_size), word="or")
 
 
-def _predicates(v: Followed, one: Instruction, result: int, block: int, place: int) -> Condition:
+def _predicates(v: Values, one: Instruction, result: int, block: int, place: int) -> Condition:
     """PLOP3: a table of three predicates, as LOP3's of three bits."""
     read = [v.predicate(each, block, place) for each in one.operands[2:5]]
     tables = [int(each, 16) for each in one.operands[5:7]]
@@ -350,7 +348,7 @@ def _predicates(v: Followed, one: Instruction, result: int, block: int, place: i
     return found
 
 
-def _packed(v: Followed, one: Instruction, _: int, block: int, place: int) -> Whole:
+def _packed(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     """P2R: predicates as bits of a word."""
     kind = "UP" if one.opcode.startswith("U") else "P"
     mask = v.operand(one.operands[-1], block, place).number or 0
@@ -363,7 +361,7 @@ def _packed(v: Followed, one: Instruction, _: int, block: int, place: int) -> Wh
     return total
 
 
-def _unpacked(v: Followed, one: Instruction, result: int, block: int, place: int) -> Condition:
+def _unpacked(v: Values, one: Instruction, result: int, block: int, place: int) -> Condition:
     """R2P: bits of a word as predicates."""
     mask = v.operand(one.operands[-1], block, place).number or 0
     if not mask >> result & 1:
@@ -372,7 +370,7 @@ def _unpacked(v: Followed, one: Instruction, result: int, block: int, place: int
     return ("unknown", ("R2P", block, place)) if packed is None else packed.get(result, FALSE)
 
 
-def _tested(v: Followed, one: Instruction, result: int, block: int, place: int) -> Any:
+def _tested(v: Values, one: Instruction, result: int, block: int, place: int) -> Any:
     """The predicate of LOP3: whether its result is not 0."""
     return negated(truth("==", logic(v, one, 0, block, place)))
 
@@ -383,7 +381,7 @@ READ: dict[str, Reader] = {
     "SHF": _shift, "SHL": _shift, "SHR": _shift, "LEA": _lea, "LOP3": _tested, "MOV": _move,
     "S2R": _move, "S2UR": _move, "CS2R": _move, "R2UR": _move, "LDC": _constant, "LDCU": _constant,
     "SEL": _select, "IMNMX": _least, "VIMNMX": _least, "VIADDMNMX": _least,
-    "IABS": _sign, "SGXT": _sign,
+    "IABS": _move, "SGXT": _move,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,
     "MUFU": _reciprocal, "P2R": _packed, "P2UR": _packed, "R2P": _unpacked, "R2UP": _unpacked,
     "WIDE": _wide, "SHFR": _shift_down, "IDIV": _quotient, "IREM": _quotient,
@@ -397,8 +395,8 @@ _WAYS, _NEVER = sizes.REGISTER_WAYS, ("never",)
 _ALWAYS = ("PT", "UPT", "PR")
 
 
-class Followed:
-    """The values of registers at places of a kernel."""
+class Values:
+    """The values of registers, and the guards of instructions, by arguments, places and passes."""
 
     def __init__(self, flow: Flow, constants: Constants) -> None:
         self.flow = flow
@@ -412,6 +410,13 @@ class Followed:
                     writes.setdefault(register, []).append(place)
             self._writes.append(writes)
         self._known: dict[Any, Any] = {}
+        self._solved: dict[Atom, Whole | None] = {}
+        #: Passes of a loop by its head, for what it leaves behind; set by who counts them.
+        self.passes: Callable[[int], Whole | None] = lambda head: None
+        #: Set when all passes are known, so that what becomes of an atom stays so.
+        self.settled = False
+        self._kept: dict[frozenset[int] | None, Replacing] = {}
+        self._held: dict[tuple[int, int], Condition] = {}
 
     # --- registers
     def guarded(self, block: int, place: int) -> Condition:
@@ -653,3 +658,133 @@ class Followed:
         if one.operands[0].lstrip("U")[0] == "P" and one.name == "LOP3":
             skip = 2
         return [self.operand(each, block, place) for each in one.operands[skip:]]
+
+    # --- what loops change
+    def holds(self, block: int, place: int) -> Condition:
+        """When the guard of an instruction holds; solved."""
+        if (block, place) in self._held:
+            return self._held[block, place]
+        inside, behind = self._replacing(block)
+        found = behind.condition(inside.condition(self.guarded(block, place)))
+        if self.settled:
+            self._held[block, place] = found
+        return found
+
+    def solved(self, value: Whole, block: int) -> Whole:
+        """An expression at a block, with what loops change written by their passes."""
+        inside, behind = self._replacing(block)
+        return behind.value(inside.value(value))
+
+    def _replacing(self, block: int) -> tuple[Replacing, Replacing]:
+        """What loops change, by their passes; and behind them by the last one."""
+        around = frozenset(head for head, loop in self.flow.loops.items() if block in loop.blocks)
+        if not self.settled:
+            return Replacing(self._solution), Replacing(lambda one: self._left(one, block))
+        if around not in self._kept:
+            self._kept[around] = Replacing(lambda one: self._left(one, block))
+        return self._kept.setdefault(None, Replacing(self._solution)), self._kept[around]
+
+    def _left(self, one: Atom, block: int, inside: Loop | None = None) -> Whole | None:
+        """The last pass of a loop, for what is behind it; ``inside``: of loops within one."""
+        if inside is not None and one.kind == "entry":
+            if one.of[0] == inside.head or one.of[0] not in inside.blocks:
+                return None
+            found = self._solution(one)
+            return None if found is None else rebuilt(found, lambda o: self._left(o, block, inside))
+        if one.kind not in ("pass", "power"):
+            return None
+        head = one.of[-1]
+        if block in self.flow.loops[head].blocks or (
+            inside is not None and head not in inside.blocks
+        ):
+            return None
+        passes = self.passes(head)
+        if passes is None:
+            return atom("unknown", ("passes", head, 0))
+        if one.kind == "power":
+            return atom("power of", one.of[0], passes - ONE)
+        return passes - ONE
+
+    def _solution(self, one: Atom) -> Whole | None:
+        if one.kind != "entry":
+            return None
+        if one not in self._solved:
+            self._solved[one] = None  # while it is sought
+            self._solved[one] = self._solve(one)
+        found = self._solved[one]
+        return None if found is None else Replacing(self._solution).value(found)
+
+    def _solve(self, entry: Atom) -> Whole | None:
+        """What a register holds at the head of a loop that changes it, by the pass."""
+        head, register = entry.of
+        loop = self.flow.loops[head]
+        here = Whole({(entry,): 1})
+
+        def inner(one: Atom) -> Whole | None:
+            return self._left(one, head, inside=loop)
+
+        after = [_number(self._leaving(register, each)) for each in loop.back]
+        after = [Replacing(inner).value(each) for each in after]
+        if any(each != after[0] for each in after[1:]):
+            return None
+        return self._carried(_number(self._before(register, head, loop)), after[0], here, loop)
+
+    def _carried(self, before: Whole, after: Whole, here: Whole, loop: Loop) -> Whole | None:
+        """What a register holds at the head of a loop, by the pass."""
+        if self._still(after - here, loop):
+            return before + (after - here) * atom("pass", loop.head)
+        if self._still(after, loop):
+            return after + (before - after) * atom("if", ("==", atom("pass", loop.head)))
+        found = _power(before, after, here, loop.head)
+        return self._of_pass(before, after, loop) if found is None else found
+
+    def _of_pass(self, before: Whole, after: Whole, loop: Loop) -> Whole | None:
+        """What rests on the pass before, by what else the loop changes."""
+        after = Replacing(self._solution).value(after)
+        if not self._still(after, loop, but=loop.head):
+            return None
+        now = atom("pass", loop.head)
+
+        def at(number: Whole) -> Whole:
+            return rebuilt(after, lambda one: number if now.terms == {(one,): 1} else None)
+
+        first = before - at(-ONE)
+        return at(now - ONE) + (first * atom("if", ("==", now)) if first.terms else ZERO)
+
+    def _still(self, step: Whole, loop: Loop, but: int | None = None) -> bool:
+        """Whether an expression is the same in every pass of a loop, ``but`` for that of one."""
+        for one in step.atoms():
+            if one.kind in ("power", "first", "total") and but is not None:
+                return False
+            if one.kind == "entry" and one.of[0] in loop.blocks:
+                return False
+            if one.kind == "unknown" and one.of[0][0] == "large":
+                return False
+            if one.kind in ("unknown", "loaded") and _place(one.of) in loop.blocks:
+                return False
+            if one.kind == "pass" and one.of[0] in loop.blocks and one.of[0] != but:
+                return False
+        return True
+
+
+def _place(told: Any) -> int | None:
+    """The block that an unknown is of."""
+    for each in told:
+        if isinstance(each, tuple) and len(each) == 3:
+            return int(each[2] if each[0] == "merge" else each[1])
+    return None
+
+
+def _number(value: Any) -> Whole:
+    """A value; of a condition 1 where it holds."""
+    return value if isinstance(value, Whole) else indicator(value)
+
+
+def _power(before: Whole, after: Whole, here: Whole, head: int) -> Whole | None:
+    """What is doubled or halved in each pass: 2^(k pass) times, or so divided."""
+    for factor in (2, 4, 8, 16):
+        if after == here.times(factor):
+            return before * atom("power", factor, head)
+        if after == floordiv(here, constant(factor)):
+            return atom("over", before, atom("power", factor, head))
+    return None

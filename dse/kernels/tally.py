@@ -15,7 +15,7 @@ from dse.kernels.formula import Formulas, UnwrittenError
 from dse.kernels.instructions import Constants, Instruction
 from dse.kernels.launch_values import Launch
 from dse.kernels.loop_counts import Frequencies, free_name, frequencies, resting
-from dse.kernels.values import Values
+from dse.kernels.registers import Values
 from symbolic.quantities import TABLE
 
 #: Classes of instructions that ask global memory, and those that ask memory of the device.

@@ -11,7 +11,7 @@ from dse.kernels.affine import ONE, ZERO, Whole, atom, constant, floordiv
 from dse.kernels.conditions import TRUE, Condition, truth
 from dse.kernels.instructions import Instruction
 from dse.kernels.launch_values import Numbers
-from dse.kernels.registers import READ, Followed
+from dse.kernels.registers import READ, Values
 
 SIZES = (0, 1, 3, 4, 100, 101)
 N, M = atom("argument", 0), atom("argument", 4)
@@ -23,7 +23,7 @@ VALUES = {
 }  # fmt: skip
 
 
-class _Operands(Followed):
+class _Operands(Values):
     """Registers that hold the operands of one instruction."""
 
     def __init__(self, values: dict[str, Whole]) -> None:

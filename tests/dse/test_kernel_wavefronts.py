@@ -15,7 +15,7 @@ from dse.kernels.instructions import Constants, instructions
 from dse.kernels.launch_values import Launch
 from dse.kernels.loop_counts import frequencies
 from dse.kernels.memory_accesses import cache_wavefronts, phases, sectors, shared_wavefronts
-from dse.kernels.values import Values
+from dse.kernels.registers import Values
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws
 
