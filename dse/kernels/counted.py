@@ -80,8 +80,6 @@ class Counted(Visible, Mapping[str, float]):
     holds_for : mapping
         Quantities that were enumerated for this launch, with the names of the arguments and sizes
         for whose values alone they hold; a study that gives these another value is refused.
-    rests : mapping
-        The same as atoms, before they have names.
     """
 
     quantities: Mapping[str, float]
@@ -92,7 +90,6 @@ class Counted(Visible, Mapping[str, float]):
     assumed: Mapping[str, str] = field(default_factory=dict)
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    rests: Mapping[str, frozenset[Atom]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -147,11 +144,19 @@ def told(
     reading: Reading,
     launch: Launch,
     names: Mapping[Atom, str],
+    known: Mapping[Atom, str],
+    *,
     origin: str,
-    lines: Mapping[int, int] | None = None,
-    blocks: int | None = None,
+    declared: Mapping[str, tuple[str, float | str]],
+    left_out: Sequence[str],
+    lines: Mapping[int, int] | None,
+    blocks: int | None,
 ) -> Counted:
-    """The quantities of a kernel at a launch, of so many blocks where that is known."""
+    """Return the quantities of a kernel at a launch, of so many blocks where that is known.
+
+    ``names`` are the quantities of which formulas may be, ``known`` the names of all that counts
+    can rest on, and ``declared`` are quantities of this kernel alone.
+    """
     tally, function = Tally(reading, launch, names, lines or {}), reading.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _GROUPS}
@@ -253,16 +258,25 @@ def told(
         not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
     if not_counted:
         assumed["comp_insts"] = "; ".join(not_counted)
+    values["threads_per_block"] = float(launch.threads)
+    if blocks is not None:
+        values["blocks"] = float(blocks)
+        values["elements"] = float(blocks * launch.threads)
+        if launch.is_of_one_axis():  # of another block what it takes
+            formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
     runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
+    holds_for = {name: sorted({known[each] for each in rests[name] if each in known})
+                 for name in values if rests.get(name)}  # fmt: skip
     return Counted(
         quantities=values,
         formulas=formulas,
-        declared=runs,
+        declared={**declared, **runs},
         numbers=numbers,
         origin=origin,
         assumed=assumed,
-        rests={name: rests[name] for name in values if rests.get(name)},
+        left_out=left_out,
+        holds_for={name: of for name, of in holds_for.items() if of},
     )
 
 

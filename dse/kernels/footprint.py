@@ -112,15 +112,8 @@ def union(runs: Runs) -> Runs:
     return np.stack([runs[first, 0], reach[last]], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Bytes:
-    """Bytes that are the same in every block or launch, and those that grow with it."""
-
-    fixed: float
-    growing: float
-
-    def __add__(self, other: Bytes) -> Bytes:
-        return Bytes(self.fixed + other.fixed, self.growing + other.growing)
+#: Bytes that are the same in every block or launch, and those that grow with it.
+Bytes = npt.NDArray[np.float64]
 
 
 class Footprints:
@@ -192,13 +185,13 @@ class Footprints:
             held = min(touched.bytes(), grid * self._most[key])
             grows = any(step for step, _ in blocks) if every else key in self._by_thread
             found.setdefault(arrays, []).append((touched, held, grows))
-        total = Bytes(0.0, 0.0)
+        total = np.zeros(2)
         for parts in found.values():
             low, high = min(one.low for one, *_ in parts), max(one.high for one, *_ in parts)
             every_part = sum(held for _, held, _ in parts)
             kept = min(every_part, _between(low, high)) / every_part
             for _, held, grows in parts:
-                total += Bytes(0.0, held * kept) if grows else Bytes(held * kept, 0.0)
+                total[int(grows)] += held * kept
         return total
 
     # --- addresses
@@ -411,18 +404,19 @@ class Memory:
 
         Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
         """
-        threads, alone = self.launch.threads, Bytes(0.0, self._alone)
-        own = self._footprints.block("load") + self._footprints.block("store") + alone
-        own += Bytes(0.0, self._local)
+        threads, growing = self.launch.threads, np.array([0.0, 1.0])
+        own = self._footprints.block("load") + self._footprints.block("store")
+        own += growing * (self._alone + self._local)
         found = {"block_bytes": (own, threads, "threads_per_block")}
         if grid is not None:
             every = self._footprints.launched("load") + self._footprints.launched("store")
-            every += Bytes(0.0, self._alone * grid)
+            every += growing * self._alone * grid
             found["launch_bytes"] = every, grid * threads, "elements"
         values, formulas = {}, {}
         for name, (each, of, by) in found.items():
-            values[name] = each.fixed + each.growing
-            if each.growing and "threads_per_block" in names:
-                fixed = f"{each.fixed:.10g} + " if each.fixed else ""
-                formulas[name] = f"{fixed}{each.growing / of:.10g} * {by}"
+            fixed, grows = each.tolist()
+            values[name] = fixed + grows
+            if grows and "threads_per_block" in names:
+                before = f"{fixed:.10g} + " if fixed else ""
+                formulas[name] = f"{before}{grows / of:.10g} * {by}"
         return values, formulas

@@ -10,14 +10,12 @@ import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dse.kernels.affine import Atom, Whole, atom, constant, floordiv, rebuilt
-from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing, alone
+from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
 from dse.kernels.loop_counts import free_passes, resting
 from stochastic import sizes
 from symbolic.errors import DseError
@@ -26,42 +24,6 @@ from symbolic.errors import DseError
 _PLACES = sizes.BLOCKS_LOOKED
 #: The numbers of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Special registers by their names, which lanes have a thread, and what warps stand for."""
-
-    special: dict[str, Any]
-    active: npt.NDArray[np.bool_]
-    weight: npt.NDArray[np.float64]
-
-
-def places(grid: Sequence[int], block: Sequence[int], warp: int = 32) -> Places:
-    """The threads of a launch; of many blocks a few along each axis stand for the others."""
-    threads = int(np.prod(block))
-    warps = -(-threads // warp)
-    lanes = np.arange(warps * warp)
-    active = (lanes < threads).reshape(warps, warp)
-    lanes = np.minimum(lanes, threads - 1)
-    axes = sum(size > 1 for size in grid)
-    most = int(_PLACES ** (1 / max(axes, 1)))
-    looked, weights = zip(*(along(size, most) for size in grid), strict=True)
-    weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
-    at: dict[str, Any] = {}
-    for axis, name in enumerate("xyz"):
-        at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
-        at[f"ctaid.{name}"] = np.expand_dims(
-            looked[axis], [each for each in range(5) if each != axis]
-        )
-    at["tid.x"] = (lanes % block[0]).reshape(warps, warp)
-    at["tid.y"] = (lanes // block[0] % block[1]).reshape(warps, warp)
-    at["tid.z"] = (lanes // (block[0] * block[1])).reshape(warps, warp)
-    at["lane"] = np.arange(warp)
-    for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
-        at |= {f"tid.{name}": 0} if block[axis] == 1 else {}
-        at |= {f"ctaid.{name}": 0} if grid[axis] == 1 else {}
-    return Places(at, active, weight / weight.sum())
 
 
 def along(size: int, most: int) -> tuple[Any, Any]:
@@ -86,147 +48,13 @@ _INTRICATE = (
 )
 
 
-class Numbers:
-    """Numbers of expressions, where places of threads and passes of loops are set."""
-
-    arguments: Mapping[int, int]
-    asked: Mapping[str, float]
-    passes: Mapping[int, Whole]
-    _special: dict[str, Any]
-
-    def __init__(self) -> None:
-        self._known: dict[Atom, Any] = {}
-        self._now: dict[int, Any] = {}
-        self._through: dict[Any, Any] = {}
-        self._heads_of: dict[Atom, frozenset[int]] = {}
-
-    def free_heads(self, value: Any) -> frozenset[int]:
-        """Return the loops by whose pass a value changes."""
-        return free_passes(value, self._heads_of)
-
-    def value(self, value: Whole) -> Any:
-        """An expression at every thread that is looked at; a number where it is one."""
-        total: Any = 0
-        for product, times in value.terms.items():
-            part: Any = times
-            for one in product:
-                part = part * self._atom(one)
-            total = total + part
-        return total
-
-    def _atom(self, one: Atom) -> Any:
-        if one not in self._known:
-            if one.kind in ("first", "total"):  # whose passes are gone through each time
-                key = (
-                    one,
-                    *((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one))),
-                )
-                if key not in self._through:
-                    self._through[key] = self._found(one)
-                self._known[one] = self._through[key]
-            else:
-                self._known[one] = self._found(one)
-        return self._known[one]
-
-    def _found(self, one: Atom) -> Any:
-        match one:
-            case Atom("special", (name,)):
-                return self._special[name]
-            case Atom("argument", (offset,)):
-                return self.arguments[offset]
-            case Atom("asked", (name,)):
-                return self.asked[name]
-            case Atom("loaded", _):
-                return np.nan
-            case Atom("pass", (head,)):
-                return self._now.get(head, 0)
-            case Atom("over", (above, below)):
-                by = self.value(below)
-                return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
-            case Atom("scaled", (value, factor, by)):
-                return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
-            case Atom("least", (first, second)):
-                return np.minimum(self.value(first), self.value(second))
-            case Atom("most", (first, second)):
-                return np.maximum(self.value(first), self.value(second))
-            case Atom("exclusive or", (first, second)):
-                return np.bitwise_xor(self.value(first), self.value(second))
-            case Atom("bitwise and", (first, second)):
-                return np.bitwise_and(_integers(self.value(first)), _integers(self.value(second)))
-            case Atom("bitwise or", (first, second)):
-                return np.bitwise_or(_integers(self.value(first)), _integers(self.value(second)))
-            case Atom("power", (factor, head)):
-                return float(factor) ** self._now.get(head, 0)
-            case Atom("power of", (factor, power)):
-                return float(factor) ** self.value(power)
-            case Atom("power of two", (power,)):
-                return 2 ** self.value(power)
-            case Atom("if", (when,)):
-                return self.holds(when).astype(int)
-            case Atom("first", (head, stays)):
-                return self._first(head, stays)
-            case Atom("total", (head, often)):
-                return self._total(head, often)
-        raise DseError(_INTRICATE)
-
-    def _first(self, head: int, stays: Condition) -> Any:
-        """Return the number of passes up to the one in which a condition no longer holds."""
-        passes: Any = 1
-        going: Any = True
-        with self._moving(head):
-            for number in range(_MOST):
-                self._now[head], self._known = number, {}
-                going = going & self.holds(stays)
-                if not np.any(going):
-                    break
-                passes = passes + np.asarray(going).astype(int)
-        return passes
-
-    def _total(self, head: int, often: Whole) -> Any:
-        """Return the sum of a value over all passes of a loop."""
-        many = np.asarray(self.value(self.passes[head]))
-        total: Any = 0
-        with self._moving(head):
-            for number in range(min(int(many.max()), _MOST)):
-                self._now[head], self._known = number, {}
-                total = total + np.where(number < many, self.value(often), 0)
-        return total
-
-    @contextmanager
-    def _moving(self, head: int) -> Iterator[None]:
-        """Go through passes of a loop, whichever one was looked at before."""
-        known, now = self._known, self._now.get(head)
-        try:
-            yield
-        finally:
-            self._known = known
-            if now is None:
-                self._now.pop(head, None)
-            else:
-                self._now[head] = now
-
-    def holds(self, when: Condition) -> Any:
-        """Return the mask of the threads for which a condition holds."""
-        match when:
-            case ("true",):
-                return np.asarray(True)
-            case ("false",):
-                return np.asarray(False)
-            case (">=", value):
-                return np.asarray(self.value(value)) >= 0
-            case ("==", value):
-                return np.asarray(self.value(value)) == 0
-            case ("and", one, two):
-                return self.holds(one) & self.holds(two)
-            case ("or", one, two):
-                return self.holds(one) | self.holds(two)
-            case ("not", one):
-                return ~self.holds(one)
-        raise DseError(_INTRICATE)
-
-
-def _integers(values: Any) -> Any:
-    return np.asarray(values).astype(np.int64)
+_OF_TWO: Mapping[str, Callable[[Any, Any], Any]] = {
+    "least": np.minimum,
+    "most": np.maximum,
+    "exclusive or": np.bitwise_xor,
+    "bitwise and": np.bitwise_and,
+    "bitwise or": np.bitwise_or,
+}
 
 
 class Sized(Replacing):
@@ -296,15 +124,14 @@ _PASSES, _EVERY, _FEW, _NUMBERS = (
     sizes.PASSES_FEW,
     sizes.PASSES_NUMBERS,
 )
-_MOVING = ("pass", "first", "total", "power", "power of")
 
 
-class Launch(Numbers):
+class Launch:
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
-    Where blocks are many, a few stand for all (see :func:`places`). ``pointers`` are the arguments
-    that are addresses; ``kept`` holds what was worked out before at the same sizes, arguments and
-    what was asked, of this kernel or of others.
+    Where blocks are many, a few along each axis stand for the others. ``pointers`` are the
+    arguments that are addresses; ``kept`` holds what was worked out before at the same sizes,
+    arguments and what was asked, of this kernel or of others.
     """
 
     def __init__(
@@ -320,11 +147,13 @@ class Launch(Numbers):
     ) -> None:
         self.grid, self.block, self.arguments, self.asked = grid, block, arguments, asked
         self.pointers = pointers
-        at = places(grid, block, warp)
-        self.active, self.weight, self._special = at.active, at.weight, at.special
         self.threads = math.prod(block)
-        self._full = bool(self.active.all())
-        super().__init__()
+        self._special: dict[str, Any] = {}
+        self._place(warp)
+        self._known: dict[Atom, Any] = {}
+        self._now: dict[int, Any] = {}
+        self._through: dict[Any, Any] = {}
+        self._heads_of: dict[Atom, frozenset[int]] = {}
         self._kept: dict[Any, Any] = {} if kept is None else kept
         sized = Sized(grid, block, arguments, asked, pointers)
         self._sized: Sized = self._kept.setdefault("sized", sized)
@@ -332,6 +161,31 @@ class Launch(Numbers):
         self._turned: dict[Whole, tuple[Any, ...]] = {}
         #: True once some passes of loops stood for all.
         self.sampled = False
+
+    def _place(self, warp: int) -> None:
+        """Set the special registers, which lanes have a thread, and what warps stand for."""
+        grid, block = self.grid, self.block
+        warps = -(-self.threads // warp)
+        lanes = np.arange(warps * warp)
+        self.active = (lanes < self.threads).reshape(warps, warp)
+        lanes = np.minimum(lanes, self.threads - 1)
+        axes = sum(size > 1 for size in grid)
+        most = int(_PLACES ** (1 / max(axes, 1)))
+        looked, weights = zip(*(along(size, most) for size in grid), strict=True)
+        weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
+        self.weight = weight / weight.sum()
+        tid = (lanes % block[0], lanes // block[0] % block[1], lanes // (block[0] * block[1]))
+        at = self._special
+        for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
+            blocks = np.expand_dims(looked[axis], [each for each in range(5) if each != axis])
+            at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
+            at[f"ctaid.{name}"] = blocks if grid[axis] > 1 else 0
+            at[f"tid.{name}"] = tid[axis].reshape(warps, warp) if block[axis] > 1 else 0
+        at["lane"] = np.arange(warp)
+
+    def is_of_one_axis(self) -> bool:
+        """True if neither the grid nor the block has sizes along two axes."""
+        return all(sum(size > 1 for size in sizes) <= 1 for sizes in (self.grid, self.block))
 
     def at(self, passes: Mapping[int, int], blocks: Mapping[str, int]) -> Launch:
         """The launch at passes of its loops, and at a place of its grid along some axes."""
@@ -360,7 +214,7 @@ class Launch(Numbers):
 
     # --- what is wanted
     def per_warp(self, value: Whole) -> float:
-        """The mean over warps of how often one runs what threads run so often.
+        """Return the mean over warps of how often one runs what threads run so often.
 
         A warp runs it in each pass of the loops around in which any of its threads does.
         """
@@ -368,45 +222,22 @@ class Launch(Numbers):
         def busiest(every: Any) -> Any:
             if every.shape[-1] == 1:  # the same for all threads of a warp
                 return every[..., 0]
-            return (every if self._full else np.where(self.active, every, 0.0)).max(axis=-1)
+            return np.where(self.active, every, 0.0).max(axis=-1)
 
-        value = self.sized(value)
-        return float(self.once(value, lambda: self._mean(value, busiest, np.any), "warp"))
+        return self._mean(self.sized(value), busiest, "warp")
 
     def per_thread(self, value: Whole) -> float:
-        """The mean over threads."""
+        """Return the mean over threads."""
         threads = self.active.sum(axis=-1)
 
-        def mean(every: Any, axis: int = -1) -> Any:
+        def mean(every: Any) -> Any:
             lanes = np.broadcast_to(every, (*every.shape[:-1], self.active.shape[-1]))
-            return np.where(self.active, lanes, 0.0).sum(axis=axis) / threads.mean()
+            return np.where(self.active, lanes, 0.0).sum(axis=-1) / threads.mean()
 
-        value = self.sized(value)
-        return float(self.once(value, lambda: self._mean(value, mean, mean), "thread"))
+        return self._mean(self.sized(value), mean, "thread")
 
-    def _where(self, value: Whole, fold: Any) -> Any:
-        """Of a product of conditions, folded over lanes: what each warp does of it; None of any
-        other.
-        """
-        if len(value.terms) != 1 or any(one.kind in _MOVING for one in value.atoms()):
-            return None
-        ((product, times),) = value.terms.items()
-        factor, lanes, warps = times, self.active, np.asarray(True)
-        for one in product:
-            if one.kind == "if":
-                for each in alone(one.of[0]):
-                    holds = self.holds(each)
-                    if holds.ndim and holds.shape[-1] > 1:
-                        lanes = lanes & holds
-                    else:  # the same for all threads of a warp
-                        warps = warps & (holds[..., 0] if holds.ndim else holds)
-            elif np.ndim(number := self._atom(one)) == 0:
-                factor = factor * number
-            else:
-                return None
-        return fold(lanes, axis=-1) * warps * float(max(factor, 0))
-
-    def _mean(self, value: Whole, fold: Any, of_lanes: Any) -> float:
+    def _mean(self, value: Whole, fold: Any, name: str) -> float:
+        """Return the mean over warps of a value that is folded over lanes, kept by its name."""
         if value.number is not None:
             return float(value.number)
 
@@ -414,21 +245,20 @@ class Launch(Numbers):
             every = np.maximum(np.asarray(every, dtype=float), 0.0)
             return fold(every) if every.ndim else every
 
-        try:
-            if (found := self._where(value, of_lanes)) is not None:
-                return self._weighted(found)
+        def mean() -> float:
             found = np.asarray(self._over_passes(value, folded), dtype=float)
+            if found.ndim == 0:
+                return float(found)
+            least = float(found.min())  # so that what is the same everywhere stays exact
+            return least + float(((found - least) * self.weight).sum())
+
+        try:
+            return float(self.once(value, mean, name))
         except OverflowError:
             raise DseError(
                 "a count at these arguments takes more than 64 bits: expected arguments of which "
                 "neither a product nor a power of two is that large"
             ) from None
-        return float(found) if found.ndim == 0 else self._weighted(found)
-
-    def _weighted(self, folded: Any) -> float:
-        """The mean over warps."""
-        least = float(folded.min())  # so that what is the same everywhere stays exact
-        return least + float(((folded - least) * self.weight).sum())
 
     def most(self, value: Whole) -> int:
         """The largest number that a count takes in the first pass of the loops around it."""
@@ -478,3 +308,122 @@ class Launch(Numbers):
                 found.add(head)
                 waiting.append(self.passes[head])
         return frozenset(found)
+
+    # --- numbers of expressions
+    def free_heads(self, value: Any) -> frozenset[int]:
+        """Return the loops by whose pass a value changes."""
+        return free_passes(value, self._heads_of)
+
+    def value(self, value: Whole) -> Any:
+        """An expression at every thread that is looked at; a number where it is one."""
+        total: Any = 0
+        for product, times in value.terms.items():
+            part: Any = times
+            for one in product:
+                part = part * self._atom(one)
+            total = total + part
+        return total
+
+    def _atom(self, one: Atom) -> Any:
+        if one not in self._known:
+            if one.kind in ("first", "total"):  # whose passes are gone through each time
+                key = (
+                    one,
+                    *((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one))),
+                )
+                if key not in self._through:
+                    self._through[key] = self._found(one)
+                self._known[one] = self._through[key]
+            else:
+                self._known[one] = self._found(one)
+        return self._known[one]
+
+    def _found(self, one: Atom) -> Any:
+        match one:
+            case Atom("special", (name,)):
+                return self._special[name]
+            case Atom("argument", (offset,)):
+                return self.arguments[offset]
+            case Atom("asked", (name,)):
+                return self.asked[name]
+            case Atom("loaded", _):
+                return np.nan
+            case Atom("pass", (head,)):
+                return self._now.get(head, 0)
+            case Atom("over", (above, below)):
+                by = self.value(below)
+                return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
+            case Atom("scaled", (value, factor, by)):
+                return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
+            case Atom(("exclusive or" | "bitwise and" | "bitwise or") as kind, of):
+                return _OF_TWO[kind](*(np.asarray(self.value(v)).astype(np.int64) for v in of))
+            case Atom(("least" | "most") as kind, (first, second)):
+                return _OF_TWO[kind](self.value(first), self.value(second))
+            case Atom("power", (factor, head)):
+                return float(factor) ** self._now.get(head, 0)
+            case Atom("power of", (factor, power)):
+                return float(factor) ** self.value(power)
+            case Atom("power of two", (power,)):
+                return 2 ** self.value(power)
+            case Atom("if", (when,)):
+                return self.holds(when).astype(int)
+            case Atom("first", (head, stays)):
+                return self._first(head, stays)
+            case Atom("total", (head, often)):
+                return self._total(head, often)
+        raise DseError(_INTRICATE)
+
+    def _first(self, head: int, stays: Condition) -> Any:
+        """Return the number of passes up to the one in which a condition no longer holds."""
+        passes: Any = 1
+        going: Any = True
+        with self._moving(head):
+            for number in range(_MOST):
+                self._now[head], self._known = number, {}
+                going = going & self.holds(stays)
+                if not np.any(going):
+                    break
+                passes = passes + np.asarray(going).astype(int)
+        return passes
+
+    def _total(self, head: int, often: Whole) -> Any:
+        """Return the sum of a value over all passes of a loop."""
+        many = np.asarray(self.value(self.passes[head]))
+        total: Any = 0
+        with self._moving(head):
+            for number in range(min(int(many.max()), _MOST)):
+                self._now[head], self._known = number, {}
+                total = total + np.where(number < many, self.value(often), 0)
+        return total
+
+    @contextmanager
+    def _moving(self, head: int) -> Iterator[None]:
+        """Go through passes of a loop, whichever one was looked at before."""
+        known, now = self._known, self._now.get(head)
+        try:
+            yield
+        finally:
+            self._known = known
+            if now is None:
+                self._now.pop(head, None)
+            else:
+                self._now[head] = now
+
+    def holds(self, when: Condition) -> Any:
+        """Return the mask of the threads for which a condition holds."""
+        match when:
+            case ("true",):
+                return np.asarray(True)
+            case ("false",):
+                return np.asarray(False)
+            case (">=", value):
+                return np.asarray(self.value(value)) >= 0
+            case ("==", value):
+                return np.asarray(self.value(value)) == 0
+            case ("and", one, two):
+                return self.holds(one) & self.holds(two)
+            case ("or", one, two):
+                return self.holds(one) | self.holds(two)
+            case ("not", one):
+                return ~self.holds(one)
+        raise DseError(_INTRICATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -244,41 +244,28 @@ def counts_of(
     passes = reading.often.passes
     launch = Launch(sizes[1], sizes[0], values, asked, passes, pointers=pointers, kept=common)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
-    one = sum(size > 1 for size in sizes[0]) <= 1 and sum(size > 1 for size in sizes[1]) <= 1
-    if one and sizes[0][0] > 1:
+    if launch.is_of_one_axis() and sizes[0][0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
         names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
-    blocks = math.prod(sizes[1]) if grid else None
-    found = told(reading, launch, names, code.origin, lines, blocks)
-    quantities = dict(found.quantities)
-    threads = math.prod(sizes[0])
-    quantities["threads_per_block"] = float(threads)
-    formulas = dict(found.formulas)
-    if grid:
-        quantities["blocks"] = float(math.prod(sizes[1]))
-        quantities["elements"] = quantities["blocks"] * threads
-        if one:  # of another block as many as it takes
-            formulas["blocks"] = "ceil(elements / threads_per_block)"
-    about = {
+    declared = {
         quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
         for offset, value in values.items()
     }
-    about |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
-    known = {atom: name for atom, name in names.items() if name in about}
+    declared |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
+    known = {atom: name for atom, name in names.items() if name in declared}
     known |= {Atom("asked", (name,)): name for name in asked}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    holds_for = {
-        name: sorted({known[each] for each in rests if each in known})
-        for name, rests in found.rests.items()
-    }
-    return replace(
-        found,
-        holds_for={name: of for name, of in holds_for.items() if of},
-        quantities=quantities,
-        formulas=formulas,
-        declared={**about, **found.declared},
+    return told(
+        reading,
+        launch,
+        names,
+        known,
+        origin=code.origin,
+        declared=declared,
         left_out=code.left_out,
+        lines=lines,
+        blocks=math.prod(sizes[1]) if grid else None,
     )
 
 

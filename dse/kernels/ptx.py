@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dse.kernels.cubin import Function
 from dse.kernels.instructions import WORD, Instruction
+from dse.kernels.source import closed
 from symbolic.errors import DseError
 
 #: Integer operations and those of Table 7's "alu", as machine operations of ``d = op(a, b, c)``.
@@ -120,22 +121,12 @@ def read_entry(text: str, name: str, head: int, file: str) -> Entry:
     begin = text.find("{", head)
     if begin < 0:
         raise DseError(f"{file} has no code of {name}: the text is cut")
-    return _Reader(text, name, text[head:begin], begin, _end(text, begin), file).read()
+    return _Reader(text, name, text[head:begin], begin, closed(text, begin) - 1, file).read()
 
 
 def _bare(text: str) -> str:
     """Return a text with comments and the lines of source files blanked, in their places."""
     return _UNSAID.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
-
-
-def _end(text: str, begin: int) -> int:
-    """Return the place of the brace that closes the one at a place."""
-    depth = 0
-    for told in re.compile(r"[{}]").finditer(text, begin):
-        depth += 1 if told[0] == "{" else -1
-        if depth == 0:
-            return told.start()
-    return len(text)
 
 
 @dataclass

@@ -64,14 +64,14 @@ def signatures(source: str) -> Mapping[str, Signature]:
     bare, found = without_comments(source), {}
     for told in _KERNEL.finditer(bare):
         if told[3] == "__launch_bounds__":
-            begin = _after(bare, told.end() - 1)
+            begin = closed(bare, told.end() - 1)
             rest = re.compile(r"[^;{}]*?\b(\w+)\s*\(", re.S).match(bare, begin)
             if rest is None:
                 continue
             name, begin = rest[1], rest.end() - 1
         else:
             name, begin = told[3], told.end() - 1
-        end = _after(bare, begin)
+        end = closed(bare, begin)
         inside = bare[begin + 1 : end - 1]
         arguments = [_name(each) for each in _split(inside) if each.strip() not in ("", "void")]
         space = _space(bare[: told.start()])
@@ -90,13 +90,16 @@ def _space(before: str) -> str:
     return "::".join(filter(None, opened))
 
 
-def _after(text: str, at: int) -> int:
-    """The place behind the bracket that closes the one at a place."""
+_BRACKET = re.compile(r"[(\[{}\])]")
+
+
+def closed(text: str, at: int) -> int:
+    """Return the place behind the bracket that closes the one at a place."""
     depth = 0
-    for place in range(at, len(text)):
-        depth += (text[place] in "([{") - (text[place] in ")]}")
+    for bracket in _BRACKET.finditer(text, at):
+        depth += 1 if bracket[0] in "([{" else -1
         if not depth:
-            return place + 1
+            return bracket.end()
     return len(text)
 
 
@@ -149,7 +152,7 @@ def pieces(whole: str) -> Iterator[str]:
             while at < len(text) and (text[at] != "\n" or text[at - 1] == "\\"):
                 at += 1
         elif letter == "{" and not FRAME.match(text[begin : at + 1]):
-            at = _after(text, at)
+            at = closed(text, at)
             rest = re.compile(r"[^;{}#]*;").match(text, at)
             kind = re.search(r"\b(struct|class|union|enum|=)", text[begin:at].partition("{")[0])
             if kind and rest:

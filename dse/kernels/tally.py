@@ -103,7 +103,6 @@ class Tally:
         self.reading, self.launch, self.lines = reading, launch, lines
         self.formulas = Formulas(names)
         self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names
-        self._numbers: dict[Whole, float] = {}
         self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
         self._rests: dict[tuple[Whole, bool], frozenset[Atom]] = {}
 
@@ -117,9 +116,7 @@ class Tally:
 
     def runs_of(self, runs: Whole) -> float:
         """Return the mean over warps of how often a warp runs what threads run so often."""
-        if runs not in self._numbers:
-            self._numbers[runs] = self.launch.per_warp(runs)
-        return self._numbers[runs]
+        return self.launch.per_warp(runs)
 
     def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
         """Return the arguments, answers and sizes that an enumerated expression rests on.

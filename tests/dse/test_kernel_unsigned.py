@@ -10,7 +10,7 @@ import pytest
 from dse.kernels.affine import ONE, ZERO, Whole, atom, constant, floordiv
 from dse.kernels.conditions import TRUE, Condition, truth
 from dse.kernels.instructions import Instruction
-from dse.kernels.launch_values import Numbers
+from dse.kernels.launch_values import Launch
 from dse.kernels.registers import READ, Values
 
 SIZES = (0, 1, 3, 4, 100, 101)
@@ -39,12 +39,6 @@ class _Operands(Values):
         return False
 
 
-class _Launch(Numbers):
-    def __init__(self, n: int, m: int) -> None:
-        super().__init__()
-        self.arguments, self.asked, self.passes, self._special = {0: n, 4: m}, {}, {}, {}
-
-
 def _read(opcode: str, operands: str, one: Whole, two: Whole) -> Any:
     found = Instruction(0, {"opcode": opcode, "operands": operands, "predicate": ""}, 0, 0)
     values = _Operands({"R1": one, "R2": two})
@@ -52,7 +46,10 @@ def _read(opcode: str, operands: str, one: Whole, two: Whole) -> Any:
 
 
 PAIRS = list(itertools.permutations(VALUES, 2))
-LAUNCHES = {sizes: _Launch(*sizes) for sizes in itertools.product(SIZES, repeat=2)}
+LAUNCHES = {
+    (n, m): Launch((1, 1, 1), (1, 1, 1), {0: n, 4: m}, {}, {})
+    for n, m in itertools.product(SIZES, repeat=2)
+}
 
 
 @pytest.mark.parametrize("last", ["PT", "!PT"])
