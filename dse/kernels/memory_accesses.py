@@ -10,6 +10,9 @@ wavefront, each of another quarter of a line (Khairy 2020, Accel-Sim).
 What moves all lanes of a warp alike, as most passes of loops and blocks do, matters only by where
 in a sector it leaves them; it is told apart, and its places are counted exactly. Where the pattern
 of the lanes changes with passes and blocks, some of these are looked at.
+
+The threads of a block touch a set of bytes. Passes of loops and other blocks move it by constants,
+where an address is linear in them; what the moved sets have in common is counted once.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common
+from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common, constant, rebuilt
 from dse.kernels.instructions import Instruction, split, width_of
 from dse.kernels.launch_values import BLOCKS, Launch, along
 from dse.kernels.loop_counts import resting
@@ -297,7 +300,6 @@ class Accesses:
         #: Arrays begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
         self._solved: dict[tuple[Whole, int], Address] = {}
-        self._told: dict[tuple[Whole | None, Whole, int, int, bool, bool], Access] = {}
 
     def of(self, one: Instruction, where: Address | None, asks: Whole) -> Access:
         """What an instruction asks memory for at its address, in the lanes that ask."""
@@ -305,16 +307,12 @@ class Accesses:
         load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
         moving, fixed = where or (None, 0)
         fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
-        key = (moving, asks, fixed, width, load, shared)
-        if key not in self._told:
-            of = self.launch.once(
-                atom("requests", moving or ZERO, asks),
-                lambda: self._numbers(moving, fixed, width, asks, load, shared),
-                *(moving is None, *key[2:]),
-            )
-            sectors, wavefronts, least = of
-            self._told[key] = Access(width, sectors, wavefronts, least)
-        return self._told[key]
+        sectors, wavefronts, least = self.launch.once(
+            atom("requests", moving or ZERO, asks),
+            lambda: self._numbers(moving, fixed, width, asks, load, shared),
+            *(moving is None, fixed, width, load, shared),
+        )
+        return Access(width, sectors, wavefronts, least)
 
     def address(self, one: Instruction, block: int, place: int) -> Address | None:
         """The address that an instruction names, by arguments, threads, blocks and passes."""
@@ -428,3 +426,194 @@ def _parts(text: str, last: bool) -> list[tuple[str, int]] | None:
         name, _, times = part.partition(".X")
         found.append((name, int(times) if times.isdigit() else 1))
     return found
+
+
+#: Runs of bytes that are kept one by one, and addresses that are looked at for one access.
+MOST, LOOKED = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
+
+_FOLLOWED = (
+    *("special", "pass", "over", "scaled", "least", "most", "if"),
+    *("exclusive or", "bitwise and", "bitwise or"),
+)
+
+Runs = npt.NDArray[np.int64]
+#: Arrays, or an address without one; moves by passes and by blocks; what is touched unmoved.
+Pattern = tuple[tuple[object, ...], Moves, Moves, Runs]
+#: Whether loaded or stored, and what accesses must share to be one set.
+Key = tuple[str, tuple[object, ...], Moves, Moves]
+
+
+@dataclass(slots=True)
+class Touched:
+    """A set of bytes as runs from ``low`` to ``high``, of which ``times`` as many there are."""
+
+    runs: Runs
+    times: float = 1.0
+    low: int = field(init=False)
+    high: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.low, self.high = int(self.runs[0, 0]), int(self.runs[-1, 1])
+
+    def moved(self, step: int, many: int) -> Touched:
+        """The union of the set with itself, moved ``many - 1`` times by ``step`` bytes.
+
+        Moved further than the set is long it only repeats, so that its size grows by the same
+        number with every step.
+        """
+        if step == 0 or many <= 1:
+            return self
+        reach = (many - 1) * abs(step)
+        kept, long = many, int(self.runs[-1, 1]) - int(self.runs[0, 0])
+        start = self.runs - (reach if step < 0 else 0)
+        if len(self.runs) == 1 and abs(step) <= long:  # one run, which becomes longer
+            return Touched(start + np.array([0, reach]), self.times)
+        if len(self.runs) * many > MOST:
+            apart = long // abs(step) + 3
+            kept = min(many, apart, max(MOST // len(self.runs), 2))
+        moves = np.arange(kept)[:, None, None] * abs(step)
+        every = union((start + moves).reshape(-1, 2))
+        found = Touched(every, self.times)
+        if many > kept:
+            last, before = size(every), size(union((start + moves[:-1]).reshape(-1, 2)))
+            found.times *= (last + (many - kept) * (last - before)) / last
+        found.low = self.low - (reach if step < 0 else 0)
+        found.high = self.high + (reach if step > 0 else 0)
+        return found
+
+    def bytes(self) -> float:
+        """Bytes of the sectors that it lies in."""
+        ends = np.stack([self.runs[:, 0] // SECTOR, -(-self.runs[:, 1] // SECTOR)], axis=1)
+        return min(size(union(ends * SECTOR)) * self.times, _between(self.low, self.high))
+
+
+def size(runs: Runs) -> int:
+    """Bytes of runs that do not meet."""
+    return int((runs[:, 1] - runs[:, 0]).sum())
+
+
+def _between(low: int, high: int) -> float:
+    """Bytes of the sectors from one byte to another."""
+    return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
+
+
+def union(runs: Runs) -> Runs:
+    """Runs in order that do not meet, of runs in any order.
+
+    >>> union(np.array([[8, 12], [0, 4], [4, 6]])).tolist()
+    [[0, 6], [8, 12]]
+    """
+    runs = runs[np.argsort(runs[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(runs[:, 1])
+    apart = np.flatnonzero(runs[1:, 0] > reach[:-1])
+    first, last = np.append(0, apart + 1), np.append(apart, len(runs) - 1)
+    return np.stack([runs[first, 0], reach[last]], axis=1)
+
+
+#: Bytes that are the same in every block or launch, and those that grow with it.
+Bytes = npt.NDArray[np.float64]
+
+
+class Footprints:
+    """What the accesses of a kernel touch at a launch, by array."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+        self._sets: dict[Key, list[Runs]] = {}
+        self._most: dict[Key, float] = {}
+        self._by_thread: set[Key] = set()
+
+    def add(self, where: Address, width: int, threads: float, way: str) -> bool:
+        """One access, whether its address can be followed.
+
+        ``threads`` is how many threads of a block make it, passes counted; ``way`` tells those
+        apart that move bytes of their own, as loads and stores do.
+        """
+        moving, fixed = where
+        pattern: Pattern | None = self.launch.once(
+            moving, lambda: self._pattern(moving, width), "pattern", width
+        )
+        if pattern is None:
+            return False
+        arrays, passes, blocks, base = pattern
+        key = (way, arrays, passes, blocks)
+        self._sets.setdefault(key, []).append(base + fixed)
+        if len(base) > 1 or base[0, 1] - base[0, 0] > width:
+            self._by_thread.add(key)
+        self._most[key] = self._most.get(key, 0.0) + threads * max(width, SECTOR)
+        return True
+
+    def _pattern(self, where: Whole, width: int) -> Pattern | None:
+        """The arrays of an address, what moves it, and what a block's threads touch unmoved."""
+        arrays = tuple(
+            one.of[0]
+            for product, times in where.terms.items()
+            if times == 1 and len(product) == 1 and self._pointer(one := product[0])
+        )
+        offset = rebuilt(where, lambda one: constant(0) if self._pointer(one) else None)
+        passes, blocks, rest = moved(self.launch, self.launch.numbered(offset))
+        if any(one.kind not in _FOLLOWED for one in rest.atoms()):
+            return None
+        places = _places(self.launch, rest, LOOKED)
+        if places is None:
+            return None
+        base = union(np.stack([places, places + width], axis=1))
+        return arrays or (offset,), passes, blocks, base
+
+    def block(self, way: str) -> Bytes:
+        """What one block touches; what its threads touch one by one grows with it."""
+        return self._held(way, every=False)
+
+    def launched(self, way: str) -> Bytes:
+        """What all blocks touch; what each touches of its own grows with their number."""
+        return self._held(way, every=True)
+
+    def _held(self, way: str, *, every: bool) -> Bytes:
+        """The bytes of all arrays, of each no more than lie between the first and the last."""
+        found: dict[object, list[tuple[Touched, float, bool]]] = {}
+        grid = math.prod(self.launch.grid) if every else 1
+        for key, runs in self._sets.items():
+            of, arrays, passes, blocks = key
+            if of != way:
+                continue
+            touched = Touched(union(np.concatenate(runs)))
+            moves = (*passes, *blocks) if every else passes
+            for step, many in sorted(moves, key=lambda one: abs(one[0])):
+                touched = touched.moved(step, many)
+            held = min(touched.bytes(), grid * self._most[key])
+            grows = any(step for step, _ in blocks) if every else key in self._by_thread
+            found.setdefault(arrays, []).append((touched, held, grows))
+        total = np.zeros(2)
+        for parts in found.values():
+            low, high = min(one.low for one, *_ in parts), max(one.high for one, *_ in parts)
+            every_part = sum(held for _, held, _ in parts)
+            kept = min(every_part, _between(low, high)) / every_part
+            for _, held, grows in parts:
+                total[int(grows)] += held * kept
+        return total
+
+    # --- addresses
+    def _pointer(self, one: Atom) -> bool:
+        return is_device_array(one) or (
+            one.kind == "argument" and one.of[0] in self.launch.pointers
+        )
+
+
+def _places(launch: Launch, value: Whole, most: int) -> npt.NDArray[np.int64] | None:
+    """The different numbers of an expression over a block's threads, and the passes and blocks
+    that are in it; None of more than ``most``."""
+    inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
+    heads = [name for kind, name in inside if kind == "pass"]
+    blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]
+    sizes = [launch.most(launch.passes[head]) for head in heads]
+    sizes += [launch.grid[BLOCKS.index(name)] for name in blocks]
+    if math.prod(sizes) * launch.active.size > most:
+        return None
+    found = set[int]()
+    for at in itertools.product(*map(range, sizes)):
+        here = launch.at(
+            dict(zip(heads, at, strict=False)), dict(zip(blocks, at[len(heads) :], strict=True))
+        )
+        every = np.broadcast_to(np.asarray(here.value(value)), (1, *launch.active.shape))
+        found.update(np.unique(every[0][launch.active]).astype(np.int64).tolist())
+    return np.array(sorted(found), dtype=np.int64) if found else None

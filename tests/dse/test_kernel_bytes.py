@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.footprint import Touched, union
+from dse.kernels.memory_accesses import Touched, union
 from tests.dse.test_kernel_source import compiling
 
 PROFILES = Path(__file__).parents[3] / "shared" / "data" / "profiles"
