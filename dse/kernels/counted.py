@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dse.kernels.affine import ZERO, Atom, Whole, atom
-from dse.kernels.conditions import FALSE, TRUE, Condition, alone, known
+from dse.kernels.affine import FALSE, TRUE, ZERO, Atom, Condition, Whole, alone, atom, known
 from dse.kernels.instructions import WORD, Instruction, width_of
 from dse.kernels.launch_values import Launch
 from dse.kernels.memory_accesses import (
@@ -264,7 +263,7 @@ class Memory:
                     decided = decided and each == TRUE
             if when != TRUE and known(when):
                 runs, decided = self.reading.often.blocks[number] * atom("if", when), True
-            many = self.tally.runs_of(runs)
+            many = self.launch.per_warp(runs)
             sized = self.launch.sized(runs)
             of_thread = self.launch.per_thread(sized)
             self._often[number, when] = _Often(
@@ -375,11 +374,10 @@ def told(
                 rests[name] |= what
     values, formulas = {}, {}
     for name, by_runs in counts.items():
-        total = tally.total(by_runs)
-        values[name] = total.number
-        rests[name] |= total.rests
-        if total.formula:
-            formulas[name] = total.formula
+        values[name], formula, resting_on = tally.total(by_runs)
+        rests[name] |= resting_on
+        if formula:
+            formulas[name] = formula
     if function.registers:  # PTX has no number of them
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared)
@@ -400,7 +398,7 @@ def told(
     distance, rests["dependency_distance"] = _mean(reading, tally, _distances)
     values["dependency_distance"] = round(distance, 6)
     numbers = {
-        kind: sum(many * tally.runs_of(runs) for (_, runs), many in by.items())
+        kind: sum(many * launch.per_warp(runs) for (_, runs), many in by.items())
         for kind, by in classes.items()
     }
     numbers["all"] = sum(numbers.values())

@@ -10,8 +10,7 @@ import keyword
 import re
 from collections.abc import Mapping, Sequence
 
-from dse.kernels.affine import Atom, Whole
-from dse.kernels.conditions import Condition
+from dse.kernels.affine import Atom, Condition, Whole
 from symbolic.grammar import KEYWORDS
 from symbolic.quantities import TABLE
 from symbolic.statistic import STATISTICS

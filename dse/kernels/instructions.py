@@ -70,8 +70,62 @@ def split(operands: str) -> list[str]:
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
-class Operation:
-    """What an instruction does, by its text: one object for all that say the same.
+#: Name, modifiers, class, operands, results and reads.
+_Operation = tuple[str, list[str], str, list[str], tuple[str, ...], frozenset[str]]
+
+
+@lru_cache(maxsize=1 << 16)
+def _operation(opcode: str, text: str) -> _Operation:
+    """Return what an instruction does, by its text: once for all that say the same."""
+    first, *modifiers = opcode.split(".")
+    name = _FROM_UNIFORM.sub("", first)
+    kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
+    operands = [each.strip() for each in split(text.replace(".reuse", ""))]
+    results, behind = tuple[str, ...](), 0
+    if name in ("R2P", "R2UP"):
+        results = tuple(f"{name[2:]}{each}" for each in range(7))
+    elif kind not in _NO_RESULT and name != "RED":
+        results, behind = _written(operands, name, _width(opcode, name, modifiers, kind))
+    reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
+    return name, modifiers, kind, operands, results, reads
+
+
+def _written(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
+    """Return the first operand, and the second where the first is a predicate; then predicates
+    that follow a register at once, which are carries; and how many operands those are."""
+    found: list[str] = []
+    behind = 0
+    first = bool(_PREDICATE.match(operands[0]))
+    most = (1 if name in ("VOTE", "VOTEU") else 2) if first else 3
+    for number, operand in enumerate(operands[:most]):
+        register = _REGISTER.fullmatch(operand)
+        predicate = operand.lstrip("U") == "PT" or (register and register[1][-1] == "P")
+        if number and not predicate and (number > 1 or not first):
+            break
+        if register is None and not predicate and operand.lstrip("U") != "RZ":
+            break
+        behind = number + 1
+        if register is not None:
+            begin, many = int(register[2]), 1 if predicate else width
+            found += [f"{register[1]}{begin + each}" for each in range(many)]
+    return tuple(found), behind
+
+
+def _width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
+    """Return how many registers of 32 bits a result takes."""
+    if wide := _WIDE.search(opcode):
+        return int(wide[1]) // 32
+    if "WIDE" in modifiers or name.startswith(("DADD", "DMUL", "DFMA")):
+        return 2
+    if name == "CS2R":
+        return 1 if "32" in modifiers else 2
+    if kind == "tensor":
+        return 4
+    return 2 if name in ("F2F", "I2F", "DMNMX") and "F64" in modifiers[:1] else 1
+
+
+class Instruction:
+    """One instruction: what it does, where it stands, and under which predicate.
 
     Attributes
     ----------
@@ -86,67 +140,8 @@ class Operation:
     results : tuple of str
         The registers and predicates that it writes.
     reads : frozenset of str
-        Those that it names to read them, of a pair the first; guards are not among them.
+        Those that it names to read them, of a pair the first; guards are among them.
     """
-
-    __slots__ = ("kind", "modifiers", "name", "opcode", "operands", "reads", "results")
-
-    def __init__(self, opcode: str, text: str) -> None:
-        self.opcode = opcode
-        first, *self.modifiers = opcode.split(".")
-        self.name = _FROM_UNIFORM.sub("", first)
-        self.kind = next(
-            (kind for kind, begins in CLASSES.items() if self.name.startswith(begins)), "other"
-        )
-        self.operands = [each.strip() for each in split(text.replace(".reuse", ""))]
-        self.results, behind = self._written()
-        self.reads = frozenset(_NAMED.findall(",".join(self.operands[behind:])))
-
-    def _written(self) -> tuple[tuple[str, ...], int]:
-        """Return the first operand, and the second where the first is a predicate; then predicates
-        that follow a register at once, which are carries; and how many operands those are."""
-        if self.kind in _NO_RESULT or self.name == "RED":
-            return (), 0
-        if self.name in ("R2P", "R2UP"):
-            return tuple(f"{self.name[2:]}{each}" for each in range(7)), 0
-        found: list[str] = []
-        most, behind = 3, 0
-        if _PREDICATE.match(self.operands[0]):
-            most = 1 if self.name in ("VOTE", "VOTEU") else 2
-        for number, operand in enumerate(self.operands[:most]):
-            register = _REGISTER.fullmatch(operand)
-            predicate = operand.lstrip("U") == "PT" or (register and register[1][-1] == "P")
-            if number and not predicate and (number > 1 or not _PREDICATE.match(self.operands[0])):
-                break
-            if register is None:
-                if not predicate and operand.lstrip("U") != "RZ":
-                    break
-                behind = number + 1
-                continue
-            behind = number + 1
-            found += _run(register[1], int(register[2]), 1 if predicate else self._width())
-        return tuple(found), behind
-
-    def _width(self) -> int:
-        """How many registers of 32 bits its result takes."""
-        if wide := _WIDE.search(self.opcode):
-            return int(wide[1]) // 32
-        if "WIDE" in self.modifiers or self.name.startswith(("DADD", "DMUL", "DFMA")):
-            return 2
-        if self.name == "CS2R":
-            return 1 if "32" in self.modifiers else 2
-        if self.kind == "tensor":
-            return 4
-        if self.name in ("F2F", "I2F", "DMNMX") and "F64" in self.modifiers[:1]:
-            return 2
-        return 1
-
-
-_operation = lru_cache(maxsize=1 << 16)(Operation)
-
-
-class Instruction:
-    """One instruction: what it does, where it stands, and under which predicate."""
 
     __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
                  "operands", "reads", "results", "text")  # fmt: skip
@@ -162,8 +157,7 @@ class Instruction:
         self.text: str = told.get("operands", "")
         self.guard: str = told.get("predicate", "").removeprefix("@")
         does = _operation(self.opcode, self.text)
-        self.name, self.modifiers, self.kind = does.name, does.modifiers, does.kind
-        self.operands, self.results, self.reads = does.operands, does.results, does.reads
+        self.name, self.modifiers, self.kind, self.operands, self.results, self.reads = does
         #: The predicates that must all hold for it to do what it does.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):
@@ -192,10 +186,6 @@ class Instruction:
 def width_of(one: Instruction) -> int:
     """Return the bytes that each thread loads or stores."""
     return next((_BYTES[each] for each in one.modifiers if each in _BYTES), 4)
-
-
-def _run(kind: str, first: int, width: int) -> list[str]:
-    return [f"{kind}{first + each}" for each in range(width)]
 
 
 def instructions(

@@ -14,8 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from dse.kernels.affine import Atom, Whole, atom, constant, floordiv, rebuilt
-from dse.kernels.conditions import FALSE, TRUE, Condition, Replacing
+from dse.kernels.affine import (
+    FALSE,
+    TRUE,
+    Atom,
+    Condition,
+    Replacing,
+    Whole,
+    atom,
+    constant,
+    floordiv,
+    rebuilt,
+)
 from dse.kernels.loop_counts import free_passes, resting
 from stochastic import sizes
 from symbolic.errors import DseError

@@ -13,17 +13,25 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, atoms_of, constant, floordiv, rebuilt
-from dse.kernels.conditions import (
+from dse.kernels.affine import (
     FALSE,
+    ONE,
     TRUE,
+    ZERO,
+    Atom,
     Condition,
     Replacing,
+    Whole,
     alone,
+    atom,
+    atoms_of,
     both,
+    constant,
+    floordiv,
     indicator,
     known,
     negated,
+    rebuilt,
     truth,
 )
 from dse.kernels.flow import Flow, Loop, always_leads

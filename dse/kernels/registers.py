@@ -14,19 +14,28 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dse.kernels.affine import MOST, ONE, ZERO, Atom, Whole, atom, constant, floordiv, lost, rebuilt
-from dse.kernels.conditions import (
+from dse.kernels.affine import (
     FALSE,
+    MOST,
+    ONE,
     TRUE,
+    ZERO,
+    Atom,
     Condition,
     Replacing,
+    Whole,
+    atom,
     bits,
     both,
+    constant,
+    floordiv,
     high,
     indicator,
+    lost,
     masked,
     negated,
     quotient,
+    rebuilt,
     shifted_down,
     truth,
 )

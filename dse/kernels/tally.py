@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.kernels.affine import ONE, Atom, Whole, atom, common
-from dse.kernels.conditions import known
+from dse.kernels.affine import ONE, Atom, Whole, atom, common, known
 from dse.kernels.cubin import Function
 from dse.kernels.flow import Flow, flow_of
 from dse.kernels.formula import Formulas, UnwrittenError
@@ -112,11 +111,7 @@ class Tally:
 
     def number(self, block: int) -> float:
         """How often a warp runs a block, on average."""
-        return self.runs_of(self.of(block))
-
-    def runs_of(self, runs: Whole) -> float:
-        """Return the mean over warps of how often a warp runs what threads run so often."""
-        return self.launch.per_warp(runs)
+        return self.launch.per_warp(self.of(block))
 
     def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
         """Return the arguments, answers and sizes that an enumerated expression rests on.
@@ -146,7 +141,7 @@ class Tally:
                 raise UnwrittenError
             told = self.formulas.text(rest)
         except UnwrittenError:
-            return self.runs_of(runs), "", self.rests_on(runs)
+            return self.launch.per_warp(runs), "", self.rests_on(runs)
         product = ONE
         for one in alike:
             product = product * Whole({(one,): 1})
@@ -161,8 +156,13 @@ class Tally:
         runs = self.runs.values()
         return free_name("runs", self.lines, at, lambda name: name in runs or name in TABLE)
 
-    def total(self, counts: Mapping[tuple[int, Whole], float]) -> Total:
-        """Return a count over the launch, a sum over how often blocks and instructions run."""
+    def total(
+        self, counts: Mapping[tuple[int, Whole], float]
+    ) -> tuple[float, str, frozenset[Atom]]:
+        """Return a count over the launch, its formula where it has one, and what it holds for.
+
+        It is a sum over how often blocks and instructions run.
+        """
         number = 0.0
         by_name = defaultdict[str, float](float)
         fixed: set[Atom] = set()
@@ -173,23 +173,14 @@ class Tally:
                 self._texts[runs] = self._written(runs, block)
             share, name, rests = self._texts[runs]
             by_name[name] += share * many
-            number += self.runs_of(runs) * many
+            number += self.launch.per_warp(runs) * many
             fixed |= rests
         plain = by_name.pop("", 0.0)
         parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
         if not parts:
-            return Total(number, "", frozenset(fixed))
+            return number, "", frozenset(fixed)
         text = self.formulas.total([*([f"{plain:.10g}"] if plain else []), *parts])
-        return Total(number, text, frozenset(fixed))
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """A count: its number, its formula where it has one, and what it holds for."""
-
-    number: float
-    formula: str
-    rests: frozenset[Atom]
+        return number, text, frozenset(fixed)
 
 
 def _sizes(value: Whole) -> set[str]:

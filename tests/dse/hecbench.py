@@ -29,9 +29,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.affine import atom, atoms_of
+from dse.kernels.affine import Condition, atom, atoms_of, known
 from dse.kernels.compile import redefined
-from dse.kernels.conditions import Condition, known
 from dse.kernels.disassembly import disassembled
 from dse.kernels.instructions import width_of
 from dse.kernels.launch_values import Launch

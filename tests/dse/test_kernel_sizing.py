@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.kernels.affine import ONE, Whole, atom, constant
+from dse.kernels.affine import ONE, Condition, Whole, atom, both, constant, negated
 from dse.kernels.compile import _compiled, _minimal, compiled
-from dse.kernels.conditions import Condition, both, negated
 from dse.kernels.launch_values import Launch
 from dse.kernels.memory_accesses import of_lanes, requests, sectors
 from tests.dse.test_kernel_source import compiling

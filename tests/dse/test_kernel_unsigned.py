@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dse.kernels.affine import ONE, ZERO, Whole, atom, constant, floordiv
-from dse.kernels.conditions import TRUE, Condition, truth
+from dse.kernels.affine import ONE, TRUE, ZERO, Condition, Whole, atom, constant, floordiv, truth
 from dse.kernels.instructions import Instruction
 from dse.kernels.launch_values import Launch
 from dse.kernels.registers import READ, Values
