@@ -12,12 +12,12 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from symbolic.quantity import Quantity
 if TYPE_CHECKING:
     import xarray as xr
 
+_T = TypeVar("_T")
 #: Variants that a process takes at once, at most: one start of the disassembler for all of them.
 _TAKEN = sizes.VARIANTS_TAKEN
 #: What a table has of a kernel besides its quantities; of loads and stores requests of a warp.
@@ -159,52 +160,47 @@ def _versions() -> tuple[str, ...]:
 def _part(
     work: tuple[Path, Sequence[Mapping[str, object]], Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Some variants: compiled one by one, disassembled together, counted.
+    """Return the counts of some variants: compiled one by one, disassembled together.
 
-    No garbage is looked for meanwhile, which takes a fifth of counting and finds next to none.
+    Garbage collection is off meanwhile: it takes a fifth of counting and finds next to none.
     """
     collecting = gc.isenabled()
     gc.disable()
+    file, variants, told = work
+    words = _named_in(file.read_bytes().decode(errors="replace"))
+    options = {name: told[name] for name in ("arch", "options", "entry")}
     try:
-        return _counted_all(*work)
+        defines = [_compiled_as(each, words) for each in variants]
+        keys = [str(sorted(define.items())) for define in defines]
+        codes = {
+            key: _or_error(code_of, file, define=define, **options)
+            for key, define in dict(zip(keys, defines, strict=True)).items()
+        }
+        alike = {code.function: code for code in codes.values() if isinstance(code, Code)}
+        of_body = zip(alike.values(), bodies(list(alike.values())), strict=True)
+        readings = {code.function: _or_error(_read, code, body) for code, body in of_body}
+        kept: dict[Any, dict[Any, Any]] = {}
+        return [
+            _counted(codes[key], readings, each, told, kept)
+            for key, each in zip(keys, variants, strict=True)
+        ]
     finally:
         if collecting:
             gc.enable()
 
 
-def _counted_all(
-    file: Path, variants: Sequence[Mapping[str, object]], told: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    words = _named_in(file.read_bytes().decode(errors="replace"))
-    options = {"arch": told["arch"], "options": told["options"], "entry": told["entry"]}
-    codes: dict[str, Code | DseError] = {}
-    keys = []
-    for each in variants:
-        define = _compiled_as(each, words)
-        keys.append(str(sorted(define.items())))
-        if keys[-1] not in codes:
-            try:
-                codes[keys[-1]] = code_of(file, define=define, **options)
-            except DseError as error:
-                codes[keys[-1]] = error
-    alike = {code.function: code for code in codes.values() if isinstance(code, Code)}
-    readings: dict[Function, Reading | DseError] = {}
-    for code, body in zip(alike.values(), bodies(list(alike.values())), strict=True):
-        readings[code.function] = _read(code, body)
-    kept: dict[Any, dict[Any, Any]] = {}
-    return [
-        _counted(codes[key], readings, each, told, kept)
-        for key, each in zip(keys, variants, strict=True)
-    ]
-
-
-def _read(code: Code, body: Sequence[Instruction]) -> Reading | DseError:
+def _or_error(work: Callable[..., _T], *given: Any, **named: Any) -> _T | DseError:
+    """Return what work yields, or the error that it raises."""
     try:
-        reading = read(code.function, body)
-        if reading.often.asked:  # by lines
-            return read(code.function, body, lines_wanted(code, body))
+        return work(*given, **named)
     except DseError as error:
         return error
+
+
+def _read(code: Code, body: Sequence[Instruction]) -> Reading:
+    reading = read(code.function, body)
+    if reading.often.asked:  # by lines
+        return read(code.function, body, lines_wanted(code, body))
     return reading
 
 

@@ -169,7 +169,19 @@ def test_a_number_is_a_block_of_one_dimension(tmp_path: Path) -> None:
     path.write_text("__global__ void k(float *a) { a[threadIdx.x] += 1; }\n")
     found = dse.kernel(path, block=96, grid=3)
     assert (found["threads_per_block"], found["blocks"]) == (96, 3)
-    wrong: list[Any] = [None, 2.5, 0, -1, "x", [None], {}, float("nan"), (1, 2, 3, 4)]
+    wrong: list[Any] = [
+        None,
+        2.5,
+        [1.5],
+        [2**31],
+        0,
+        -1,
+        "x",
+        [None],
+        {},
+        float("nan"),
+        (1, 2, 3, 4),
+    ]
     for block in wrong:
         with pytest.raises(DseError, match=r"block = .*expected one to three whole numbers"):
             dse.kernel(path, block=block)
