@@ -49,7 +49,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "REDUCE_ARCHIVE": (32, 3, "strong points compared first"),
     "REDUCE_SAMPLE": (1 << 12, 11, "points among which the strong ones are sought"),
     "REDUCE_TOGETHER": (1 << 10, 5, "points compared together with the front so far"),
-    "EXTREMES_PIECE": (1024, 7, "values compared together with the extremes so far"),
     "ROWS_SMALL": (1 << 15, 5, "values below which no nest is compiled"),
     "ROWS_BLOCK": (1 << 16, 29, "values of rows computed together"),
     "REACH_TOGETHER": (1 << 11, 5, "points of a formula enclosed together over its laws"),

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from stochastic import sizes
+from stochastic.threads import workers
 from sweeps.bounds.check import check
 from sweeps.grid.failing import Failure, failures_in, reason_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Tally
-from sweeps.runtime.threads import workers
 from sweeps.store.backend import PART, StoreBackend, backend_of, get_or_none
 from sweeps.store.compute import BoxProgram, infeasible_tile_test, program_of
 from sweeps.store.create import ShardEncoder, array_metadata

@@ -16,8 +16,7 @@ import numpy as np
 
 import sweeps.nest.run
 from stochastic import sizes
-from sweeps.grid.grid import Grid
-from sweeps.grid.tiling import Tiling
+from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.run import groups
 
 #: How chunks can be compressed; the first is the default of a new store.

@@ -26,7 +26,6 @@ from typing import Any
 import dask.array  # noqa: F401  what each process would load again
 import numpy as np
 import zarr  # noqa: F401
-from sweeps.runtime.threads import workers
 
 import dse.growth  # noqa: F401
 import sweeps.nest.run
@@ -34,6 +33,7 @@ import sweeps.store.fill
 import sweeps.store.layout
 import sweeps.store.open
 from dse import Study
+from stochastic.threads import workers
 from sweeps.store.compute import program_of
 from sweeps.store.fill import TileWriter
 from sweeps.store.layout import Layout
