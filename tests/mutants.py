@@ -71,8 +71,8 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        "pd.Index(values).get_indexer(rows.axes[axis].values)",
-        "np.searchsorted(values, rows.axes[axis].values)",
+        "index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])",
+        "index.append(np.searchsorted(values[order], rows.axes[axis].values))",
         "tests/dse/test_measured.py::test_labels_of_an_axis_stand_as_they_occur",
     ),
     # --- sweeps

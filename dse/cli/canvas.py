@@ -10,8 +10,6 @@ from typing import Any
 
 import click
 
-from sweeps.files.whole import write_whole
-
 #: The least width and height of a figure, and the most of either, in inches.
 _LEAST, _MOST = (4.0, 3.0), 40.0
 
@@ -43,6 +41,8 @@ def write_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format of its suffix; the file appears when it is complete."""
     buffer = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
+    from sweeps.files.whole import write_whole
+
     write_whole(path, buffer.getvalue())
 
 

@@ -160,9 +160,10 @@ def _axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
 
 def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
     """Return the cell of each row, as an index into the flat grid."""
-    import pandas as pd
-
-    index = [pd.Index(values).get_indexer(rows.axes[axis].values) for axis, values in axes.items()]
+    index = []
+    for axis, values in axes.items():
+        order = np.argsort(values)
+        index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])
     return ravel(index, [len(values) for values in axes.values()])
 
 

@@ -16,8 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sweeps.grid.failing import reason_of
-from sweeps.store.foreign import check_enclosed
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
 #: The folder of a store that zarr does not look into, with what only this package reads.
@@ -390,7 +388,8 @@ class _OsErrors:
             except (OSError, NotImplementedError):
                 raise
             except Exception as error:  # of credentials, addresses, protocols
-                raise ConnectionError(reason_of(error)) from error
+                said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                raise ConnectionError(said) from error
 
         return call
 
@@ -422,5 +421,7 @@ def backend_of(place: str | Path) -> Any:
         return Objects(str(place))
     found = Folder(Path(str(place).removeprefix("file://")))
     found.exists()
+    from sweeps.store.foreign import check_enclosed
+
     check_enclosed(Path(found.name))
     return found

@@ -24,8 +24,7 @@ from functools import partial
 
 import xarray as xr
 
-from dse.verbs.asking import answered
-from dse.verbs.reading import asked_of
+from dse.verbs.query import resolve_source, run_query_with_identity
 from dse.verbs.registry import verb
 from dse.verbs.sources import Askable
 
@@ -50,7 +49,8 @@ def extremes(source: Askable, quantity: str, *, where: str | Sequence[str] = ())
 
     ask = partial(quantiles, text=quantity, q=[0, 1], per=())
     conditions = texts_of(where, "where")
-    return answered("extremes", asked_of(source), ask, texts=[quantity], where=conditions)
+    of = resolve_source(source)
+    return run_query_with_identity("extremes", of, ask, texts=[quantity], where=conditions)
 '''
 PROGRAM = """
 import json

@@ -573,7 +573,7 @@ def test_counters_of_rajaperf_per_warp_where_the_launch_is_given(run: Run) -> No
     text = run(
         "import", str(path), "a.csv", "--set", "blocks=32768", "--set", "threads_per_block=256"
     ).stdout
-    assert "  total_insts = RAJAPerf counters: smsp__inst_executed.sum / warps\n" in text
+    assert "total_insts = RAJAPerf counters: smsp__inst_executed.sum / warps\n" in text
     ds = dse.open(path, given={"blocks": 32768, "threads_per_block": 256})
     triad = ds.isel(configuration=ds.kernel.values.tolist().index(told["kernel"]))
     assert float(triad.time) == float(told["gpu_time_s"])
@@ -627,7 +627,7 @@ def test_a_column_is_mapped_by_hand_and_by_a_file(tmp_path: Path, run: Run) -> N
     assert ds.time.values.tolist() == [1.5e-3, 2.5e-3]
     assert ds.time.attrs["source"] == "column: Latency [ms]"
     shown = run("import", str(path), "a.zarr", "--map", "Latency=time:ms", "--axes", "n").stdout
-    assert "  time = column: Latency [ms]\n" in shown
+    assert "time = column: Latency [ms]\n" in shown
     filed = write(tmp_path / "map.toml", 'title = "mine"\n[quantities]\ntime = "Latency [ms]"\n')
     assert dse.open(path, columns=filed).time.attrs["source"] == "mine: Latency [ms]"
     assert "mine: Latency [ms]" in run("import", str(path), "b.csv", "--map", str(filed)).stdout
