@@ -52,6 +52,11 @@ class Table:
         """What it holds, coordinates included."""
         return self.ds.variables
 
+    @property
+    def outputs(self) -> dict[str, dict[str, Any]]:
+        """Return the attributes of each variable that is no coordinate."""
+        return {str(name): dict(one.attrs) for name, one in self.ds.data_vars.items()}
+
     def dims(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         """The axes on which formulas, and feasibility, depend."""
         names = references(*nodes)

@@ -127,12 +127,10 @@ class TableScan(Source):
 
     def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
         """See :class:`sweeps.ask.source.Source`."""
+        at = self.table.at
         return {
-            str(name): (
-                np.broadcast_to(self.table.at(str(name), places), shape),
-                dict(variable.attrs),
-            )
-            for name, variable in self.table.ds.data_vars.items()
+            name: (np.broadcast_to(at(name, places), shape), attributes)
+            for name, attributes in self.table.outputs.items()
         }
 
     @property
