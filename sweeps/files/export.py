@@ -25,7 +25,7 @@ from sweeps.files.whole import whole
 from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
 from sweeps.store.foreign import check_foreign
-from sweeps.store.open import CheckedStore, check_not_replaced, read_info
+from sweeps.store.open import check_not_replaced, read_info
 from symbolic.errors import DseError, UnreachableError
 from symbolic.json_text import check_length, read_json
 from symbolic.reach import check_file
@@ -498,6 +498,8 @@ def _opened_zarr(path: str | Path) -> xr.Dataset:
     if info is None:
         check_foreign(backend_of(path))
         return _ordered(open_zarr(path))
+    from sweeps.store.checked import CheckedStore
+
     return _ordered(open_zarr(CheckedStore(info), info))
 
 

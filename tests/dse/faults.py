@@ -44,7 +44,7 @@ import dse.derived
 import dse.growth
 import dse.storing
 import sweeps.nest.run
-import sweeps.store.open
+import sweeps.store.checked
 from dse.cli import main as program
 from tests.dse.killing import cut_small, ended, files, forked
 

@@ -41,7 +41,7 @@ import dse.growth
 import dse.storing
 import sweeps.nest.run
 import sweeps.store.backend
-import sweeps.store.open
+import sweeps.store.checked
 from dse import DseError, Study
 from sweeps.store.backend import Folder
 from tests.dse.killing import STUDY, cut_small, ended, files, forked

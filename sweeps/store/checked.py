@@ -1,0 +1,129 @@
+"""The arrays of a store as zarr reads them, each shard compared with its record.
+
+A Dataset that was opened stays that of one study: where another store has come to its place, or a
+shard is lost or damaged, reading is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from zarr.abc.store import (
+    ByteRequest,
+    OffsetByteRequest,
+    RangeByteRequest,
+    Store,
+    SuffixByteRequest,
+)
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import FsspecStore, LocalStore, WrapperStore
+
+from stochastic import sizes
+from sweeps.store.backend import Folder, backend_of, get_or_none
+from sweeps.store.open import StoreInfo, damaged
+from sweeps.store.records import RECORDS, checksum, read_sealed
+
+#: Shards that stay in memory for the next chunk of the same.
+_KEPT = sizes.READER_SHARDS
+
+
+class CheckedStore(WrapperStore[Store]):
+    """The store of a run as zarr reads it, of one study; every file is checked when it is read."""
+
+    def __init__(self, info: StoreInfo) -> None:
+        self.info, self._backend = info, backend_of(info.place)
+        self._lock, self._kept = threading.Lock(), OrderedDict[str, Any]()
+        local = isinstance(self._backend, Folder)
+        inner: Any = LocalStore(self._backend.path, read_only=True) if local else None
+        super().__init__(inner or FsspecStore.from_url(self._backend.name, read_only=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.info,)
+
+    def __dask_tokenize__(self) -> Any:
+        return type(self).__name__, self.info.place, self.info.identity, self.info.is_complete
+
+    def with_read_only(self, read_only: bool = False) -> Self:
+        """Return the store itself: it is never written."""
+        return self
+
+    def read(self, key: str) -> Any:
+        """Return what stands under a key as it was written; None if an unfinished store lacks it.
+
+        Raises
+        ------
+        DamagedError
+            It is missing or changed.
+        OtherProcessError
+            Another store has come to this place.
+        """
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        data, problem = self._checked(key)
+        if problem is not None or (data is None and key in self.info.manifest["files"]):
+            self.info.check_same()
+            data, problem = self._checked(key)  # it may just have been repaired
+        if problem is not None:
+            raise damaged(self._backend.name, key, problem)
+        if data is not None and key not in self.info.manifest["files"]:
+            with self._lock:
+                self._kept[key] = data
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return data
+
+    def _checked(self, key: str) -> tuple[Any, str | None]:
+        """Return what stands under a key, and what is wrong with it."""
+        data = get_or_none(self._backend, key)
+        known = self.info.manifest["files"].get(key)
+        if known is not None:
+            if data is None:
+                return None, "it is missing"
+            right = checksum(data) == known
+            return data, None if right else "its checksum does not fit"
+        name, _, chunk = key.rpartition("/")
+        part = self.info.manifest["chunks"].get(name)
+        if part is None or chunk.split(".")[0] != "c":
+            return None, None  # no part of the store: zarr looks for metadata of other versions
+        tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
+        record = read_sealed(get_or_none(self._backend, f"{RECORDS}/{tile}"))
+        if record is None and not self.info.is_complete:
+            return None, None
+        if record is None or record.get("tile") != tile:
+            return None, f"the record of tile {tile} is missing or damaged"
+        if record.get("identity") != self.info.identity:
+            return None, f"the record of tile {tile} is that of another store"
+        if data is None:
+            return None, "it is missing"
+        length, crc = record["shards"].get(name, (0, ""))
+        right = len(data) == length and checksum(data) == crc
+        return data, None if right else "its checksum does not fit"
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return bytes under a key."""
+        data = await asyncio.to_thread(self.read, key)
+        if data is None:
+            return None
+        view = np.frombuffer(data, dtype=np.uint8)
+        if isinstance(byte_range, RangeByteRequest):
+            view = view[byte_range.start : byte_range.end]
+        elif isinstance(byte_range, OffsetByteRequest):
+            view = view[byte_range.offset :]
+        elif isinstance(byte_range, SuffixByteRequest):
+            view = view[-byte_range.suffix :]
+        return prototype.buffer.from_array_like(view)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return bytes under some keys."""
+        return [await self.get(key, prototype, ends) for key, ends in key_ranges]
