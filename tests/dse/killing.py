@@ -29,9 +29,9 @@ import zarr  # noqa: F401
 
 import dse.growth  # noqa: F401
 import sweeps.nest.run
+import sweeps.store.checked
 import sweeps.store.fill
 import sweeps.store.layout
-import sweeps.store.checked
 from dse import Study
 from stochastic.threads import workers
 from sweeps.store.compute import program_of
