@@ -140,6 +140,17 @@ def extend_store(
     return filled
 
 
+def remove_replaced(backend: StoreBackend) -> None:
+    """Remove the store that was replaced, left by a kill; an unfinished extension stays."""
+    from sweeps.store.backend import get_or_none
+    from sweeps.store.records import FINISHED, MANIFEST
+
+    beside = backend.beside()
+    is_begun = get_or_none(beside, MANIFEST) is not None
+    if beside.exists() and (get_or_none(beside, FINISHED) is not None or not is_begun):
+        beside.remove()
+
+
 def _begun_as(backend: StoreBackend, identity: dict[str, Any]) -> bool:
     try:
         check_same_study(backend, identity)
@@ -200,6 +211,6 @@ def add(
             larger = replace(whole, outputs=(*whole.grid().outputs, *more), best=None)
             check_storable(larger)
             extend_store(larger, backend, expand=expand, listener=listener)
-        elif backend.beside().exists():  # left by a kill after it took the place
-            backend.beside().remove()
+        else:
+            remove_replaced(backend)
         return open_dataset(store)

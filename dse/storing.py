@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.growth import extend_hint, extend_store, with_stored_outputs
+from dse.growth import extend_hint, extend_store, remove_replaced, with_stored_outputs
 from dse.identity import WAY_OUT, attributes_of, check_same_study, stored_identity
 from dse.outcome import Outcome
 from dse.rebuilding import read_identity
@@ -77,8 +77,7 @@ def run_into(
         if wanted.extends:
             filled = extend_store(study, backend, expand=expand, **work)
         else:
-            if backend.beside().exists():  # left by a kill, before or after it took the place
-                backend.beside().remove()
+            remove_replaced(backend)
             about = attributes_of(wanted.study, expand=expand)
             files = lambda: skeleton(wanted.layout, about, wanted.identity)  # noqa: E731
             filled = fill(wanted.layout, backend, files, wanted.key, **work)

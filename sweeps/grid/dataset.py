@@ -154,7 +154,8 @@ def opened_from(ds: xr.Dataset) -> Any:
 
 def _is_same(one: Any, other: Any) -> bool:
     """True if two arrays hold the same, or two names of lazy ones are the same."""
-    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
+    floats = np.asarray(one).dtype.kind == np.asarray(other).dtype.kind == "f"
+    return np.array_equal(one, other, equal_nan=floats)
 
 
 def _lazy_arrays(ds: xr.Dataset) -> dict[str, Any]:

@@ -112,7 +112,12 @@ class Folder:
         """Return the bytes of each file of a folder; empty if there is no such folder."""
         try:
             with os.scandir(self.path / folder) as entries:
-                return {e.name: e.stat().st_size for e in entries if e.is_file()}
+                found = {}
+                for entry in entries:
+                    with suppress(FileNotFoundError):  # renamed or removed meanwhile
+                        if entry.is_file():
+                            found[entry.name] = entry.stat().st_size
+                return found
         except (FileNotFoundError, NotADirectoryError):
             return {}
 
@@ -243,6 +248,8 @@ class Objects:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         self.name = url.rstrip("/")
+        if set("*?[]") & set(self.name):
+            raise DseError(f"{url!r} holds one of * ? [ ], by which objects are matched: rename it")
         try:
             # no list of names is kept: other hosts set objects meanwhile
             fs, root = url_to_fs(self.name, use_listings_cache=False)
@@ -321,7 +328,8 @@ class Objects:
 
     def beside(self) -> Objects:
         """Return the place where a store is built that shall replace this one."""
-        return Objects(f"{self.name.removesuffix('.zarr')}.next.zarr")
+        parent, name = self.name.rsplit("/", 1)
+        return Objects(f"{parent}/.{name.removesuffix('.zarr')}.next.zarr")
 
     def has_leftovers(self) -> bool:
         """True if a kill, or a writer that is at work, has left objects beside these."""

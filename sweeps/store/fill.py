@@ -20,7 +20,7 @@ from sweeps.bounds.check import check
 from sweeps.grid.failing import Failure, failures_in, reason_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Tally
-from sweeps.store.backend import PART, StoreBackend, backend_of, get_or_none
+from sweeps.store.backend import HIDDEN, PART, StoreBackend, backend_of, get_or_none
 from sweeps.store.compute import BoxProgram, infeasible_tile_test, program_of
 from sweeps.store.create import ShardEncoder, array_metadata
 from sweeps.store.layout import Layout, Part, Tile
@@ -321,6 +321,7 @@ def finish(layout: Layout, backend: StoreBackend, identity: str, feasible: int |
     folders = [*sorted(name for part in layout.parts for name in part.outputs), RECORDS]
     backend.settle(folders, (f"{RECORDS}/{tile.name}" for tile in layout.tiles()))
     backend.put(FINISHED, end_mark(layout, identity, feasible))
+    backend.settle([HIDDEN])
 
 
 def end_mark(layout: Layout, identity: str, feasible: int | None) -> bytes:

@@ -124,9 +124,13 @@ def _lock_object(backend: Any) -> Iterator[None]:
                     raise DseError(f"{backend.name} cannot be locked: {error}") from error
                 continue
         with suppress(FileNotFoundError):
-            holder = json.loads(backend.fs.cat_file(lock))
-            if not _has_ended(holder):
+            try:
+                holder = json.loads(backend.fs.cat_file(lock))
                 who = f"process {holder['process']} of {holder['host']}"
+                has_ended = _has_ended(holder)
+            except (ValueError, KeyError, TypeError, AttributeError):  # no lock of this program
+                has_ended, who = False, "what holds it is unknown"
+            if not has_ended:
                 raise _busy(backend.name, f" ({who}; if it runs no more, remove {url})")
             backend.fs.rm_file(lock)
     try:

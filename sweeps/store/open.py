@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweeps.store.backend import StoreBackend, backend_of, get_or_none
+from sweeps.store.backend import HIDDEN, StoreBackend, backend_of, get_or_none
 from sweeps.store.records import FINISHED, MANIFEST, RECORDS, read_sealed
 from symbolic.errors import DamagedError, OtherProcessError, UnfinishedError
 
@@ -60,6 +60,11 @@ def read_info(place: str | Path) -> StoreInfo | None:
     data = get_or_none(backend, MANIFEST)
     if data is None:
         check_not_replaced(backend)
+        if get_or_none(backend, f"{HIDDEN}/identity") is not None:
+            raise DamagedError(
+                f"{backend.name} was written by an earlier version, whose format is not read any "
+                "more: run its study into another place, or with --fresh"
+            )
         if get_or_none(backend, FINISHED) is None and not backend.sizes(RECORDS):
             return None
         raise damaged(backend.name, MANIFEST, "it is missing")

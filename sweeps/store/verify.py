@@ -108,6 +108,9 @@ def verify(
         job = compute_tiles(layout, backend, files, identity, broken, tally, done)
         lost = len(broken) - job.stored
         has_failed = has_failed or bool(job.failures)
+        if job.failures:  # its values are missing again: the store is no longer finished
+            lost += 1
+            backend.delete(FINISHED)
     if not pending and not has_failed:
         parts = [part for part in layout.parts if FEASIBLE in part.outputs]
         count = feasible * (layout.grid.points // parts[0].points) if parts else None

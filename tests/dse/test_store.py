@@ -426,3 +426,33 @@ def test_other_tiles_are_refused(
     monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 10)
     with pytest.raises(DseError, match="the same one, cut into other tiles"):
         study.run(store=tmp_path / "a.zarr")
+
+
+def test_an_extension_that_was_stopped_is_kept_when_the_smaller_study_runs_again(
+    study: Study, tmp_path: Path
+) -> None:
+    study.run(store=tmp_path / "a.zarr")
+    begun = tmp_path / ".a.zarr.next" / ".simt-dse"
+    begun.mkdir(parents=True)
+    (begun / "manifest").write_bytes(b"{}")
+    study.run(store=tmp_path / "a.zarr")
+    assert (begun / "manifest").exists()
+
+
+def test_a_store_of_an_earlier_version_says_what_to_do(study: Study, tmp_path: Path) -> None:
+    study.run(store=tmp_path / "a.zarr")
+    folder = tmp_path / "a.zarr" / ".simt-dse"
+    (folder / "manifest").rename(folder / "identity")
+    with pytest.raises(DseError, match=r"earlier version.*--fresh"):
+        dse.open(tmp_path / "a.zarr")
+
+
+def test_a_url_with_signs_that_match_other_objects_is_refused(study: Study) -> None:
+    with pytest.raises(DseError, match=r"rename it"):
+        study.run(store="memory://b/x[1].zarr")
+
+
+def test_the_place_of_an_extension_is_no_name_that_users_give(study: Study) -> None:
+    study.run(store="memory://c/x.next.zarr")
+    study.run(store="memory://c/x.zarr")
+    alike(dse.open("memory://c/x.next.zarr").load(), study.run())
