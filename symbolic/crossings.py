@@ -252,7 +252,7 @@ def located(found: Crossings) -> Floats:
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(middle))))
-        short = np.rint(middle * scale) / scale
+        short = np.where(middle == 0, 0.0, np.rint(middle * scale) / scale)
         room = NEAR * np.abs(middle)
     inside = (short >= low - room) & (short <= high + room)
     return np.asarray(np.where(inside, short, low))

@@ -16,7 +16,7 @@ import dse
 from dse.inverse.crossing import border_rows, case_of
 from sweeps.grid.dataset import meanings_of
 from sweeps.prove.borders import NONE
-from symbolic.crossings import crossings, located
+from symbolic.crossings import Crossings, crossings, located
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.model import Model
 from symbolic.ops import reference, where
@@ -404,3 +404,9 @@ def test_too_large_an_answer_is_refused() -> None:
     with pytest.raises(DseError, match="at="):
         dse.borders(study)
     assert dse.borders(study, at={"threads": 1, "intensity": 1}).border.shape == (3, 2, 400)
+
+
+def test_a_border_between_the_least_negative_and_the_least_positive_number_is_zero() -> None:
+    least, one = np.array([5e-324]), np.ones(1)
+    found = Crossings(np.zeros(1, dtype=np.int64), -least, least, 0 * one, one, 0)
+    assert located(found).tolist() == [0.0]
