@@ -105,7 +105,19 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
         if not isinstance(source, (str, Path)):
             names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
             study = replace(study, outputs=names, best=None)
+        if _runs_own_python(study):
+            return None
     except DseError:  # the values in the store answer
         return None
     origin(source)  # raises where another store was read
     return study
+
+
+def _runs_own_python(study: StudyData) -> bool:
+    """True if a table equation of a user's file is used: what it imports or reads may have changed.
+
+    Other equations are recorded as trees, which the identity of a store covers whole.
+    """
+    definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
+    tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
+    return any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables)

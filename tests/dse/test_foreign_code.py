@@ -282,3 +282,19 @@ def test_a_plan_without_code(received: Path, run: Run) -> None:
     assert "own.py" in run("plan", f"{received}/near.toml", "--no-code").stdout
     assert not (received.parent / "mark").exists()
     assert "21 points" in run("plan", "study.toml", "--no-code").stdout
+
+
+def test_a_store_answers_by_its_values_where_a_file_that_its_model_imports_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "factor_of_mine.py").write_text("FACTOR = 3\n")
+    (tmp_path / "mine.py").write_text(
+        "import dse\nimport factor_of_mine\n\nx = dse.quantity('x')\n\n\n"
+        "@dse.equation(source='here', table=True)\ndef y(x):\n"
+        "    return factor_of_mine.FACTOR * x\n"
+    )
+    study = dse.Study(model=str(tmp_path / "mine.py"), axes={"x": [1.0, 2.0, 3.0]})
+    study.run(store=tmp_path / "a.zarr")
+    sys.modules["factor_of_mine"].FACTOR = -100  # type: ignore[attr-defined]
+    assert dse.optimum(tmp_path / "a.zarr", maximize="y").y.item() == 9
