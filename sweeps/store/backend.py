@@ -396,8 +396,9 @@ class _OsErrors:
             except (OSError, NotImplementedError):
                 raise
             except Exception as error:  # of credentials, addresses, protocols
-                said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-                raise ConnectionError(said) from error
+                from sweeps.grid.failing import reason_of
+
+                raise ConnectionError(reason_of(error)) from error
 
         return call
 

@@ -23,9 +23,6 @@ from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import LONGEST, read_json
 
-#: The file that describes arrays, which is read as a whole.
-_DESCRIBES = "zarr.json"
-
 #: The file that describes arrays, which is read as a whole; the folder of the records of a run.
 _DESCRIBES, _HIDDEN = "zarr.json", ".simt-dse"
 #: Most bytes of a chunk or an axis that are read.
