@@ -56,7 +56,9 @@ class Equation:
     formula: str = ""
 
     def of(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """The same formula of other quantities: another name, inputs, source or symbol."""
+        """The same formula of other quantities: another name, inputs, source, symbol or switch."""
+        if "when" in changes:
+            changes["when"] = _labels(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,6 +105,10 @@ def label_text(value: object) -> str:
     if isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _labels(when: Mapping[str, object]) -> dict[str, str]:
+    return {name: label_text(label) for name, label in when.items()}
 
 
 def equation(
@@ -162,7 +168,7 @@ def equation(
             function=function,
             inputs=tuple(inputs or (parameter.name for parameter in parameters)),
             source=source,
-            when={key: label_text(value) for key, value in (when or {}).items()},
+            when=_labels(when or {}),
             flags=dict(flags or {}),
             symbol=symbol,
             table=table,

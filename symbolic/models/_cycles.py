@@ -22,7 +22,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(name="narrow_fp_insts", source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
-    """Floating-point instructions of one operation. [instructions]
+    """Instructions of one peak: of one operation, or fused multiply-adds. [instructions]
 
     >>> narrow_fp_insts(10.0, 2.0)
     12.0
@@ -32,7 +32,7 @@ def narrow_fp_insts(fp_insts, fp_vec_insts):
 
 @equation(name="narrow_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FP", when=CPU)
 def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
-    """Scalar floating-point instructions; a fused one is two. [instructions]
+    """Instructions of one peak, scalar or SIMD; a fused one is two. [instructions]
 
     >>> narrow_fp_insts_cpu(10.0, 3.0)
     16.0
@@ -40,24 +40,16 @@ def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
     return fp_insts + 2 * fp_fused_insts
 
 
-@equation(name="wide_fp_insts", source="Hong 2012, §5.3.4", symbol=r"\#FusedFP", when=GPU)
-def wide_fp_insts(fp_fused_insts, fp_vec_fused_insts):
-    """Fused multiply-adds, each of two operations. [instructions]
-
-    >>> wide_fp_insts(3.0, 1.0)
-    4.0
-    """
-    return fp_fused_insts + fp_vec_fused_insts
+wide_fp_insts = narrow_fp_insts.of(
+    *("wide_fp_insts", "fp_fused_insts", "fp_vec_fused_insts"),
+    source="Hong 2012, §5.3.4",
+    symbol=r"\#FusedFP",
+)
 
 
-@equation(name="wide_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FusedFP", when=CPU)
-def wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts):
-    """Floating-point instructions that SIMD lanes share; a fused one is two. [instructions]
-
-    >>> wide_fp_insts_cpu(2.0, 1.0)
-    4.0
-    """
-    return fp_vec_insts + 2 * fp_vec_fused_insts
+wide_fp_insts_cpu = narrow_fp_insts_cpu.of(
+    *("wide_fp_insts", "fp_vec_insts", "fp_vec_fused_insts"), symbol=r"\#FusedFP"
+)
 
 
 @equation(source="Hong 2012, Eq. 65")
@@ -256,7 +248,7 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    r"""Computation of a warp to one memory instruction; all of it where there are none. [cycles]
+    r"""Cycles of a warp to one memory instruction; all of them where there are none. [cycles]
 
     .. math:: TotalCycles / \#Mem\_insts
 
@@ -266,13 +258,6 @@ def effective_comp(comp_cycles, mem_insts):
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 
-@equation(source="Hong 2012, §5.3.3", symbol="EffPerf")
-def effective_perfect(perfect_cycles, mem_insts):
-    r"""Perfect floating-point cycles to one memory instruction. [cycles]
-
-    .. math:: PerfCycles / \#Mem\_insts
-
-    >>> effective_perfect(8.0, 4.0), effective_perfect(8.0, 0.0)
-    (2.0, 8.0)
-    """
-    return perfect_cycles / where(mem_insts > 0, mem_insts, 1.0)
+effective_perfect = effective_comp.of(
+    *("effective_perfect", "perfect_cycles", "mem_insts"), symbol="EffPerf"
+)

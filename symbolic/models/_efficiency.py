@@ -81,34 +81,19 @@ def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
     return _memory.mwp_peak_bw(mem_bandwidth, bw_per_warp, minimum(blocks, n_sms))
 
 
-@equation(name="parallel_warps_on_all_sms", source="Hong 2012, Eq. 28", when=CORRECTED)
-def parallel_warps_on_all_sms(warps_on_all_sms, mem_insts, independent_insts):
-    """Warps that count for memory parallelism when every SM may be used. [warps]
-
-    >>> parallel_warps_on_all_sms(16.0, 6.0, 3.0)
-    32.0
-    """
-    return _memory.parallel_warps(warps_on_all_sms, mem_insts, independent_insts)
+_WARPS = ("parallel_warps_on_all_sms", "warps_on_all_sms", "mem_insts", "independent_insts")
+parallel_warps_on_all_sms = _memory.parallel_warps.of(*_WARPS, symbol="")
 
 
-@equation(name="parallel_warps_on_all_sms", source="Hong 2012, Eq. 28", when=PRINTED)
-def parallel_warps_on_all_sms_printed(warps_on_all_sms, mem_insts, independent_insts):
-    """Warps that count for memory parallelism when every SM may be used, as printed. [warps]
-
-    >>> parallel_warps_on_all_sms_printed(16.0, 6.0, 3.0)
-    16.0
-    """
-    return _memory.parallel_warps_printed(warps_on_all_sms, mem_insts, independent_insts)
+parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.of(*_WARPS, symbol="")
 
 
-@equation(source="Hong 2012, Eq. 5, every SM in use", symbol="MWP")
-def mwp_on_all_sms(mwp_without_bw_full, mwp_peak_bw_on_all_sms, parallel_warps_on_all_sms):
-    """Memory warp parallelism when every SM may be used. [warps]
-
-    >>> mwp_on_all_sms(112.5, 10.8173, 16.0)
-    10.8173
-    """
-    return minimum(mwp_without_bw_full, mwp_peak_bw_on_all_sms, parallel_warps_on_all_sms)
+mwp_on_all_sms = _memory.mwp.of(
+    *("mwp_on_all_sms", "mwp_without_bw_full", "mwp_peak_bw_on_all_sms"),
+    "parallel_warps_on_all_sms",
+    source="Hong 2012, Eq. 5, every SM in use",
+    when={},
+)
 
 
 @equation(source="Hong 2012, Eq. 9, every SM in use", symbol="CWP")

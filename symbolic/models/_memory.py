@@ -17,7 +17,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
 def weight_uncoalesced(uncoalesced_insts, mem_insts):
-    """Share of the memory instructions that are uncoalesced; 0 where there are none. [ratio]
+    """Share of the memory instructions that are of one kind; 0 where there are none. [ratio]
 
     >>> weight_uncoalesced(3.0, 12.0)
     0.25
@@ -25,14 +25,11 @@ def weight_uncoalesced(uncoalesced_insts, mem_insts):
     return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
 
 
-@equation(source="Hong 2012, Eq. 11", symbol=r"Weight_{coal}")
-def weight_coalesced(coalesced_insts, mem_insts):
-    """Share of the memory instructions that are coalesced; 0 where there are none. [ratio]
-
-    >>> weight_coalesced(9.0, 12.0)
-    0.75
-    """
-    return divide(coalesced_insts, mem_insts, at_zero=0.0)
+weight_coalesced = weight_uncoalesced.of(
+    *("weight_coalesced", "coalesced_insts", "mem_insts"),
+    source="Hong 2012, Eq. 11",
+    symbol=r"Weight_{coal}",
+)
 
 
 @equation(source="Hong 2012, Eq. 12", symbol=r"Mem\_L_{Uncoal}")
@@ -144,7 +141,7 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
 
 @equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=CORRECTED)
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
-    r"""The same, within the warps that count. [warps]
+    r"""The same, within the warps that count; as printed, within the warps there are. [warps]
 
     Correction (b): N_pw in place of N, without which Eq. 29 could never exceed N.
 
@@ -156,16 +153,9 @@ def mwp_without_bw(mwp_without_bw_full, parallel_warps):
     return minimum(mwp_without_bw_full, parallel_warps)
 
 
-@equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=PRINTED)
-def mwp_without_bw_printed(mwp_without_bw_full, resident_warps):
-    r"""The same, within the warps there are. [warps]
-
-    .. math:: MWP\_Without\_BW = \min(MWP\_Without\_BW\_full, N)
-
-    >>> mwp_without_bw_printed(2.28125, 20.0)
-    2.28125
-    """
-    return minimum(mwp_without_bw_full, resident_warps)
+mwp_without_bw_printed = mwp_without_bw.of(
+    *("mwp_without_bw", "mwp_without_bw_full", "resident_warps"), when=PRINTED
+)
 
 
 @equation(source="Hong 2012, Eq. 7", symbol=r"BW\_per\_warp")

@@ -256,7 +256,7 @@ def cpu_dynamic_power(cpu_full_power, gpu_share):
 
 @equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
 def cpu_dynamic_power_printed(cpu_full_power):
-    """Dynamic power of the CPU, whether it has a share or not. [W]
+    """Dynamic power of a device, whether it has a share or not. [W]
 
     >>> cpu_dynamic_power_printed(40.0)
     40.0
@@ -276,14 +276,7 @@ def gpu_dynamic_power(gpu_full_power, gpu_share):
     return where(gpu_share > 0, gpu_full_power, 0.0)
 
 
-@equation(name="gpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
-def gpu_dynamic_power_printed(gpu_full_power):
-    """Dynamic power of the GPU, whether it has a share or not. [W]
-
-    >>> gpu_dynamic_power_printed(40.0)
-    40.0
-    """
-    return gpu_full_power
+gpu_dynamic_power_printed = cpu_dynamic_power_printed.of("gpu_dynamic_power", "gpu_full_power")
 
 
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")

@@ -37,16 +37,9 @@ def gpu_full_time(work_flops, gpu_flops, transfer_time):
     return work_flops / gpu_flops + transfer_time
 
 
-@equation(source="Hong 2012, §5.9 and Fig. 147")
-def gpu_share(cpu_full_time, gpu_full_time):
-    r"""Share of the GPU with which both are done at once. [ratio]
-
-    .. math:: \frac{f_{GPU}}{f_{CPU} + f_{GPU}} \quad\text{without a transfer}
-
-    >>> gpu_share(0.003, 0.001)
-    0.75
-    """
-    return cpu_full_time / (cpu_full_time + gpu_full_time)
+gpu_share = energy_speedup.best_speed_share.of(
+    *("gpu_share", "cpu_full_time", "gpu_full_time"), source="Hong 2012, §5.9 and Fig. 147"
+)
 
 
 @equation(source="Hong 2012, Fig. 147")

@@ -144,7 +144,7 @@ def throughput_time(
 
 @equation(source="bytes below over bytes asked")
 def l1_miss_share(l2_bytes, l1_bytes):
-    r"""Share of bytes that the first cache does not have. [ratio]
+    r"""Share of bytes that a cache does not have. [ratio]
 
     >>> l1_miss_share(1.0, 4.0)
     0.25
@@ -152,14 +152,7 @@ def l1_miss_share(l2_bytes, l1_bytes):
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
 
 
-@equation(source="bytes below over bytes asked")
-def l2_miss_share(dram_bytes, l2_bytes):
-    r"""Share of bytes that the second cache does not have. [ratio]
-
-    >>> l2_miss_share(1.0, 4.0)
-    0.25
-    """
-    return minimum(1, divide(dram_bytes, l2_bytes, at_zero=1.0))
+l2_miss_share = l1_miss_share.of("l2_miss_share", "dram_bytes", "l2_bytes")
 
 
 @equation(source="mean access time of a hierarchy (Hennessy and Patterson)")

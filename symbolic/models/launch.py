@@ -249,28 +249,18 @@ def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
 
 @equation(source="steps, each of the same time")
 def launch_time(launch_steps, step_time):
-    """Time of a launch, which has a law: statistics of it are exact. [s]"""
+    """Time of a launch, which has a law: statistics of it are exact; its mean and spread. [s]
+
+    >>> launch_time_mean(1000.0, 1e-6), launch_time_std(50.0, 1e-6)
+    (0.001, 5e-05)
+    """
     return launch_steps * step_time
 
 
-@equation(source="steps, each of the same time")
-def launch_time_mean(launch_steps_mean, step_time):
-    """Mean time of a launch. [s]
-
-    >>> launch_time_mean(1000.0, 1e-6)
-    0.001
-    """
-    return launch_steps_mean * step_time
-
-
-@equation(source="steps, each of the same time")
-def launch_time_std(launch_steps_std, step_time):
-    """Standard deviation of the time of a launch. [s]
-
-    >>> launch_time_std(50.0, 1e-6)
-    5e-05
-    """
-    return launch_steps_std * step_time
+launch_time_mean, launch_time_std = (
+    launch_time.of(f"launch_time_{kind}", f"launch_steps_{kind}", "step_time")
+    for kind in ("mean", "std")
+)
 
 
 @equation(source="wave quantisation")

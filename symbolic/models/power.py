@@ -107,14 +107,9 @@ def sm_scale_linear(busy_sms):
     return busy_sms
 
 
-@equation(name="sm_scale", source="Hong 2012, section 3.5.6", when=GATED)
-def sm_scale_gated(busy_sms):
-    """SMs' worth of power that those in use draw. [SMs]
-
-    >>> sm_scale_gated(12.0)
-    12.0
-    """
-    return busy_sms
+sm_scale_gated = sm_scale_linear.of(
+    *("sm_scale", "busy_sms"), source="Hong 2012, section 3.5.6", when=GATED
+)
 
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48", when=LOG)
@@ -143,14 +138,9 @@ def memory_scale_linear(busy_sms, n_sms):
     return busy_sms / n_sms
 
 
-@equation(name="memory_scale", source="Hong 2012, section 3.5.6", when=GATED)
-def memory_scale_gated(busy_sms, n_sms):
-    """Share of the memory system's power that is drawn: it is gated with the SMs. [ratio]
-
-    >>> memory_scale_gated(12.0, 16.0)
-    0.75
-    """
-    return busy_sms / n_sms
+memory_scale_gated = memory_scale_linear.of(
+    *("memory_scale", "busy_sms", "n_sms"), source="Hong 2012, section 3.5.6", when=GATED
+)
 
 
 @equation(source="Hong 2012, Eq. 107", symbol="F^3")
@@ -168,27 +158,17 @@ def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
 
-@equation(source="Hong 2012, Eqs. 38 and 44", symbol=r"RP\_SMs")
-def sm_power(sm_component_power, sm_scale, clock_power_factor):
-    r"""Dynamic power of the SMs. [W]
-
-    .. math:: RP\_SMs = Num\_SMs \times \sum SM\_Component
-        \times \log_{10}(\alpha \times Active\_SMs + \beta)
-
-    >>> round(sm_power(5.063, 30.0, 1.0), 6)
-    151.89
-    """
-    return sm_component_power * sm_scale * clock_power_factor
+sm_power = _units.scaled_power.of(
+    *("sm_power", "sm_component_power", "sm_scale", "clock_power_factor"),
+    source="Hong 2012, Eqs. 38 and 44",
+    symbol=r"RP\_SMs",
+)
 
 
-@equation(source="Hong 2012, Eqs. 43 and 48")
-def memory_power(memory_component_power, memory_scale, clock_power_factor):
-    """Dynamic power of the memory system, which is not multiplied by the SMs. [W]
-
-    >>> memory_power(50.0, 0.5, 1.0)
-    25.0
-    """
-    return memory_component_power * memory_scale * clock_power_factor
+memory_power = _units.scaled_power.of(
+    *("memory_power", "memory_component_power", "memory_scale", "clock_power_factor"),
+    source="Hong 2012, Eqs. 43 and 48",
+)
 
 
 @equation(name="activation_power", source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)

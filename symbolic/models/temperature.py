@@ -125,14 +125,11 @@ def power_at(power, leakage_per_degree, temperature, idle_temperature):
     return power + leakage_per_degree * (temperature - idle_temperature)
 
 
-@equation(source="Hong 2012, Eqs. 55-57 after a long run")
-def steady_power(power, leakage_per_degree, max_temperature, idle_temperature):
-    """Power at the steady temperature. [W]
-
-    >>> steady_power(150.0, 0.5, 77.0, 57.0)
-    160.0
-    """
-    return power + leakage_per_degree * (max_temperature - idle_temperature)
+steady_power = power_at.of(
+    *("steady_power", "power", "leakage_per_degree", "max_temperature", "idle_temperature"),
+    source="Hong 2012, Eqs. 55-57 after a long run",
+    symbol="",
+)
 
 
 @equation(source="Hong 2012, Eq. 49 solved for t")

@@ -114,7 +114,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    r"""Memory periods of all warps of a core, one after the other. [cycles]
+    r"""Periods of all warps of a core, one after the other. [cycles]
 
     .. math:: EffMem \times N
 
@@ -150,16 +150,11 @@ def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
     return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
 
 
-@equation(source="Hong 2012, Eq. 81", symbol="CompcyclesN")
-def serial_comp_cycles(effective_comp, warps_per_sm):
-    r"""Computation periods of all warps of a core. [cycles]
-
-    .. math:: EffComp \times N
-
-    >>> serial_comp_cycles(10.0, 6.0)
-    60.0
-    """
-    return effective_comp * warps_per_sm
+serial_comp_cycles = serial_mem_cycles.of(
+    *("serial_comp_cycles", "effective_comp", "warps_per_sm"),
+    source="Hong 2012, Eq. 81",
+    symbol="CompcyclesN",
+)
 
 
 @equation(source="Hong 2012, Eq. 82", symbol="IdleMemCycles")
@@ -218,14 +213,10 @@ def overhead_fraction(effective_ratio, idle_fraction):
     return 1 - effective_ratio - idle_fraction
 
 
-@equation(source="Hong 2012, Fig. 113")
-def exposed_mem_ratio(idle_mem_cycles, serial_mem_cycles):
-    """Idle over serial memory cycles, what of memory nothing hides. [ratio]
-
-    >>> exposed_mem_ratio(150.0, 600.0)
-    0.25
-    """
-    return divide(idle_mem_cycles, serial_mem_cycles, at_zero=0.0)
+#: What of memory nothing hides.
+exposed_mem_ratio = idle_fraction.of(
+    *("exposed_mem_ratio", "idle_mem_cycles", "serial_mem_cycles"), source="Hong 2012, Fig. 113"
+)
 
 
 # --- if one level of memory served every request (§5.6, Figs. 131-135)

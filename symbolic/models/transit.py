@@ -250,7 +250,7 @@ def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
 
 @equation(source="Li 2015, Fig. 6", symbol="x")
 def threads_in_cs(threads, threads_in_ms):
-    """Threads in the computation system, x = n − k. [threads]
+    """Threads in the computation system, x = n − k; the fewest and most of a range. [threads]
 
     >>> threads_in_cs(1000.0, 776.0)
     224.0
@@ -258,24 +258,12 @@ def threads_in_cs(threads, threads_in_ms):
     return threads - threads_in_ms
 
 
-@equation(source="Li 2015, Fig. 6")
-def threads_in_cs_low(threads, threads_in_ms_high):
-    """Fewest threads in the computation system. [threads]
-
-    >>> threads_in_cs_low(1000.0, 952.0)
-    48.0
-    """
-    return threads - threads_in_ms_high
-
-
-@equation(source="Li 2015, Fig. 6")
-def threads_in_cs_high(threads, threads_in_ms_low):
-    """Most threads in the computation system. [threads]
-
-    >>> threads_in_cs_high(1000.0, 600.0)
-    400.0
-    """
-    return threads - threads_in_ms_low
+threads_in_cs_low = threads_in_cs.of(
+    "threads_in_cs_low", "threads", "threads_in_ms_high", symbol=""
+)
+threads_in_cs_high = threads_in_cs.of(
+    "threads_in_cs_high", "threads", "threads_in_ms_low", symbol=""
+)
 
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")

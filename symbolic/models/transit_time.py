@@ -38,14 +38,9 @@ OF_TRANSIT = (transit_warps.intensity,)
 CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
 
 
-@equation(source="Li 2015, §2.2; Hong 2012, Table 1", symbol="n")
-def threads(resident_warps):
-    """Warps resident on a busy multiprocessor. [warps]
-
-    >>> threads(20.0)
-    20.0
-    """
-    return resident_warps
+threads = transit_warps.threads.of(
+    *("threads", "resident_warps"), source="Li 2015, §2.2; Hong 2012, Table 1"
+)
 
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eq. 18", symbol="M")
