@@ -54,9 +54,7 @@ wide_fp_insts_cpu = narrow_fp_insts_cpu.of(
 
 @equation(source="Hong 2012, Eq. 65")
 def narrow_fraction(narrow_fp_insts, wide_fp_insts):
-    r"""Share of the scalar peak in the peak of the mix; 1 without floating point. [ratio]
-
-    .. math:: \frac{\#FP}{\#FP + \#VecFP}
+    """Share of the scalar peak in the peak of the mix; 1 without floating point. [ratio]
 
     >>> narrow_fraction(3.0, 1.0)
     0.75
@@ -66,9 +64,7 @@ def narrow_fraction(narrow_fp_insts, wide_fp_insts):
 
 @equation(source="Hong 2012, Eq. 66")
 def wide_fraction(narrow_fp_insts, wide_fp_insts):
-    r"""Share of the higher peak in the peak of the mix. [ratio]
-
-    .. math:: \frac{\#VecFP}{\#FP + \#VecFP}
+    """Share of the higher peak in the peak of the mix. [ratio]
 
     >>> wide_fraction(3.0, 1.0)
     0.25
@@ -108,12 +104,10 @@ def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
 
 @equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi")
 def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
-    r"""Operations a second if nothing but floating point were executed, without waiting. [1/s]
+    """Operations a second if nothing but floating point were executed, without waiting. [1/s]
 
     The mean is that of the print, by instructions. It is exact on a GPU; on a CPU that mixes scalar
     and SIMD instructions it is too high, since an instruction at the lower rate takes longer.
-
-    .. math:: PeakFP + PeakVecFP
 
     >>> peak_achievable(790.528e9, 0.5, 1581.056e9, 0.5) / 1e9
     1185.792
@@ -156,9 +150,7 @@ def simd_ilp(ilp, simd_lanes):
 
 @equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
 def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
-    r"""Cycles of the floating-point instructions of one warp, if none waits. [cycles]
-
-    .. math:: \sum Useful\_Insts / ILP
+    """Cycles of the floating-point instructions of one warp, if none waits. [cycles]
 
     >>> perfect_cycles(12.0, 4.0, 2.0, 1.0)
     8.0
@@ -168,9 +160,7 @@ def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
 
 @equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU)
 def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
-    r"""Cycles of the floating-point instructions of one thread, if none waits. [cycles]
-
-    .. math:: \frac{\#FP}{ILP} + \frac{\#VecFP}{SSE\_ILP}
+    """Cycles of the floating-point instructions of one thread, if none waits. [cycles]
 
     >>> perfect_cycles_cpu(12.0, 16.0, 2.0, 8.0)
     8.0
@@ -182,12 +172,10 @@ def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
     name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED
 )
 def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
-    r"""Slowdown of instructions that wait for the result of an earlier one. [ratio]
+    """Slowdown of instructions that wait for the result of an earlier one. [ratio]
 
     Correction: as printed the other warps hide nothing of it, so that 20 cycles of latency would
     slow any GPU down by 20 / DEP, whatever N is. The two agree on a CPU, where N is 1.
-
-    .. math:: \max\left(\frac{Inst\_Latency}{DEP \times N}, 1\right)
 
     >>> dependency_factor(4.0, 1.0, 1.0), dependency_factor(4.0, 2.0, 1.0)
     (4.0, 2.0)
@@ -199,9 +187,7 @@ def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
 
 @equation(name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=PRINTED)
 def dependency_factor_printed(inst_latency, dependency_distance):
-    r"""Slowdown of instructions that wait for the result of an earlier one. [ratio]
-
-    .. math:: \max(Inst\_Latency / DEP, 1)
+    """Slowdown of instructions that wait for the result of an earlier one. [ratio]
 
     >>> dependency_factor_printed(20.0, 1.0)
     20.0
@@ -211,11 +197,9 @@ def dependency_factor_printed(inst_latency, dependency_distance):
 
 @equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
-    r"""Cycles of all instructions of one warp, memory access apart. [cycles]
+    """Cycles of all instructions of one warp, memory access apart. [cycles]
 
     Imbalance of its lanes, if known, scales them.
-
-    .. math:: \sum Total\_Insts \times \frac{DEP\_Effect}{ILP}
 
     >>> comp_cycles(32.0, 2.5, 2.0, 1.0, 1.0)
     40.0
@@ -234,9 +218,7 @@ def comp_cycles_cpu(
     simd_ilp,
     imbalance_loss,
 ):
-    r"""Cycles of all instructions of one thread, memory access apart; a fused one is two. [cycles]
-
-    .. math:: DEP\_Effect \left(\frac{\#Total - \#VecFP}{ILP} + \frac{\#VecFP}{SSE\_ILP}\right)
+    """Cycles of all instructions of one thread, memory access apart; a fused one is two. [cycles]
 
     >>> comp_cycles_cpu(32.0, 0.0, 16.0, 0.0, 4.0, 2.0, 8.0, 1.0)
     40.0
@@ -248,9 +230,7 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    r"""Cycles of a warp to one memory instruction; all of them where there are none. [cycles]
-
-    .. math:: TotalCycles / \#Mem\_insts
+    """Cycles of a warp to one memory instruction; all of them where there are none. [cycles]
 
     >>> effective_comp(40.0, 4.0), effective_comp(40.0, 0.0)
     (10.0, 40.0)

@@ -108,9 +108,7 @@ def cwp_on_all_sms(cwp_full, warps_on_all_sms):
 
 @equation(source="Hong 2012, Eq. 63, its last line")
 def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
-    r"""SMs that reach the peak bandwidth together. [SMs]
-
-    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times N}
+    """SMs that reach the peak bandwidth together. [SMs]
 
     >>> round(sms_at_peak_bw(120e9, 1.3e9 * 128 / 450, 16.0, 30.0), 2)
     20.28

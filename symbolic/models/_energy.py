@@ -7,9 +7,7 @@ from symbolic.equation import equation
 
 @equation(source="Hong 2012, Eq. 94", symbol="E")
 def energy(power, time):
-    r"""Energy of the run. [J]
-
-    .. math:: E = P \times T
+    """Energy of the run. [J]
 
     >>> energy(150.0, 0.5)
     75.0

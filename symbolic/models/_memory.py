@@ -36,9 +36,7 @@ weight_coalesced = weight_uncoalesced.of(
 def mem_latency_uncoalesced(
     mem_latency_dram, transactions_per_uncoalesced, departure_delay_uncoalesced
 ):
-    r"""Latency of an uncoalesced request of a warp, with the departures of its parts. [cycles]
-
-    .. math:: Mem\_LD + (\#Uncoal\_per\_mw - 1) \times Departure\_del\_uncoal
+    """Latency of an uncoalesced request of a warp, with the departures of its parts. [cycles]
 
     >>> mem_latency_uncoalesced(420, 32, 10)
     730
@@ -48,9 +46,7 @@ def mem_latency_uncoalesced(
 
 @equation(source="Hong 2012, Eq. 13", symbol=r"Mem\_L_{Coal}")
 def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
-    r"""Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]
-
-    .. math:: Mem\_LD + Departure\_del\_coal
+    """Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]
 
     >>> mem_latency_coalesced(420, 4)
     424
@@ -62,9 +58,7 @@ def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
 def mem_latency(
     mem_latency_uncoalesced, weight_uncoalesced, mem_latency_coalesced, weight_coalesced
 ):
-    r"""Mean latency of a request of a warp; 0 where there are none. [cycles]
-
-    .. math:: Mem\_L_{Uncoal} \times Weight_{uncoal} + Mem\_L_{Coal} \times Weight_{coal}
+    """Mean latency of a request of a warp; 0 where there are none. [cycles]
 
     >>> mem_latency(730, 0.5, 424, 0.5)
     577.0
@@ -80,10 +74,7 @@ def departure_delay(
     departure_delay_coalesced,
     weight_coalesced,
 ):
-    r"""Least distance between the requests of two warps; 0 where there are none. [cycles]
-
-    .. math:: Departure\_del\_uncoal \times \#Uncoal\_per\_mw \times Weight_{uncoal}
-        + Departure\_del\_coal \times Weight_{coal}
+    """Least distance between the requests of two warps; 0 where there are none. [cycles]
 
     >>> departure_delay(10, 32, 1, 4, 0)
     320
@@ -96,9 +87,7 @@ def departure_delay(
 
 @equation(source="Hong 2012, Eq. 16", symbol=r"MWP\_Without\_BW\_full")
 def mwp_without_bw_full(mem_latency, departure_delay):
-    r"""Requests in flight at once, as latency and departures allow. [warps]
-
-    .. math:: Mem\_L / Departure\_delay
+    """Requests in flight at once, as latency and departures allow. [warps]
 
     >>> mwp_without_bw_full(730, 320)
     2.28125
@@ -141,11 +130,9 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
 
 @equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=CORRECTED)
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
-    r"""The same, within the warps that count; as printed, within the warps there are. [warps]
+    """The same, within the warps that count; as printed, within the warps there are. [warps]
 
     Correction (b): N_pw in place of N, without which Eq. 29 could never exceed N.
-
-    .. math:: MWP\_Without\_BW = \min(MWP\_Without\_BW\_full, N_{pw})
 
     >>> mwp_without_bw(2.28125, 20.0)
     2.28125
@@ -160,9 +147,7 @@ mwp_without_bw_printed = mwp_without_bw.of(
 
 @equation(source="Hong 2012, Eq. 7", symbol=r"BW\_per\_warp")
 def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
-    r"""Bandwidth that one warp takes; 0 without memory instructions. [B/s]
-
-    .. math:: Freq \times Load\_bytes\_per\_warp / Mem\_L
+    """Bandwidth that one warp takes; 0 without memory instructions. [B/s]
 
     >>> bw_per_warp(1e9, 128, 500)
     256000000.0
@@ -172,9 +157,7 @@ def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
 
 @equation(source="Hong 2012, Eq. 6", symbol=r"MWP\_peak\_BW")
 def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
-    r"""Warps of one multiprocessor that reach the peak bandwidth. [warps]
-
-    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times \#ActiveSM}
+    """Warps of one multiprocessor that reach the peak bandwidth. [warps]
 
     >>> round(mwp_peak_bw(80e9, 1e9 * 128 / 730, 16), 6)
     28.515625
@@ -192,8 +175,6 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     instructions or more), but the cases do not join: where MWP reaches N the cycles jump up by
     :math:`Comp\_cycles \times \#Rep` (2 to 1), and where it passes CWP_full by
     :math:`N Comp^2/(Mem + Comp) \times \#Rep` (2 to 3).
-
-    .. math:: MWP = \min(MWP\_Without\_BW, MWP\_peak\_BW, N_{pw})
 
     >>> mwp(2.28125, 28.515625, 20.0)
     2.28125

@@ -24,13 +24,10 @@ def dram_share(l1_share, l2_share):
 
 @equation(source="Hong 2012, Table 15 (DistanceMemBytes)")
 def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread, transaction_bytes):
-    r"""Transactions of one request of a warp, aligned at its first thread. [transactions]
+    """Transactions of one request of a warp, aligned at its first thread. [transactions]
 
     The thesis names the distance of the threads as an input and gives no equation: those of the
     bytes that the warp spans, or those of each thread alone where its threads lie further apart.
-
-    .. math:: \min\left(\left\lceil \frac{(W - 1) \times Distance + Bytes}{128} \right\rceil,
-        W \left\lceil \frac{Bytes}{128} \right\rceil\right)
 
     >>> transactions_per_request(32.0, 4.0, 4.0, 128.0)
     1.0
@@ -82,9 +79,7 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    r"""Warps of a core that hide all latency, if there were as many. [warps]
-
-    .. math:: \max(EffMem / EffComp, 1)
+    """Warps of a core that hide all latency, if there were as many. [warps]
 
     >>> mwp_app_infinite(100.0, 10.0)
     10.0
@@ -94,9 +89,7 @@ def mwp_app_infinite(mem_latency, effective_comp):
 
 @equation(source="Hong 2012, Eq. 73", symbol=r"MWP\_App\_OneMemWarp")
 def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
-    r"""The same, within the warps there are. [warps]
-
-    .. math:: \min(MWP\_App\_InfiN, N)
+    """The same, within the warps there are. [warps]
 
     >>> mwp_app_one_warp(10.0, 6.0)
     6.0
@@ -106,9 +99,7 @@ def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
 
 @equation(source="Hong 2012, Eq. 74", symbol=r"MWP\_App")
 def mwp_app(mwp_app_one_warp, mem_strength):
-    r"""Requests in flight that the workload asks for. [requests]
-
-    .. math:: MWP\_App\_OneMemWarp \times MSTR
+    """Requests in flight that the workload asks for. [requests]
 
     >>> mwp_app(2.0, 2.0)  # Fig. 101
     4.0
@@ -118,11 +109,9 @@ def mwp_app(mwp_app_one_warp, mem_strength):
 
 @equation(source="Hong 2012, Eq. 75", symbol=r"MWP\_BW")
 def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
-    r"""Requests in flight that the bandwidth allows each core. [requests]
+    """Requests in flight that the bandwidth allows each core. [requests]
 
     Hits in a cache take none of it; the thesis has every request reach DRAM.
-
-    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times Share_{DRAM} \times \#ActiveSM}
 
     >>> round(mwp_bw(150e9, 1.544e9 * 128 / 450, 1.0, 16.0), 4)
     21.3465
@@ -132,9 +121,7 @@ def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
 
 @equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
 def mwp_proc(mem_latency, departure_delay):
-    r"""Requests in flight that the distance of two departures allows; ∞ without one. [requests]
-
-    .. math:: Mem\_L / Departure\_delay
+    """Requests in flight that the distance of two departures allows; ∞ without one. [requests]
 
     >>> mwp_proc(450.0, 10.0), mwp_proc(450.0, 0.0)
     (45.0, inf)
@@ -177,9 +164,7 @@ def mwp_bw_warps(mwp_bw, sharing_requests):
 
 @equation(source="Hong 2012, Eq. 71", symbol="MWP")
 def mwp(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm):
-    r"""Memory warp parallelism: requests of one core that overlap. [warps]
-
-    .. math:: MWP = \min(MWP\_App, MWP\_BW, MWP\_Proc, N)
+    """Memory warp parallelism: requests of one core that overlap. [warps]
 
     >>> mwp(4.0, 3.0, float("inf"), 2.0)  # Fig. 101
     2.0

@@ -22,9 +22,7 @@ def busy_sms(blocks, active_sms):
 
 @equation(source="Hong 2012, §2.3.5")
 def blocks_per_busy_sm(blocks, busy_sms):
-    r"""Blocks of the multiprocessor that gets the most, dealt out evenly. [blocks]
-
-    .. math:: \lceil \#Blocks / \#Active\_SMs \rceil
+    """Blocks of the multiprocessor that gets the most, dealt out evenly. [blocks]
 
     >>> blocks_per_busy_sm(40.0, 16.0)
     3.0
@@ -63,9 +61,7 @@ def resident_warps(warps_per_sm, blocks_per_busy_sm, warps_per_block):
     name="repetitions", source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "fractional"}
 )
 def repetitions(blocks, resident_blocks, busy_sms):
-    r"""Times a multiprocessor repeats its resident blocks; 1 where the grid does not fill it.
-
-    .. math:: \#Rep = \frac{\#Blocks}{\#Active\_blocks\_per\_SM \times \#Active\_SMs}
+    """Times a multiprocessor repeats its resident blocks; 1 where the grid does not fill it.
 
     >>> repetitions(80, 5, 16), repetitions(120, 5, 16), repetitions(40, 3, 16)
     (1, 1.5, 1)

@@ -24,10 +24,7 @@ SLOPE, AT_ONE = 0.1365, 1.001375
 
 @equation(source="Hong 2012, Eq. 42", symbol=r"Warps\_per\_SM")
 def warps_run_per_sm(warps_per_block, blocks, busy_sms):
-    r"""Warps that one SM executes in all, not only those resident at once. [warps]
-
-    .. math:: \frac{\#Threads\_per\_block}{\#Threads\_per\_warp}
-        \times \frac{\#Blocks}{\#Active\_SMs}
+    """Warps that one SM executes in all, not only those resident at once. [warps]
 
     >>> warps_run_per_sm(4.0, 80.0, 16.0)
     20.0
@@ -37,12 +34,10 @@ def warps_run_per_sm(warps_per_block, blocks, busy_sms):
 
 @equation(source="Hong 2012, Eqs. 40 and 61, of one instruction")
 def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
-    r"""Access rate of a unit that one instruction of each thread accesses. [ratio]
+    """Access rate of a unit that one instruction of each thread accesses. [ratio]
 
     The 4 of Eq. 40 is the cycles that a warp takes to issue. The cycles are those without
     synchronisation, measured (§3.2) or predicted (Eq. 61); 0 where there are none.
-
-    .. math:: \frac{Warps\_per\_SM}{Exec\_cycles / \#Issue\_cycles}
 
     >>> issue_rate(20.0, 4.0, 1600.0)
     0.05
@@ -161,12 +156,9 @@ def sm_component_power(
     l1_unit_power,
     max_power_const_sm,
 ):
-    r"""Power of one SM: of its units, and what it draws constantly while in use. [W]
+    """Power of one SM: of its units, and what it draws constantly while in use. [W]
 
     The column of Table 8 sums to 5.063 W.
-
-    .. math:: RP\_Int + RP\_Fp + RP\_Sfu + RP\_Alu + RP\_Texture\_Cache + RP\_Const\_Cache
-        + RP\_Shared + RP\_Reg + RP\_FDS + RP\_Const\_SM
 
     >>> round(sm_component_power(0.25, 0.2, 0.5, 0.2, 0.9, 0.4, 1.0, 0.3, 0.5, 0.0, 0.813), 9)
     5.063
@@ -178,9 +170,7 @@ def sm_component_power(
 
 @equation(source="Hong 2012, Eq. 43", symbol=r"RP\_Memory")
 def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
-    r"""Power of the memory system, and of the L2 cache where there is one. [W]
-
-    .. math:: RP\_GlobalMem + RP\_LocalMem
+    """Power of the memory system, and of the L2 cache where there is one. [W]
 
     >>> memory_component_power(47.1, 0.0, 0.0)
     47.1

@@ -25,9 +25,7 @@ def access_power(
     energy_per_dram_access,
     dram_rate,
 ):
-    r"""Power of accesses to all levels of memory. [W]
-
-    .. math:: \sum_m e_m r_m
+    """Power of accesses to all levels of memory. [W]
 
     >>> access_power(1e-9, 1e9, 2e-9, 1e9, 3e-9, 1e9, 4e-9, 1e9)
     10.0
@@ -50,9 +48,7 @@ def power(
     nominal_memory_clock,
     access_power,
 ):
-    r"""Power of the run. [W]
-
-    .. math:: P_0 + (P_{SM} n_{busy} + P_{pipe} u) f / f_0 + P_{mem} f_m / f_{m0} + P_{access}
+    """Power of the run. [W]
 
     >>> power(60.0, 1.0, 40.0, 80.0, 0.5, 1e9, 1e9, 10.0, 5e8, 1e9, 15.0)
     160.0

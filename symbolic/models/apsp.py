@@ -49,9 +49,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")
 def squarings(vertices):
-    r"""Squarings of the matrix until paths of all lengths are known. [squarings]
-
-    .. math:: \lg n = \log_2 n
+    """Squarings of the matrix until paths of all lengths are known. [squarings]
 
     >>> squarings(8192)
     13.0
@@ -61,9 +59,7 @@ def squarings(vertices):
 
 @equation(source="Ma 2014, §III", symbol="T_1")
 def work(vertices, squarings):
-    r"""Operations in all: n³ a squaring. [operations]
-
-    .. math:: T_1 = n^3 \lg n
+    """Operations in all: n³ a squaring. [operations]
 
     >>> work(8192, 13.0)
     7146825580544.0
@@ -85,11 +81,9 @@ def transactions(vertices, squarings, tile_dim, chunk):
 
 @equation(source="Ma 2014, §III, between Eqs. 11 and 12", symbol="B_r")
 def blocks(vertices, tile_dim):
-    r"""Thread blocks requested: one for each sub-block. [blocks]
+    """Thread blocks requested: one for each sub-block. [blocks]
 
     The paper divides n by S_D evenly. Where it cannot, sub-blocks at the border are still blocks.
-
-    .. math:: B_r = \left\lceil n / S_D \right\rceil^2
 
     >>> blocks(8192, 32)
     65536.0
@@ -104,11 +98,9 @@ TMM = equations_of(tmm)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    r"""Steps of latency left to a core, from the blocks in place of their edge. [steps]
+    """Steps of latency left to a core, from the blocks in place of their edge. [steps]
 
     Correction: Eq. 12 prints n³ for the n² that S_D = n/√B_r leaves of Eq. 11.
-
-    .. math:: \frac{n^2 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}
 
     >>> latency_steps_by_blocks(8192, 13.0, 16384.0, 65536.0, 32, 4.0, 480)
     59556879837.86667
@@ -121,9 +113,7 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    r"""Steps of latency left to a core, from the blocks in place of their edge. [steps]
-
-    .. math:: \frac{n^3 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}
+    """Steps of latency left to a core, from the blocks in place of their edge. [steps]
 
     >>> latency_steps_by_blocks_printed(2, 1.0, 8.0, 4.0, 1, 4.0, 4)
     8.0

@@ -38,7 +38,7 @@ SHARED = (*OF_BLOCKS, warps_per_block)
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")
 def warp_rows(threads_per_block, block_x, warp_size):
-    r"""Rows of a block that a warp holds, of threads side by side. [rows]
+    """Rows of a block that a warp holds, of threads side by side. [rows]
 
     >>> warp_rows(256.0, 8.0, 32.0), warp_rows(256.0, 64.0, 32.0), warp_rows(16.0, 4.0, 32.0)
     (4.0, 1.0, 4.0)
@@ -48,7 +48,7 @@ def warp_rows(threads_per_block, block_x, warp_size):
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block_x, warp_size):
-    r"""Lines that the loads of a warp touch. [lines]
+    """Lines that the loads of a warp touch. [lines]
 
     >>> load_lines(3.0, 1.0, 1.0, 0.0, 4.0, 8.0, 32.0)
     5.0
@@ -62,7 +62,7 @@ def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def store_lines(store_insts, row_stores, warp_rows):
-    r"""Lines that the stores of a warp touch. [lines]
+    """Lines that the stores of a warp touch. [lines]
 
     >>> store_lines(1.0, 1.0, 4.0), store_lines(1.0, 0.0, 4.0)
     (4.0, 1.0)
@@ -74,7 +74,7 @@ def store_lines(store_insts, row_stores, warp_rows):
 def sm_cycles(
     blocks_per_busy_sm, warps_per_block, total_insts, issue_cycles, load_lines, load_line_cycles
 ):
-    r"""Cycles of the SM that has most blocks, for their instructions and lines. [cycles]
+    """Cycles of the SM that has most blocks, for their instructions and lines. [cycles]
 
     >>> sm_cycles(10.0, 8.0, 100.0, 0.25, 50.0, 1.0)
     6000.0
@@ -87,7 +87,7 @@ def sm_cycles(
 def shared_cache_cycles(
     blocks, warps_per_block, active_sms, load_lines, request_cycles, store_lines, store_line_cycles
 ):
-    r"""Cycles of the cache that all SMs share, at their clock. [cycles]
+    """Cycles of the cache that all SMs share, at their clock. [cycles]
 
     >>> shared_cache_cycles(200.0, 8.0, 20.0, 50.0, 0.5, 10.0, 2.0)
     3600.0
@@ -98,7 +98,7 @@ def shared_cache_cycles(
 
 @equation(source="Volkov 2016, Little's law: warps in turns wait one after the other")
 def wait_cycles(repetitions, mem_insts, request_wait):
-    r"""Cycles that warps wait for their requests. [cycles]
+    """Cycles that warps wait for their requests. [cycles]
 
     >>> wait_cycles(2.0, 50.0, 80.0)
     8000.0
@@ -108,9 +108,7 @@ def wait_cycles(repetitions, mem_insts, request_wait):
 
 @equation(source="joined as in latency_roofline; a sum errs more on kernels left out")
 def time(start_up_time, sm_cycles, shared_cache_cycles, wait_cycles, core_clock):
-    r"""Run time. [s]
-
-    .. math:: t_0 + \sqrt{(C_{SM} + C_{cache})^2 + C_{wait}^2} / f
+    """Run time. [s]
 
     >>> time(1.0, 2e9, 1e9, 4e9, 1e9)
     6.0

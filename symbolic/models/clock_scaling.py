@@ -35,11 +35,9 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
     when={"clock_overlap": "none"},
 )
 def time_apart(stall_time, core_cycles, core_clock):
-    r"""Run time. [s]
+    """Run time. [s]
 
     Stalls during which cores compute are part of the cycles, so that the two add.
-
-    .. math:: T = t_{stall} + C / f
 
     >>> time_apart(0.25, 1e9, 1e9)
     1.25
@@ -53,9 +51,7 @@ def time_apart(stall_time, core_cycles, core_clock):
     when={"clock_overlap": "full"},
 )
 def time_together(stall_time, core_cycles, core_clock):
-    r"""Run time where cores and memory work at once. [s]
-
-    .. math:: T = \max(t_{memory}, C / f)
+    """Run time where cores and memory work at once. [s]
 
     >>> time_together(0.25, 1e9, 1e9)
     1.0
@@ -65,9 +61,7 @@ def time_together(stall_time, core_cycles, core_clock):
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
 def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
-    r"""Voltage over that of low clocks. [ratio]
-
-    .. math:: V / V_{min} = 1 + \sigma \max(f - f_{knee}, 0)
+    """Voltage over that of low clocks. [ratio]
 
     >>> relative_voltage(5e-10, 1.2e9, 1e9), relative_voltage(5e-10, 0.8e9, 1e9)
     (1.1, 1.0)
@@ -77,9 +71,7 @@ def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
 
 @equation(name="power", source="Hong 2012, Eq. 107", when=PROPORTIONAL)
 def power_proportional(constant_power, dynamic_power, clock_power_factor):
-    r"""Power of the run where the voltage is proportional to the clock. [W]
-
-    .. math:: P = P_0 + P_{dynamic} (f / f_{nominal})^3
+    """Power of the run where the voltage is proportional to the clock. [W]
 
     >>> power_proportional(40.0, 80.0, 0.125)
     50.0
@@ -89,9 +81,7 @@ def power_proportional(constant_power, dynamic_power, clock_power_factor):
 
 @equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
 def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
-    r"""Power of the run, both parts at the lowest voltage before it is scaled. [W]
-
-    .. math:: P = \left(P_0 + P_{dynamic} \frac{f}{f_{nominal}}\right) (V / V_{min})^2
+    """Power of the run, both parts at the lowest voltage before it is scaled. [W]
 
     >>> power_knee(40.0, 80.0, 0.5e9, 1e9, 1.5)
     180.0

@@ -68,9 +68,7 @@ def _unseen(chance, lanes):
 
 @equation(source="Hong 2012, §2.6.5")
 def path_taken(path_probability, lanes):
-    r"""Probability that a warp pays for a path which each lane takes with the given one. [ratio]
-
-    .. math:: 1 - (1-p)^{lanes}
+    """Probability that a warp pays for a path which each lane takes with the given one. [ratio]
 
     >>> path_taken(0.5, 2)
     0.75

@@ -144,9 +144,7 @@ def gpu_scale(node_configuration, reduced_share):
 
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
 def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
-    r"""Time of all work on one device. [s]
-
-    .. math:: \frac{D \phi}{C \zeta F}
+    """Time of all work on one device. [s]
 
     >>> cpu_full_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
     0.05
@@ -166,9 +164,7 @@ gpu_full_time = cpu_full_time.of(
 def cpu_full_power(
     cpu_cores, cpu_clock, cpu_nominal_clock, cpu_core_power, cpu_scale, clock_power_exponent
 ):
-    r"""Dynamic power of one device at work. [W]
-
-    .. math:: C F^3 \lambda, \text{ F over its nominal value}
+    """Dynamic power of one device at work. [W]
 
     >>> cpu_full_power(10.0, 1e9, 2e9, 4.0, 1.0, 3.0)
     5.0
@@ -200,9 +196,7 @@ def baseline_dynamic_power(cpu_cores, cpu_core_power, cpu_scale):
 
 @equation(source="Hong 2012, Eqs. 107 and 112", symbol="P_o")
 def baseline_power(baseline_dynamic_power, system_power):
-    r"""Power of the system while the CPU does all work at its nominal clock. [W]
-
-    .. math:: C_o F_o^3 \lambda_o + B_o
+    """Power of the system while the CPU does all work at its nominal clock. [W]
 
     >>> baseline_power(40.0, 100.0)
     140.0
@@ -232,9 +226,7 @@ def gpu_time(gpu_full_time, gpu_share):
 
 @equation(source="Hong 2012, Eqs. 110 and 113", symbol="T_N")
 def shared_time(cpu_time, gpu_time):
-    r"""Time until both devices are done. [s]
-
-    .. math:: \max(T_{CPU}, T_{GPU})
+    """Time until both devices are done. [s]
 
     >>> shared_time(1.5, 0.5)
     1.5
@@ -281,9 +273,7 @@ gpu_dynamic_power_printed = cpu_dynamic_power_printed.of("gpu_dynamic_power", "g
 
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")
 def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
-    r"""Power of the system while both work: one base, not two. [W]
-
-    .. math:: C_C F_C^3 \lambda_C + C_G F_G^3 \lambda_G + B_o
+    """Power of the system while both work: one base, not two. [W]
 
     >>> combined_power(40.0, 60.0, 100.0)
     200.0
@@ -293,9 +283,7 @@ def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
 
 @equation(source="Hong 2012, Eqs. 95 and 105", symbol="S")
 def speedup(baseline_time, shared_time):
-    r"""Speed-up over the baseline. [ratio]
-
-    .. math:: S = T_o / T_N
+    """Speed-up over the baseline. [ratio]
 
     >>> speedup(2.0, 0.5)
     4.0
@@ -305,9 +293,7 @@ def speedup(baseline_time, shared_time):
 
 @equation(source="Hong 2012, Eqs. 96, 103 and 112", symbol="E")
 def energy_efficiency(baseline_power, combined_power, speedup):
-    r"""Energy of the baseline over that of the new run. [ratio]
-
-    .. math:: E = \frac{P_o}{P_N} \times S
+    """Energy of the baseline over that of the new run. [ratio]
 
     >>> energy_efficiency(140.0, 280.0, 4.0)
     2.0
@@ -317,9 +303,7 @@ def energy_efficiency(baseline_power, combined_power, speedup):
 
 @equation(source="Hong 2012, Eq. 110, both devices done at once")
 def best_speed_share(cpu_full_time, gpu_full_time):
-    r"""Share of the GPU for the shortest time. [ratio]
-
-    .. math:: \frac{T_{CPU}}{T_{CPU} + T_{GPU}}
+    """Share of the GPU for the shortest time. [ratio]
 
     >>> best_speed_share(3.0, 1.0)
     0.75

@@ -25,7 +25,7 @@ SHARED = (launch_warps, mem_insts, total_insts)
 
 @equation(source="by definition: the sectors of all requests")
 def l1_bytes(launch_warps, warp_bytes):
-    r"""Bytes asked of the first cache, or of memory where there is none. [B]
+    """Bytes asked of the first cache, or of memory where there is none. [B]
 
     >>> l1_bytes(800.0, 384.0)
     307200.0
@@ -35,7 +35,7 @@ def l1_bytes(launch_warps, warp_bytes):
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")
 def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
-    r"""Bytes that the second cache moves: each block's own, once. [B]
+    """Bytes that the second cache moves: each block's own, once. [B]
 
     >>> l2_bytes(307200.0, 100.0, 1024.0, 2), l2_bytes(307200.0, 100.0, 1024.0, 0)
     (102400.0, 307200.0)
@@ -45,7 +45,7 @@ def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
 
 @equation(source="compulsory misses of the second cache (Hill 1989)")
 def dram_bytes(l2_bytes, launch_bytes, cache_levels):
-    r"""Bytes that DRAM moves: those that all blocks touch, once. [B]
+    """Bytes that DRAM moves: those that all blocks touch, once. [B]
 
     >>> dram_bytes(102400.0, 51200.0, 2), dram_bytes(102400.0, 51200.0, 0)
     (51200.0, 102400.0)
@@ -55,7 +55,7 @@ def dram_bytes(l2_bytes, launch_bytes, cache_levels):
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")
 def memory_parallelism(mem_strength):
-    r"""Requests of a warp under way at once. [requests]
+    """Requests of a warp under way at once. [requests]
 
     >>> memory_parallelism(2.0)
     2.0

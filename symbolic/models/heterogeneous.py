@@ -68,9 +68,7 @@ def time(cpu_time, gpu_time):
 
 @equation(source="Hong 2012, Eqs. 107 and 112, over the time of both")
 def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power):
-    r"""Mean power until both are done; a device draws its own while it works. [W]
-
-    .. math:: \frac{P_{CPU} T_{CPU} + P_{GPU} T_{GPU}}{T} + B
+    """Mean power until both are done; a device draws its own while it works. [W]
 
     >>> round(power(40.0, 0.5, 200.0, 0.75, 0.75, 100.0), 1)
     326.7

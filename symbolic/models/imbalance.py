@@ -145,12 +145,10 @@ def imbalance_loss_std(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
 def imbalance_slowdown(expected_max, work_mean):
-    r"""What a workload of many groups pays for lockstep: a ratio of means. [ratio]
+    """What a workload of many groups pays for lockstep: a ratio of means. [ratio]
 
     The paper takes the mean loss of a group for it. A workload weighs each group by its work, so
     that the two differ by the covariance of loss and work.
-
-    .. math:: \mathrm{E}[W_{(n:n)}] / \mathrm{E}[W]
 
     >>> imbalance_slowdown(26.25, 20.0)
     1.3125
@@ -204,9 +202,7 @@ def imbalance_delta(
 
 @equation(source=f"{PAPER}, Eq. 4, for many lanes")
 def imbalance_limit(work_max, work_mean):
-    r"""What loss and slowdown tend to for ever more lanes; infinite for endless laws. [ratio]
-
-    .. math:: S / \mathrm{E}[W]
+    """What loss and slowdown tend to for ever more lanes; infinite for endless laws. [ratio]
 
     >>> imbalance_limit(40.0, 30.0) == 4 / 3
     True

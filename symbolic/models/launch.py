@@ -75,9 +75,7 @@ def alike_pieces(alike, piece_length):
 
 @equation(source="Swatman 2022, §II-B")
 def lockstep_items(lanes, lanes_per_item):
-    r"""Items that a warp works on side by side. [items]
-
-    .. math:: \lfloor lanes / lanes\_per\_item \rfloor
+    """Items that a warp works on side by side. [items]
 
     >>> lockstep_items(32.0, 4.0)
     8.0
@@ -87,9 +85,7 @@ def lockstep_items(lanes, lanes_per_item):
 
 @equation(source="as many items in each block as it has lanes for")
 def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
-    r"""Blocks of the launch; ``blocks`` would do for items uncut, a lane for each. [blocks]
-
-    .. math:: \lceil blocks \times pieces \times lanes / items \rceil
+    """Blocks of the launch; ``blocks`` would do for items uncut, a lane for each. [blocks]
 
     >>> launch_blocks(100.0, 1.5, 32.0, 8.0)
     600.0
@@ -135,9 +131,7 @@ def item_step_time(step_cycles, core_clock):
 
 @equation(source="Swatman 2022, §II-B")
 def step_time(item_step_time, lanes_per_item, lane_overhead):
-    r"""Time that a step takes where lanes share an item and each further one adds work. [s]
-
-    .. math:: t (1 + (lanes - 1) \times overhead) / lanes
+    """Time that a step takes where lanes share an item and each further one adds work. [s]
 
     >>> step_time(1e-6, 4.0, 0.2)
     4.000000000000001e-07
@@ -265,9 +259,7 @@ launch_time_mean, launch_time_std = (
 
 @equation(source="wave quantisation")
 def launch_waves(launch_blocks, slots):
-    r"""Times that the slots are filled, the last time in part. [waves]
-
-    .. math:: \lceil blocks / slots \rceil
+    """Times that the slots are filled, the last time in part. [waves]
 
     >>> launch_waves(161.0, 160.0)
     2.0

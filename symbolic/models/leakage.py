@@ -24,9 +24,7 @@ KELVIN_AT_ZERO_CELSIUS = 273.15
 
 @equation(source="Hong 2012, section 3.1.2", symbol="v_t")
 def thermal_voltage(temperature):
-    r"""Thermal voltage. [V]
-
-    .. math:: v_t = kT/q
+    """Thermal voltage. [V]
 
     >>> round(thermal_voltage(26.85), 6)
     0.025852
@@ -63,9 +61,7 @@ def leakage_current(
 
 @equation(source="Hong 2012, Eq. 33", symbol=r"P_{static}")
 def static_power(supply_voltage, transistors, design_factor, leakage_current):
-    r"""Static power of the chip. [W]
-
-    .. math:: P_{static} = V_{cc} \cdot N \cdot K_{design} \cdot \hat{I}_{leak}
+    """Static power of the chip. [W]
 
     >>> static_power(1.0, 1e9, 0.5, 2e-8)
     10.0
@@ -127,9 +123,7 @@ def leakage_slope(
 
 @equation(source="Hong 2012, section 3.1.2, the linear model")
 def linear_static_power(reference_static_power, leakage_slope, temperature, reference_temperature):
-    r"""Static power on the line that touches the curve at the reference. [W]
-
-    .. math:: P(T_0) (1 + slope \times (T - T_0))
+    """Static power on the line that touches the curve at the reference. [W]
 
     >>> linear_static_power(10.0, 0.02, 77.0, 57.0)
     14.0

@@ -58,9 +58,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    r"""Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]
-
-    .. math:: \#Issue\_cycles \times M\_Factor \times \#total\_insts \times loss
+    """Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]
 
     >>> comp_cycles(4, 1, 33, 1)
     132
@@ -70,9 +68,7 @@ def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
 
 @equation(source="Hong 2012, Eq. 2", symbol=r"Comp\_p")
 def comp_period(comp_cycles, mem_insts):
-    r"""Computation of a warp between two of its requests; 0 where there are none. [cycles]
-
-    .. math:: Comp\_p = Comp\_cycles / \#Mem\_insts
+    """Computation of a warp between two of its requests; 0 where there are none. [cycles]
 
     >>> comp_period(132, 6)
     22.0
@@ -82,9 +78,7 @@ def comp_period(comp_cycles, mem_insts):
 
 @equation(source="Hong 2012, Eq. 19", symbol=r"Mem\_cycles")
 def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced, coalesced_insts):
-    r"""Memory cycles of one warp, one request after the other. [cycles]
-
-    .. math:: Mem\_L_{Uncoal} \times \#Uncoal\_Mem\_insts + Mem\_L_{Coal} \times \#Coal\_Mem\_insts
+    """Memory cycles of one warp, one request after the other. [cycles]
 
     >>> mem_cycles(730, 6, 424, 0)
     4380
@@ -94,9 +88,7 @@ def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced
 
 @equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
-    r"""Warps whose computation fits into the memory period of one, and that one. [warps]
-
-    .. math:: (Mem\_cycles + Comp\_cycles) / Comp\_cycles
+    """Warps whose computation fits into the memory period of one, and that one. [warps]
 
     >>> round(cwp_full(4380, 132), 4)
     34.1818
@@ -106,9 +98,7 @@ def cwp_full(mem_cycles, comp_cycles):
 
 @equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
-    r"""Computation warp parallelism, within the warps there are. [warps]
-
-    .. math:: CWP = \min(CWP\_full, N)
+    """Computation warp parallelism, within the warps there are. [warps]
 
     >>> cwp(34.1818, 20.0)
     20.0
@@ -187,9 +177,7 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
 
 @equation(name="few_warps_cycles", source="Hong 2012, Eq. 21", when=PRINTED)
 def few_warps_cycles_printed(mem_cycles, comp_cycles, comp_period, mwp):
-    r"""Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
-
-    .. math:: Mem\_cycles + Comp\_cycles + \frac{Comp\_cycles}{\#Mem\_insts} (MWP - 1)
+    """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
     >>> few_warps_cycles_printed(6.0, 2.0, 1.0, 2.0)  # Fig. 9b
     9.0
@@ -199,9 +187,7 @@ def few_warps_cycles_printed(mem_cycles, comp_cycles, comp_period, mwp):
 
 @equation(source="Hong 2012, Eq. 22")
 def memory_bound_cycles(mem_cycles, comp_period, mwp, resident_warps):
-    r"""Cycles of one repetition in case 2: memory periods hide the computation. [cycles]
-
-    .. math:: Mem\_cycles \frac{N}{MWP} + \frac{Comp\_cycles}{\#Mem\_insts} (MWP - 1)
+    """Cycles of one repetition in case 2: memory periods hide the computation. [cycles]
 
     >>> memory_bound_cycles(4380.0, 22.0, 2.28125, 20.0)
     38428.1875
@@ -211,9 +197,7 @@ def memory_bound_cycles(mem_cycles, comp_period, mwp, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 3 and 23")
 def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
-    r"""Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]
-
-    .. math:: Mem\_L + Comp\_cycles \times N
+    """Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]
 
     >>> computation_bound_cycles(50.0, 1000.0, 8.0)
     8050.0
@@ -234,9 +218,7 @@ def exec_cycles(case, few_warps_cycles, memory_bound_cycles, computation_bound_c
 
 @equation(source="Hong 2012, Eq. 26", symbol="NpWB")
 def parallel_warps_per_block(mwp, warps_per_block):
-    r"""Warps of one block whose requests overlap. [warps]
-
-    .. math:: NpWB = \min(MWP, \#Active\_warps\_per\_block)
+    """Warps of one block whose requests overlap. [warps]
 
     >>> parallel_warps_per_block(2.28125, 4)
     2.28125
@@ -248,10 +230,7 @@ def parallel_warps_per_block(mwp, warps_per_block):
 def sync_cycles(
     departure_delay, parallel_warps_per_block, sync_insts, resident_blocks, repetitions
 ):
-    r"""Cycles that barriers add. [cycles]
-
-    .. math:: Departure\_delay \times (NpWB - 1) \times \#synch\_insts
-        \times \#Active\_blocks\_per\_SM \times \#Rep
+    """Cycles that barriers add. [cycles]
 
     >>> sync_cycles(320, 2.28125, 6, 5, 1)
     12300.0
@@ -274,10 +253,7 @@ def total_cycles(exec_cycles, sync_cycles):
 
 @equation(source="Hong 2012, Eq. 24", symbol="CPI")
 def cpi(exec_cycles, total_insts, warps_per_block, blocks, busy_sms):
-    r"""Cycles per instruction of a warp on one multiprocessor. [cycles/instruction]
-
-    .. math:: \frac{Exec\_cycles\_app}{\#Total\_insts \times
-        \frac{\#Threads\_per\_block}{\#Threads\_per\_warp} \times \frac{\#Blocks}{\#Active\_SMs}}
+    """Cycles per instruction of a warp on one multiprocessor. [cycles/instruction]
 
     >>> round(cpi(38428.1875, 33, 4, 80, 16), 4)
     58.2245

@@ -58,9 +58,7 @@ def _down(amount, unit):
     when=PRINTED,
 )
 def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
-    r"""Blocks the shared memory allows, infinitely many where none is used. [blocks]
-
-    .. math:: \left\lfloor Z / S_B \right\rfloor
+    """Blocks the shared memory allows, infinitely many where none is used. [blocks]
 
     >>> blocks_by_shared_mem_printed(16384.0, 3960.0)
     4.0
@@ -76,9 +74,7 @@ def blocks_by_shared_mem_cuda(
     shared_mem_allocation_unit,
     reserved_shared_mem_per_block,
 ):
-    r"""Blocks the shared memory allows, allocated in units; 0 above the limit of a block. [blocks]
-
-    .. math:: \left\lfloor Z / (\lceil (S_B + S_{reserved}) / u \rceil u) \right\rfloor
+    """Blocks the shared memory allows, allocated in units; 0 above the limit of a block. [blocks]
 
     >>> blocks_by_shared_mem_cuda(16384.0, 3960.0, 16384.0, 512.0, 0.0)
     4.0
@@ -95,9 +91,7 @@ def blocks_by_shared_mem_cuda(
     when=PRINTED,
 )
 def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
-    r"""Blocks the registers allow, infinitely many where none is used. [blocks]
-
-    .. math:: \left\lfloor R / (R_T \times T_r) \right\rfloor
+    """Blocks the registers allow, infinitely many where none is used. [blocks]
 
     >>> blocks_by_registers_printed(8192.0, 18.0, 256.0)
     1.0
@@ -164,9 +158,7 @@ def blocks_by_registers_cuda(
     when=PRINTED,
 )
 def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
-    r"""Blocks the thread limit allows. [blocks]
-
-    .. math:: \left\lfloor T_{maxMP} / T_r \right\rfloor
+    """Blocks the thread limit allows. [blocks]
 
     >>> blocks_by_threads_printed(1536.0, 1024.0)
     1.0
@@ -178,9 +170,7 @@ def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
 def blocks_by_threads_cuda(
     max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
 ):
-    r"""Blocks the thread limit and the warp limit allow. [blocks]
-
-    .. math:: \min(\lfloor T_{maxMP} / T_r \rfloor, \lfloor W_{maxMP} / w \rfloor)
+    """Blocks the thread limit and the warp limit allow. [blocks]
 
     >>> blocks_by_threads_cuda(768.0, 100.0, 24.0, 4.0)  # the threads alone would allow 7
     6.0
@@ -221,9 +211,7 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
 
 @equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
-    r"""Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]
-
-    .. math:: B_a T_r / T_{maxMP}
+    """Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]
 
     >>> occupancy_printed(3.0, 256.0, 768.0)
     1.0
@@ -233,9 +221,7 @@ def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_s
 
 @equation(name="occupancy", source="NVIDIA occupancy calculator", when=CUDA)
 def occupancy_cuda(warps_per_sm, max_warps_per_sm):
-    r"""Resident warps over the most there can be. [ratio]
-
-    .. math:: B_a w / W_{maxMP}
+    """Resident warps over the most there can be. [ratio]
 
     >>> occupancy_cuda(20.0, 24.0)
     0.8333333333333334

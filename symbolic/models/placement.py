@@ -346,13 +346,11 @@ def tpc_separation(lit_sms, tpc_map, tpc_distances):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_power(placement_base_power, power_per_tpc, active_tpcs):
-    r"""Power of the system with these SMs lit, by a line through measurements. [W]
+    """Power of the system with these SMs lit, by a line through measurements. [W]
 
     The measurements of the thesis are of four SMs, and so are the coefficients of the 8800GT: it
     holds for these alone, see :func:`placement_fit`. Without a base power it is the power of the
     TPCs alone.
-
-    .. math:: P = P_0 + p \cdot \#TPC
 
     >>> [round(placement_power(245.834, 3.9276, tpcs), 2) for tpcs in (2, 3, 4)]
     [253.69, 257.62, 261.54]

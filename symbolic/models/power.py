@@ -65,9 +65,7 @@ UNGATED, GATED = {"power_gating": False}, {"power_gating": True}
 
 @equation(source="Hong 2012, Eqs. 46 and 47", symbol=r"\alpha")
 def scaling_slope(n_sms, scaling_offset):
-    r"""Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]
-
-    .. math:: \alpha = (10 - \beta) / Num\_SMs, \quad \beta = 1.1
+    """Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]
 
     >>> round(scaling_slope(30.0, 1.1), 6)
     0.296667
@@ -77,9 +75,7 @@ def scaling_slope(n_sms, scaling_offset):
 
 @equation(source="Hong 2012, Eqs. 44 and 48")
 def scaling_factor(scaling_slope, busy_sms, scaling_offset):
-    r"""Share of the dynamic power of all SMs that those in use draw. [ratio]
-
-    .. math:: \log_{10}(\alpha \times Active\_SMs + \beta)
+    """Share of the dynamic power of all SMs that those in use draw. [ratio]
 
     >>> [round(scaling_factor(8.9 / 30, sms, 1.1), 5) for sms in (1.0, 20.0, 30.0)]
     [0.14509, 0.84716, 1.0]
@@ -124,13 +120,11 @@ def memory_scale_log(scaling_factor):
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48 and section 3.11.1", when=LINEAR)
 def memory_scale_linear(busy_sms, n_sms):
-    r"""Share of the memory system's power that is drawn; it follows the SMs. [ratio]
+    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]
 
     The thesis has no equation of it for GTX580. Eq. 48 has memory follow the trend of the SMs, and
     the line of Fig. 73 begins 2 W above idle and activation. At one share whatever the SMs, one of
     them would draw all of the DRAM's power, and more of them less, as each waits longer.
-
-    .. math:: Active\_SMs / Num\_SMs
 
     >>> memory_scale_linear(4.0, 16.0)
     0.25
@@ -145,12 +139,10 @@ memory_scale_gated = memory_scale_linear.of(
 
 @equation(source="Hong 2012, Eq. 107", symbol="F^3")
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
-    r"""Dynamic power over that at the nominal clock. [ratio]
+    """Dynamic power over that at the nominal clock. [ratio]
 
     Cubic unless said otherwise: chapter 3 keeps the clock, appendix A has F³ for a voltage that
     follows it. An exponent of 1 keeps the voltage.
-
-    .. math:: (Freq / Freq_{nominal})^3
 
     >>> clock_power_factor(1.3e9, 2.6e9, 3.0)
     0.125
@@ -193,9 +185,7 @@ def activation_power_gated(max_power_activation, clock_power_factor, busy_sms, n
 
 @equation(source="Hong 2012, Eqs. 36 and 48", symbol=r"Runtime\_power")
 def runtime_power(sm_power, memory_power, activation_power):
-    r"""Power beyond idle. [W]
-
-    .. math:: RP\_SMs + RP\_Memory
+    """Power beyond idle. [W]
 
     >>> runtime_power(60.0, 40.0, 0.0)
     100.0
@@ -225,9 +215,7 @@ def standing_power_gated(idle_power, busy_sms, n_sms):
 
 @equation(source="Hong 2012, Eq. 35", symbol=r"GPU\_power")
 def power(standing_power, runtime_power):
-    r"""Power of the GPU. [W]
-
-    .. math:: Runtime\_power + IdlePower
+    """Power of the GPU. [W]
 
     >>> power(83.0, 100.0)
     183.0

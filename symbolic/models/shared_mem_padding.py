@@ -30,9 +30,7 @@ PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
 def automatic_blocks_per_sm(
     shared_mem_per_sm, shared_mem_needed, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    r"""Blocks that the scheduler makes active where nothing is padded. [blocks]
-
-    .. math:: B_a \text{ of Eq. 4, } S_B \text{ being what is needed}
+    """Blocks that the scheduler makes active where nothing is padded. [blocks]
 
     >>> automatic_blocks_per_sm(49152, 12288, 32.0, 8, 48.0)  # §V
     4.0
@@ -75,12 +73,10 @@ def automatic_blocks_per_sm_cuda(
 def shared_mem_padding(
     shared_mem_per_sm, shared_mem_needed, most_blocks_per_sm, automatic_blocks_per_sm
 ):
-    r"""Least shared memory to ask for besides, so that no more blocks are active. [B]
+    """Least shared memory to ask for besides, so that no more blocks are active. [B]
 
     The paper gives no amount. One block more than b no longer fits from the first byte above
     :math:`Z/(b+1)` on; nothing is needed where other limits leave b or fewer.
-
-    .. math:: \left\lfloor \frac{Z}{b+1} \right\rfloor + 1 - S_B
 
     >>> shared_mem_padding(49152, 12288, 1, 4), shared_mem_padding(49152, 12288, 4, 4)
     (12289.0, 0.0)
@@ -101,11 +97,9 @@ def shared_mem_padding_cuda(
     most_blocks_per_sm,
     automatic_blocks_per_sm,
 ):
-    r"""Least shared memory to ask for besides, allocated in units u. [B]
+    """Least shared memory to ask for besides, allocated in units u. [B]
 
     The first byte of the first unit with which b + 1 blocks no longer fit.
-
-    .. math:: u \left\lfloor \frac{Z}{u (b+1)} \right\rfloor + 1 - S_{reserved} - S_B
 
     >>> shared_mem_padding_cuda(49152, 12288, 128, 0, 1, 4)
     12289.0

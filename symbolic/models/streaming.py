@@ -24,9 +24,7 @@ VALIDITY = Validity(
 
 @equation(source="McCalpin 1995 (STREAM): attained bandwidth is measured, not printed")
 def sustained_bandwidth(measured_bandwidth, measured_share, mem_bandwidth, bandwidth_share):
-    r"""Bandwidth that a long streaming kernel attains. [B/s]
-
-    .. math:: s_m B_{measured} \text{ where it is known, else } \eta B
+    """Bandwidth that a long streaming kernel attains. [B/s]
 
     >>> sustained_bandwidth(0.0, 1.0, 1e12, 0.75), sustained_bandwidth(9e11, 1.0, 1e12, 0.75)
     (750000000000.0, 900000000000.0)
@@ -37,9 +35,7 @@ def sustained_bandwidth(measured_bandwidth, measured_share, mem_bandwidth, bandw
 
 @equation(source="Hockney 1982: a start-up time, and what then moves at a constant rate")
 def time(startup_time, dram_bytes, sustained_bandwidth):
-    r"""Run time. [s]
-
-    .. math:: t_0 + bytes / B_{sustained}
+    """Run time. [s]
 
     >>> round(time(5e-6, 1e6, 1e12) * 1e6, 9)
     6.0
@@ -49,9 +45,7 @@ def time(startup_time, dram_bytes, sustained_bandwidth):
 
 @equation(source="by definition")
 def attained_bandwidth(dram_bytes, time):
-    r"""Bandwidth over the whole run. [B/s]
-
-    .. math:: bytes / T
+    """Bandwidth over the whole run. [B/s]
 
     >>> attained_bandwidth(4e6, 8e-6)
     500000000000.0

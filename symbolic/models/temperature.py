@@ -34,9 +34,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 54", symbol=r"MemAccess\_intensity")
 def access_intensity(mem_insts, comp_insts):
-    r"""Memory instructions for each other one. [ratio]
-
-    .. math:: Memory\_Insts / NonMemory\_Insts
+    """Memory instructions for each other one. [ratio]
 
     >>> access_intensity(6.0, 24.0)
     0.25
@@ -74,9 +72,7 @@ def max_temperature_printed(
     temperature_per_intensity,
     access_intensity,
 ):
-    r"""Temperature that a long run reaches, as printed. [°C]
-
-    .. math:: \mu \times Runtime\_power + \lambda + \rho \times MemAccess\_intensity
+    """Temperature that a long run reaches, as printed. [°C]
 
     >>> max_temperature_printed(0.12, 100.0, 5.5, 21.505, 0.0)
     17.5
@@ -87,9 +83,7 @@ def max_temperature_printed(
 
 @equation(source="Hong 2012, Eqs. 49 and 51", symbol=r"Temperature_{rise}(t)")
 def temperature(idle_temperature, max_temperature, elapsed, heating_time_constant):
-    r"""Temperature while the workload runs, from a cold start. [°C]
-
-    .. math:: Idle\_temp + \delta (1 - e^{-t/RC\_Rise}), \quad \delta = Max\_temp - Idle\_temp
+    """Temperature while the workload runs, from a cold start. [°C]
 
     >>> temperature(57.0, 77.0, 0.0, 35.0), round(temperature(57.0, 77.0, 600.0, 35.0), 6)
     (57.0, 76.999999)
@@ -100,9 +94,7 @@ def temperature(idle_temperature, max_temperature, elapsed, heating_time_constan
 
 @equation(source="Hong 2012, Eqs. 50 and 52", symbol=r"Temperature_{decay}(t)")
 def cooling_temperature(idle_temperature, cooling_start, elapsed, cooling_time_constant):
-    r"""Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]
-
-    .. math:: Idle\_temp + \gamma e^{-t/RC\_Decay}, \quad \gamma = Decay\_temp - Idle\_temp
+    """Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]
 
     >>> cooling_temperature(57.0, 77.0, 0.0, 60.0)
     77.0
@@ -134,9 +126,7 @@ steady_power = power_at.of(
 
 @equation(source="Hong 2012, Eq. 49 solved for t")
 def settling_time(max_temperature, idle_temperature, settled_within, heating_time_constant):
-    r"""Time until the temperature is within ``settled_within`` of steady. [s]
-
-    .. math:: RC\_Rise \times \ln(|\delta| / within), \text{ 0 where it is within from the start}
+    """Time until the temperature is within ``settled_within`` of steady. [s]
 
     >>> round(settling_time(77.0, 57.0, 1.0, 35.0), 3)
     104.851

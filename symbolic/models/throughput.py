@@ -114,9 +114,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    r"""Periods of all warps of a core, one after the other. [cycles]
-
-    .. math:: EffMem \times N
+    """Periods of all warps of a core, one after the other. [cycles]
 
     >>> serial_mem_cycles(100.0, 6.0)
     600.0
@@ -126,9 +124,7 @@ def serial_mem_cycles(mem_latency, warps_per_sm):
 
 @equation(source="Hong 2012, Eq. 79", symbol=r"Mem\_DividedN")
 def divided_mem_cycles(serial_mem_cycles, mwp):
-    r"""The same, MWP at a time. [cycles]
-
-    .. math:: Mem\_SerialN / MWP
+    """The same, MWP at a time. [cycles]
 
     >>> divided_mem_cycles(600.0, 3.0)
     200.0
@@ -138,11 +134,9 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
 def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
-    r"""Cycles from the first request to the end of the last. [cycles]
+    """Cycles from the first request to the end of the last. [cycles]
 
     MWP − 1 is 0 where MWP falls below 1, as in chapter 2.
-
-    .. math:: Mem\_DividedN + EffComp \times (MWP - 1)
 
     >>> overlapped_mem_cycles(200.0, 10.0, 3.0)
     220.0
@@ -159,9 +153,7 @@ serial_comp_cycles = serial_mem_cycles.of(
 
 @equation(source="Hong 2012, Eq. 82", symbol="IdleMemCycles")
 def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
-    r"""Memory cycles that no computation hides. [cycles]
-
-    .. math:: \max(0, Mem\_N - CompcyclesN)
+    """Memory cycles that no computation hides. [cycles]
 
     >>> idle_mem_cycles(220.0, 60.0)  # Fig. 102
     160.0
@@ -171,9 +163,7 @@ def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
 
 @equation(source="Hong 2012, Eq. 77, its divisor")
 def period_cycles(serial_comp_cycles, idle_mem_cycles):
-    r"""Cycles in which every warp of a core has one computation and one memory period. [cycles]
-
-    .. math:: EffComp \times N + IdleMemCycles
+    """Cycles in which every warp of a core has one computation and one memory period. [cycles]
 
     >>> period_cycles(60.0, 160.0)
     220.0
@@ -183,9 +173,7 @@ def period_cycles(serial_comp_cycles, idle_mem_cycles):
 
 @equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
 def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
-    r"""Share of the cycles that perfect floating point would take. [ratio]
-
-    .. math:: \frac{EffPerf \times N}{EffComp \times N + IdleMemCycles}
+    """Share of the cycles that perfect floating point would take. [ratio]
 
     >>> effective_ratio(5.5, 6.0, 220.0)
     0.15
@@ -309,9 +297,7 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    r"""Times the bandwidth would have to grow to carry what the workload asks for. [ratio]
-
-    .. math:: \alpha = \max\left(\frac{MWP\_App}{MWP\_BW}, 1\right)
+    """Times the bandwidth would have to grow to carry what the workload asks for. [ratio]
 
     >>> bandwidth_excess(64.0, 32.0)
     2.0
@@ -342,9 +328,6 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     Correction of "decreasing N by :math:`1 - \alpha`", which misses Eq. 90 where N is above
     MWP_App_InfiN: such warps do not ask for more. 1 where even one warp asks for too much.
 
-    .. math:: \max\left(\left\lfloor \frac{MWP\_BW}{MSTR} \right\rfloor, 1\right)
-        \quad\text{where } MWP\_App > MWP\_BW
-
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0
     """
@@ -355,9 +338,7 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    r"""Warps of a core, scaled by as much as their requests are too many. [warps]
-
-    .. math:: \lfloor \alpha N \rfloor, \quad \alpha = \min(MWP\_BW / MWP\_App, 1)
+    """Warps of a core, scaled by as much as their requests are too many. [warps]
 
     >>> suggested_warps_printed(32.0, 64.0, 592 / 16)
     18.0
@@ -368,12 +349,10 @@ def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
 
 @equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
 def clock_reduction(mwp_app_infinite, warps_per_sm):
-    r"""Factor by which the core clock may go down, since memory is waited for. [ratio]
+    """Factor by which the core clock may go down, since memory is waited for. [ratio]
 
     Below 1 where there are warps enough: the clock could go up before memory is waited for. NaN for
     a single warp, which hides nothing.
-
-    .. math:: \frac{MWP\_App\_InfiN - 1}{N - 1}
 
     >>> clock_reduction(4.0, 2.0)  # Fig. 130
     3.0
@@ -386,9 +365,7 @@ def clock_reduction(mwp_app_infinite, warps_per_sm):
 
 @equation(source="Hong 2012, Eq. 64", symbol="Perf")
 def flops(peak_achievable, effective_ratio):
-    r"""Floating-point operations a second. [1/s]
-
-    .. math:: PeakAchi \times EffRatio
+    """Floating-point operations a second. [1/s]
 
     >>> flops(1e12, 0.15)
     150000000000.0
@@ -398,9 +375,7 @@ def flops(peak_achievable, effective_ratio):
 
 @equation(source="Hong 2012, Eq. 68 and Fig. 108, computations only")
 def flops_without_memory(peak_achievable, perfect_cycles, comp_cycles):
-    r"""Floating-point operations a second if memory took no time. [1/s]
-
-    .. math:: PeakAchi \times \frac{PerfCycles}{TotalCycles}
+    """Floating-point operations a second if memory took no time. [1/s]
 
     >>> flops_without_memory(1e12, 5.0, 10.0)
     500000000000.0
@@ -420,13 +395,11 @@ def flops_without_ilp(flops_without_memory, ilp):
 
 @equation(source="Hong 2012, Eqs. 77-82, of all warps", symbol=r"Exec\_cycles")
 def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
-    r"""Cycles of the whole workload. [cycles]
+    """Cycles of the whole workload. [cycles]
 
     The thesis stops at operations a second. All warps of a core take as many turns of N warps as it
     has; a grid that does not fill the cores takes one. On a GPU with an ILP of 1 the time that
     follows is that of all floating-point operations at ``flops``.
-
-    .. math:: Period \times \#Mem\_insts \times \max\left(\frac{Warps\_per\_SM}{N}, 1\right)
 
     >>> exec_cycles(220.0, 4.0, 60.0, 6.0)
     8800.0

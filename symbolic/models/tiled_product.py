@@ -25,9 +25,7 @@ SHARED = (dram_time,)
 
 @equation(source=f"{GUIDE}, 3.1: tile quantisation")
 def product_tiles(product_rows, product_columns, product_batch, tile_rows, tile_columns):
-    r"""Tiles of all products. [tiles]
-
-    .. math:: B \lceil M / m \rceil \lceil N / n \rceil
+    """Tiles of all products. [tiles]
 
     A column beyond the tiles adds 0.39 % to what is asked, and half to what is done:
 
@@ -52,9 +50,7 @@ def product_waves(product_tiles, active_sms):
 
 @equation(source=f"{GUIDE}, 2: a product and a sum for each element and term")
 def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, n_sms):
-    r"""Time of a tile on its SM. [s]
-
-    .. math:: 2 m n K \, \#SMs / (\eta R)
+    """Time of a tile on its SM. [s]
 
     >>> round(tile_time(256.0, 128.0, 1000.0, 312e12, 0.5, 108.0) * 1e6, 3)
     45.371
@@ -65,9 +61,7 @@ def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_shar
 
 @equation(source=f"{GUIDE}, 2: math and memory bounds")
 def product_bytes(product_rows, product_columns, product_depth, product_batch, element_bytes):
-    r"""Bytes of all matrices, each once. [B]
-
-    .. math:: B (M K + K N + M N) b
+    """Bytes of all matrices, each once. [B]
 
     >>> product_bytes(10.0, 20.0, 30.0, 1.0, 2.0)
     2200.0

@@ -69,9 +69,7 @@ def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
 
 @equation(source="Li 2015, Eq. 2", symbol=r"\frac{M}{Z}")
 def computation_limit(lanes_width, intensity):
-    r"""Requests a cycle that all lanes together make. [1/cycle]
-
-    .. math:: g(x) = M/Z \quad\text{for } x \ge \pi
+    """Requests a cycle that all lanes together make. [1/cycle]
 
     >>> computation_limit(64.0, 32.0)
     2.0
@@ -81,9 +79,7 @@ def computation_limit(lanes_width, intensity):
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-B", when={"supply": "sharp"})
 def supply_limit_sharp(thread_limit, ms_peak):
-    r"""Requests a cycle where the rising demand meets the roofline supply. [1/cycle]
-
-    .. math:: \min(n/(L+lZ), R)
+    """Requests a cycle where the rising demand meets the roofline supply. [1/cycle]
 
     >>> supply_limit_sharp(2.0, 1.5)
     1.5
@@ -125,9 +121,7 @@ def ms_throughput_sharp(thread_limit, ms_peak, computation_limit):
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 2-3", symbol="r", when={"supply": "smooth"})
 def ms_throughput_smooth(supply_limit, computation_limit):
-    r"""Requests the memory system serves. [1/cycle]
-
-    .. math:: r = \min(r_{supply}, M/Z)
+    """Requests the memory system serves. [1/cycle]
 
     >>> ms_throughput_smooth(1.5, 4.0)
     1.5
@@ -179,9 +173,7 @@ def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
 def threads_in_ms_low_sharp(
     bound, threads, ms_throughput, mem_latency, intensity, arithmetic_latency
 ):
-    r"""Fewest threads in the memory system at this throughput. [threads]
-
-    .. math:: k_{low} = rL, \quad\text{but } n - rlZ \text{ where memory alone is full}
+    """Fewest threads in the memory system at this throughput. [threads]
 
     >>> threads_in_ms_low_sharp(1.0, 1000.0, 1.5, 400.0, 32.0, 1.0)
     952.0
@@ -194,11 +186,9 @@ def threads_in_ms_low_sharp(
 def threads_in_ms_high_sharp(
     bound, threads_in_ms_low, threads, ms_throughput, intensity, arithmetic_latency
 ):
-    r"""Most threads in the memory system at this throughput. [threads]
+    """Most threads in the memory system at this throughput. [threads]
 
     Above the least only where both systems are full: threads to spare may wait in either.
-
-    .. math:: k_{high} = n - rlZ \quad\text{where both are full, else } k_{low}
 
     >>> threads_in_ms_high_sharp(3.0, 600.0, 1000.0, 1.5, 32.0, 1.0)
     952.0
@@ -212,9 +202,7 @@ def threads_in_ms_high_sharp(
 def threads_in_ms_low_smooth(
     bound, threads, ms_throughput, ms_peak, mem_latency, intensity, arithmetic_latency
 ):
-    r"""Threads in the memory system: the smooth supply leaves no range. [threads]
-
-    .. math:: k = \frac{rL}{1 - r/R} \quad\text{where the lanes are full, else } n - rlZ
+    """Threads in the memory system: the smooth supply leaves no range. [threads]
 
     >>> threads_in_ms_low_smooth(2.0, 1000.0, 1.5, 3.0, 200.0, 32.0, 1.0)
     600.0
@@ -268,9 +256,7 @@ threads_in_cs_high = threads_in_cs.of(
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    r"""Threads that fill the lanes: each lane as many as an operation takes cycles. [threads]
-
-    .. math:: \pi = l M
+    """Threads that fill the lanes: each lane as many as an operation takes cycles. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0

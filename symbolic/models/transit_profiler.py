@@ -32,9 +32,7 @@ def threads(occupancy, max_threads_per_sm):
 
 @equation(source="Li 2015, §3", symbol="Z")
 def intensity(issued_insts, dram_reads, dram_writes):
-    r"""Instructions issued for each DRAM access. [cycles]
-
-    .. math:: Z = \frac{instructions\ issued}{dram\ reads + dram\ writes}
+    """Instructions issued for each DRAM access. [cycles]
 
     >>> intensity(6400.0, 150.0, 50.0)
     32.0
@@ -74,12 +72,10 @@ def measured_flops(issued_insts, kernel_time):
 
 @equation(source="Li 2015, §3")
 def prediction_accuracy(predicted_flops, measured_flops):
-    r"""One less the relative error of the predicted computation throughput. [ratio]
+    """One less the relative error of the predicted computation throughput. [ratio]
 
     The paper gives means of 90.4 % (C2075) and 82.6 % (GTX 690) over Rodinia without three
     outliers, and says no more about how they are made.
-
-    .. math:: 1 - |PCT - RCT| / RCT
 
     >>> prediction_accuracy(9.0, 10.0)
     0.9

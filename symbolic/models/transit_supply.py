@@ -20,9 +20,7 @@ VALIDITY = Validity(says="a machine of two units, whose curves are measured at h
 
 @equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-B", when={"supply": "sharp"})
 def attained_bandwidth_sharp(ms_peak_bandwidth, threads_in_ms, ms_transition):
-    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
-
-    .. math:: R \min(1, k / \delta), \quad \delta = R L
+    """Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
 
     >>> attained_bandwidth_sharp(8.93e9, 768.0, 1536.0)
     4465000000.0
@@ -32,11 +30,9 @@ def attained_bandwidth_sharp(ms_peak_bandwidth, threads_in_ms, ms_transition):
 
 @equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-A", when={"supply": "smooth"})
 def attained_bandwidth_smooth(ms_peak_bandwidth, threads_in_ms, ms_transition):
-    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
+    """Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
 
     The curve k/(L + k/R): half of the peak where the sharp one is full.
-
-    .. math:: R / (1 + \delta / k)
 
     >>> attained_bandwidth_smooth(8e9, 1536.0, 1536.0)
     4000000000.0

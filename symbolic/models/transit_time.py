@@ -55,9 +55,7 @@ def lanes_width(warp_size):
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eqs. 6 and 16", symbol="R")
 def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
-    r"""Most requests of warps that a multiprocessor has served a cycle. [1/cycle]
-
-    .. math:: \min(MWP\_Without\_BW\_full, MWP\_peak\_BW) / Mem\_L
+    """Most requests of warps that a multiprocessor has served a cycle. [1/cycle]
 
     >>> ms_peak(2.28125, 28.515625, 730.0)  # 1 / 320, the departure delay
     0.003125
@@ -67,9 +65,7 @@ def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
 
 @equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
 def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
-    r"""Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]
-
-    .. math:: \frac{N \times \#Rep \times \#Mem\_insts}{r \times Freq}
+    """Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]
 
     >>> time(20.0, 1.0, 6.0, 0.003125, 1e9)
     3.84e-05

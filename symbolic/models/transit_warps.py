@@ -21,9 +21,7 @@ VALIDITY = Validity(says="a machine of two units, whose curves are measured at h
 
 @equation(source="Li 2015, §2.2; Hong 2012, Eq. 2", symbol="Z")
 def intensity(comp_cycles, mem_insts):
-    r"""Computation of a warp between two of its memory requests. [cycles]
-
-    .. math:: Z = Comp\_cycles / \#Mem\_insts
+    """Computation of a warp between two of its memory requests. [cycles]
 
     >>> intensity(132.0, 6.0)
     22.0
