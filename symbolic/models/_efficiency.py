@@ -16,31 +16,19 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, section 3.5.4")
 def work_insts(total_insts, elements):
-    """Instructions of all threads, the thesis's unit of work. [instructions]
-
-    >>> work_insts(33.0, 1000.0)
-    33000.0
-    """
+    """Instructions of all threads, the thesis's unit of work. [instructions]"""
     return total_insts * elements
 
 
 @equation(source="Hong 2012, section 3.5.4", symbol="IPS")
 def insts_per_second(work_insts, time):
-    """Instructions of all threads a second, GIPS where 1e9. [1/s]
-
-    >>> insts_per_second(33000.0, 1e-6)
-    33000000000.0
-    """
+    """Instructions of all threads a second, GIPS where 1e9. [1/s]"""
     return divide(work_insts, time, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 48, as Eq. 7 counts bytes")
 def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, time):
-    """Bytes a second that the requests of all warps load. [B/s]
-
-    >>> bandwidth_used(128.0, 6.0, 20.0, 16.0, 1e-4)
-    2457600000.0
-    """
+    """Bytes a second that the requests of all warps load. [B/s]"""
     requests = mem_insts * warps_run_per_sm * busy_sms
     return divide(load_bytes_per_warp * requests, time, at_zero=0.0)
 
@@ -50,9 +38,6 @@ def perf_per_watt(work_insts, energy):
     r"""Instructions a second for each watt, which is instructions for each joule. [1/J]
 
     .. math:: \frac{work / execution\ time}{power} = \frac{work}{energy}
-
-    >>> perf_per_watt(33000.0, 0.5)
-    66000.0
     """
     return divide(work_insts, energy, at_zero=0.0)
 
@@ -62,11 +47,7 @@ def perf_per_watt(work_insts, energy):
 
 @equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
 def warps_on_all_sms(warps_per_sm, blocks, n_sms, warps_per_block):
-    """Warps resident on a busy SM when every SM may be used. [warps]
-
-    >>> warps_on_all_sms(32.0, 30.0, 30.0, 16.0)
-    16.0
-    """
+    """Warps resident on a busy SM when every SM may be used. [warps]"""
     most = ceil(blocks / minimum(blocks, n_sms)) * warps_per_block
     return maximum(minimum(warps_per_sm, most), 1)
 
@@ -98,11 +79,7 @@ mwp_on_all_sms = _memory.mwp.of(
 
 @equation(source="Hong 2012, Eq. 9, every SM in use", symbol="CWP")
 def cwp_on_all_sms(cwp_full, warps_on_all_sms):
-    """Computation warp parallelism when every SM may be used. [warps]
-
-    >>> cwp_on_all_sms(100.0, 16.0)
-    16.0
-    """
+    """Computation warp parallelism when every SM may be used. [warps]"""
     return minimum(cwp_full, warps_on_all_sms)
 
 

@@ -17,11 +17,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
 def weight_uncoalesced(uncoalesced_insts, mem_insts):
-    """Share of the memory instructions that are of one kind; 0 where there are none. [ratio]
-
-    >>> weight_uncoalesced(3.0, 12.0)
-    0.25
-    """
+    """Share of the memory instructions that are of one kind; 0 where there are none. [ratio]"""
     return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
 
 
@@ -46,11 +42,7 @@ def mem_latency_uncoalesced(
 
 @equation(source="Hong 2012, Eq. 13", symbol=r"Mem\_L_{Coal}")
 def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
-    """Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]
-
-    >>> mem_latency_coalesced(420, 4)
-    424
-    """
+    """Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]"""
     return mem_latency_dram + departure_delay_coalesced
 
 
@@ -58,11 +50,7 @@ def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
 def mem_latency(
     mem_latency_uncoalesced, weight_uncoalesced, mem_latency_coalesced, weight_coalesced
 ):
-    """Mean latency of a request of a warp; 0 where there are none. [cycles]
-
-    >>> mem_latency(730, 0.5, 424, 0.5)
-    577.0
-    """
+    """Mean latency of a request of a warp; 0 where there are none. [cycles]"""
     return mem_latency_uncoalesced * weight_uncoalesced + mem_latency_coalesced * weight_coalesced
 
 
@@ -74,11 +62,7 @@ def departure_delay(
     departure_delay_coalesced,
     weight_coalesced,
 ):
-    """Least distance between the requests of two warps; 0 where there are none. [cycles]
-
-    >>> departure_delay(10, 32, 1, 4, 0)
-    320
-    """
+    """Least distance between the requests of two warps; 0 where there are none. [cycles]"""
     return (
         departure_delay_uncoalesced * transactions_per_uncoalesced * weight_uncoalesced
         + departure_delay_coalesced * weight_coalesced
@@ -118,9 +102,6 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
     r"""Warps that count for memory parallelism, as printed; N where none is independent. [warps]
 
     .. math:: N_{pw} = N \times \frac{\#Ind\_mem\_req}{\#Mem\_req - \#Ind\_mem\_req}
-
-    >>> parallel_warps_printed(4.0, 6.0, 3.0)
-    4.0
     """
     dependent = maximum(mem_insts - independent_insts, 0)
     share = divide(independent_insts, dependent, at_zero=math.inf)
@@ -133,9 +114,6 @@ def mwp_without_bw(mwp_without_bw_full, parallel_warps):
     """The same, within the warps that count; as printed, within the warps there are. [warps]
 
     Correction (b): N_pw in place of N, without which Eq. 29 could never exceed N.
-
-    >>> mwp_without_bw(2.28125, 20.0)
-    2.28125
     """
     return minimum(mwp_without_bw_full, parallel_warps)
 
@@ -147,11 +125,7 @@ mwp_without_bw_printed = mwp_without_bw.of(
 
 @equation(source="Hong 2012, Eq. 7", symbol=r"BW\_per\_warp")
 def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
-    """Bandwidth that one warp takes; 0 without memory instructions. [B/s]
-
-    >>> bw_per_warp(1e9, 128, 500)
-    256000000.0
-    """
+    """Bandwidth that one warp takes; 0 without memory instructions. [B/s]"""
     return divide(core_clock * load_bytes_per_warp, mem_latency, at_zero=0.0)
 
 
@@ -175,18 +149,11 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     instructions or more), but the cases do not join: where MWP reaches N the cycles jump up by
     :math:`Comp\_cycles \times \#Rep` (2 to 1), and where it passes CWP_full by
     :math:`N Comp^2/(Mem + Comp) \times \#Rep` (2 to 3).
-
-    >>> mwp(2.28125, 28.515625, 20.0)
-    2.28125
     """
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
 
 
 @equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
 def mwp_whole(mwp_without_bw, mwp_peak_bw, parallel_warps):
-    """Memory warp parallelism, rounded up after the minimum is taken. [warps]
-
-    >>> mwp_whole(2.28125, 28.515625, 20.0)
-    3.0
-    """
+    """Memory warp parallelism, rounded up after the minimum is taken. [warps]"""
     return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps))

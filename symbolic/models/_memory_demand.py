@@ -14,11 +14,7 @@ from symbolic.ops import ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, §5.6")
 def dram_share(l1_share, l2_share):
-    """Share of the requests that no cache serves. [ratio]
-
-    >>> dram_share(0.5, 0.25)
-    0.25
-    """
+    """Share of the requests that no cache serves. [ratio]"""
     return maximum(1 - l1_share - l2_share, 0)
 
 
@@ -55,9 +51,6 @@ def mem_latency(
     Load_bytes_per_warp grows with them, too, so that their ratio in Eq. 76 stays as it is.
 
     .. math:: Mem\_L = \#Transactions \times \sum_{level} Share \times Latency
-
-    >>> mem_latency(0.0, 40.0, 0.0, 200.0, 1.0, 450.0, 1.0, 2.0)
-    450.0
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
@@ -66,11 +59,7 @@ def mem_latency(
 
 @equation(source="Hong 2012, §5.3.8", symbol=r"Load\_bytes\_per\_warp")
 def load_bytes_per_warp(transactions_per_request, transaction_bytes):
-    """Bytes of one request of a warp, whole transactions. [B]
-
-    >>> load_bytes_per_warp(1.0, 128.0)
-    128.0
-    """
+    """Bytes of one request of a warp, whole transactions. [B]"""
     return transactions_per_request * transaction_bytes
 
 
@@ -79,21 +68,13 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    """Warps of a core that hide all latency, if there were as many. [warps]
-
-    >>> mwp_app_infinite(100.0, 10.0)
-    10.0
-    """
+    """Warps of a core that hide all latency, if there were as many. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eq. 73", symbol=r"MWP\_App\_OneMemWarp")
 def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
-    """The same, within the warps there are. [warps]
-
-    >>> mwp_app_one_warp(10.0, 6.0)
-    6.0
-    """
+    """The same, within the warps there are. [warps]"""
     return minimum(mwp_app_infinite, warps_per_sm)
 
 
@@ -112,9 +93,6 @@ def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
     """Requests in flight that the bandwidth allows each core. [requests]
 
     Hits in a cache take none of it; the thesis has every request reach DRAM.
-
-    >>> round(mwp_bw(150e9, 1.544e9 * 128 / 450, 1.0, 16.0), 4)
-    21.3465
     """
     return divide(mem_bandwidth, bw_per_warp * dram_share * active_sms, at_zero=math.inf)
 
@@ -131,11 +109,7 @@ def mwp_proc(mem_latency, departure_delay):
 
 @equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
 def sharing_requests_warps():
-    """Requests of a warp that share the bandwidth: one, as printed. [requests]
-
-    >>> sharing_requests_warps()
-    1
-    """
+    """Requests of a warp that share the bandwidth: one, as printed. [requests]"""
     return 1
 
 
@@ -145,20 +119,13 @@ def sharing_requests_all(mem_strength):
 
     Eq. 71 holds requests, MWP_App and MWP_BW, against the warps N. A second request of a warp then
     asks for bandwidth and takes no time, where Fig. 119 measures that it does.
-
-    >>> sharing_requests_all(2.0)
-    2.0
     """
     return mem_strength
 
 
 @equation(source="Hong 2012, Eqs. 71 and 75, in warps")
 def mwp_bw_warps(mwp_bw, sharing_requests):
-    """Warps whose requests the bandwidth allows each core. [warps]
-
-    >>> mwp_bw_warps(37.0, 2.0)
-    18.5
-    """
+    """Warps whose requests the bandwidth allows each core. [warps]"""
     return mwp_bw / sharing_requests
 
 

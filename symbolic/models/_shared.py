@@ -8,31 +8,19 @@ from symbolic.ops import ceil
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Blocks")
 def blocks(elements, threads_per_block):
-    """Blocks of the grid, one thread for each element. [blocks]
-
-    >>> blocks(1000, 256)
-    4.0
-    """
+    """Blocks of the grid, one thread for each element. [blocks]"""
     return ceil(elements / threads_per_block)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Active\_warps\_per\_block")
 def warps_per_block(threads_per_block, warp_size):
-    """Warps of one block; a block that does not fill its last warp still pays for it. [warps]
-
-    >>> warps_per_block(100, 32)
-    4.0
-    """
+    """Warps of one block; a block that does not fill its last warp still pays for it. [warps]"""
     return ceil(threads_per_block / warp_size)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"N_\mathrm{SM}")
 def warps_per_sm(active_blocks_per_sm, warps_per_block):
-    """Warps that one multiprocessor can hold at once. [warps]
-
-    >>> warps_per_sm(5, 4)
-    20
-    """
+    """Warps that one multiprocessor can hold at once. [warps]"""
     return active_blocks_per_sm * warps_per_block
 
 
@@ -42,28 +30,17 @@ def mem_latency_dram(mem_latency_nominal, core_clock, nominal_clock):
 
     The thesis never changes a clock. DRAM has its own, so that a round trip takes the same time
     whatever the cores do, and fewer of their cycles where they are slower.
-
-    >>> mem_latency_dram(450.0, 0.65e9, 1.3e9)
-    225.0
     """
     return mem_latency_nominal * (core_clock / nominal_clock)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Mem\_insts")
 def mem_insts(coalesced_insts, uncoalesced_insts):
-    """Memory instructions of one thread. [instructions]
-
-    >>> mem_insts(0, 6)
-    6
-    """
+    """Memory instructions of one thread. [instructions]"""
     return coalesced_insts + uncoalesced_insts
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Total\_insts")
 def total_insts(comp_insts, mem_insts):
-    """Instructions of one thread. [instructions]
-
-    >>> total_insts(27, 6)
-    33
-    """
+    """Instructions of one thread. [instructions]"""
     return comp_insts + mem_insts

@@ -49,21 +49,13 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")
 def squarings(vertices):
-    """Squarings of the matrix until paths of all lengths are known. [squarings]
-
-    >>> squarings(8192)
-    13.0
-    """
+    """Squarings of the matrix until paths of all lengths are known. [squarings]"""
     return log2(vertices)
 
 
 @equation(source="Ma 2014, §III", symbol="T_1")
 def work(vertices, squarings):
-    """Operations in all: n³ a squaring. [operations]
-
-    >>> work(8192, 13.0)
-    7146825580544.0
-    """
+    """Operations in all: n³ a squaring. [operations]"""
     return power(vertices, 3) * squarings
 
 
@@ -72,9 +64,6 @@ def transactions(vertices, squarings, tile_dim, chunk):
     r"""Global memory transactions: each element is read for n/S_D sub-blocks, C at once. [requests]
 
     .. math:: M = \frac{n^3 \lg n}{S_D C}
-
-    >>> transactions(8192, 13.0, 32, 32)
-    6979321856.0
     """
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
@@ -101,9 +90,6 @@ def latency_steps_by_blocks(
     """Steps of latency left to a core, from the blocks in place of their edge. [steps]
 
     Correction: Eq. 12 prints n³ for the n² that S_D = n/√B_r leaves of Eq. 11.
-
-    >>> latency_steps_by_blocks(8192, 13.0, 16384.0, 65536.0, 32, 4.0, 480)
-    59556879837.86667
     """
     latency = power(vertices, 2) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
@@ -113,11 +99,7 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency left to a core, from the blocks in place of their edge. [steps]
-
-    >>> latency_steps_by_blocks_printed(2, 1.0, 8.0, 4.0, 1, 4.0, 4)
-    8.0
-    """
+    """Steps of latency left to a core, from the blocks in place of their edge. [steps]"""
     latency = power(vertices, 3) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 
@@ -128,8 +110,5 @@ def relative_time_by_blocks(work_steps, latency_steps_by_blocks, sched_factor):
 
     .. math:: Time \propto \max\left(\frac{n^3 \lg n}{P},
         \frac{n^2 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}\right) \times f_{sched}
-
-    >>> relative_time_by_blocks(2.0, 200.0, 1.875)
-    375.0
     """
     return maximum(work_steps, latency_steps_by_blocks) * sched_factor

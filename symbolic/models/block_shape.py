@@ -48,13 +48,7 @@ def warp_rows(threads_per_block, block_x, warp_size):
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block_x, warp_size):
-    """Lines that the loads of a warp touch. [lines]
-
-    >>> load_lines(3.0, 1.0, 1.0, 0.0, 4.0, 8.0, 32.0)
-    5.0
-    >>> load_lines(3.0, 1.0, 0.0, 1.0, 1.0, 64.0, 32.0)
-    33.0
-    """
+    """Lines that the loads of a warp touch. [lines]"""
     beside = minimum(block_x, warp_size)
     further = row_loads * (warp_rows - 1) + column_loads * (beside - 1)
     return mem_insts - store_insts + further
@@ -62,11 +56,7 @@ def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def store_lines(store_insts, row_stores, warp_rows):
-    """Lines that the stores of a warp touch. [lines]
-
-    >>> store_lines(1.0, 1.0, 4.0), store_lines(1.0, 0.0, 4.0)
-    (4.0, 1.0)
-    """
+    """Lines that the stores of a warp touch. [lines]"""
     return store_insts + row_stores * (warp_rows - 1)
 
 
@@ -74,11 +64,7 @@ def store_lines(store_insts, row_stores, warp_rows):
 def sm_cycles(
     blocks_per_busy_sm, warps_per_block, total_insts, issue_cycles, load_lines, load_line_cycles
 ):
-    """Cycles of the SM that has most blocks, for their instructions and lines. [cycles]
-
-    >>> sm_cycles(10.0, 8.0, 100.0, 0.25, 50.0, 1.0)
-    6000.0
-    """
+    """Cycles of the SM that has most blocks, for their instructions and lines. [cycles]"""
     of_warp = total_insts * issue_cycles + load_lines * load_line_cycles
     return blocks_per_busy_sm * warps_per_block * of_warp
 
@@ -87,31 +73,19 @@ def sm_cycles(
 def shared_cache_cycles(
     blocks, warps_per_block, active_sms, load_lines, request_cycles, store_lines, store_line_cycles
 ):
-    """Cycles of the cache that all SMs share, at their clock. [cycles]
-
-    >>> shared_cache_cycles(200.0, 8.0, 20.0, 50.0, 0.5, 10.0, 2.0)
-    3600.0
-    """
+    """Cycles of the cache that all SMs share, at their clock. [cycles]"""
     of_warp = load_lines * request_cycles + store_lines * store_line_cycles
     return blocks * warps_per_block / active_sms * of_warp
 
 
 @equation(source="Volkov 2016, Little's law: warps in turns wait one after the other")
 def wait_cycles(repetitions, mem_insts, request_wait):
-    """Cycles that warps wait for their requests. [cycles]
-
-    >>> wait_cycles(2.0, 50.0, 80.0)
-    8000.0
-    """
+    """Cycles that warps wait for their requests. [cycles]"""
     return repetitions * mem_insts * request_wait
 
 
 @equation(source="joined as in latency_roofline; a sum errs more on kernels left out")
 def time(start_up_time, sm_cycles, shared_cache_cycles, wait_cycles, core_clock):
-    """Run time. [s]
-
-    >>> time(1.0, 2e9, 1e9, 4e9, 1e9)
-    6.0
-    """
+    """Run time. [s]"""
     busy = sm_cycles + shared_cache_cycles
     return start_up_time + sqrt(busy * busy + wait_cycles * wait_cycles) / core_clock

@@ -38,9 +38,6 @@ def time_apart(stall_time, core_cycles, core_clock):
     """Run time. [s]
 
     Stalls during which cores compute are part of the cycles, so that the two add.
-
-    >>> time_apart(0.25, 1e9, 1e9)
-    1.25
     """
     return stall_time + core_cycles / core_clock
 
@@ -51,41 +48,25 @@ def time_apart(stall_time, core_cycles, core_clock):
     when={"clock_overlap": "full"},
 )
 def time_together(stall_time, core_cycles, core_clock):
-    """Run time where cores and memory work at once. [s]
-
-    >>> time_together(0.25, 1e9, 1e9)
-    1.0
-    """
+    """Run time where cores and memory work at once. [s]"""
     return maximum(stall_time, core_cycles / core_clock)
 
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
 def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
-    """Voltage over that of low clocks. [ratio]
-
-    >>> relative_voltage(5e-10, 1.2e9, 1e9), relative_voltage(5e-10, 0.8e9, 1e9)
-    (1.1, 1.0)
-    """
+    """Voltage over that of low clocks. [ratio]"""
     return 1 + voltage_slope * maximum(core_clock - voltage_knee_clock, 0)
 
 
 @equation(name="power", source="Hong 2012, Eq. 107", when=PROPORTIONAL)
 def power_proportional(constant_power, dynamic_power, clock_power_factor):
-    """Power of the run where the voltage is proportional to the clock. [W]
-
-    >>> power_proportional(40.0, 80.0, 0.125)
-    50.0
-    """
+    """Power of the run where the voltage is proportional to the clock. [W]"""
     return constant_power + dynamic_power * clock_power_factor
 
 
 @equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
 def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
-    """Power of the run, both parts at the lowest voltage before it is scaled. [W]
-
-    >>> power_knee(40.0, 80.0, 0.5e9, 1e9, 1.5)
-    180.0
-    """
+    """Power of the run, both parts at the lowest voltage before it is scaled. [W]"""
     flat = constant_power + dynamic_power * (core_clock / nominal_clock)
     return flat * (relative_voltage * relative_voltage)
 

@@ -26,49 +26,29 @@ FAMILIES = (
 
 @equation(source="Williams 2009, the slope of the roofline")
 def bandwidth_flops(arithmetic_intensity, mem_bandwidth):
-    """Operations a second that the bandwidth allows. [flop/s]
-
-    >>> bandwidth_flops(4.0, 1e12)
-    4000000000000.0
-    """
+    """Operations a second that the bandwidth allows. [flop/s]"""
     return arithmetic_intensity * mem_bandwidth
 
 
 @equation(source="Williams 2009, the roofline")
 def attained_flops(bandwidth_flops, peak_flops):
-    """Operations a second that are attained. [flop/s]
-
-    >>> attained_flops(4e12, 19.5e12)
-    4000000000000.0
-    """
+    """Operations a second that are attained. [flop/s]"""
     return minimum(bandwidth_flops, peak_flops)
 
 
 @equation(source="Williams 2009, by the definition of intensity")
 def attained_bandwidth(attained_flops, arithmetic_intensity):
-    """Bytes a second that are moved. [B/s]
-
-    >>> attained_bandwidth(4e12, 4.0)
-    1000000000000.0
-    """
+    """Bytes a second that are moved. [B/s]"""
     return attained_flops / arithmetic_intensity
 
 
 @equation(source="Choi 2013, energy of operations, bytes and time, over the time")
 def power(constant_power, energy_per_byte, attained_bandwidth, energy_per_flop, attained_flops):
-    """Power of the run. [W]
-
-    >>> power(60.0, 1e-10, 1e12, 5e-12, 4e12)
-    180.0
-    """
+    """Power of the run. [W]"""
     return constant_power + energy_per_byte * attained_bandwidth + energy_per_flop * attained_flops
 
 
 @equation(source="Choi 2013, the roofline of energy")
 def flops_per_watt(attained_flops, power):
-    """Operations for a joule. [flop/J]
-
-    >>> flops_per_watt(4e12, 200.0)
-    20000000000.0
-    """
+    """Operations for a joule. [flop/J]"""
     return divide(attained_flops, power, at_zero=math.inf)

@@ -25,11 +25,7 @@ SHARED = (launch_warps, mem_insts, total_insts)
 
 @equation(source="by definition: the sectors of all requests")
 def l1_bytes(launch_warps, warp_bytes):
-    """Bytes asked of the first cache, or of memory where there is none. [B]
-
-    >>> l1_bytes(800.0, 384.0)
-    307200.0
-    """
+    """Bytes asked of the first cache, or of memory where there is none. [B]"""
     return launch_warps * warp_bytes
 
 
@@ -45,19 +41,11 @@ def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
 
 @equation(source="compulsory misses of the second cache (Hill 1989)")
 def dram_bytes(l2_bytes, launch_bytes, cache_levels):
-    """Bytes that DRAM moves: those that all blocks touch, once. [B]
-
-    >>> dram_bytes(102400.0, 51200.0, 2), dram_bytes(102400.0, 51200.0, 0)
-    (51200.0, 102400.0)
-    """
+    """Bytes that DRAM moves: those that all blocks touch, once. [B]"""
     return where(cache_levels >= 1, minimum(l2_bytes, launch_bytes), l2_bytes)
 
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")
 def memory_parallelism(mem_strength):
-    """Requests of a warp under way at once. [requests]
-
-    >>> memory_parallelism(2.0)
-    2.0
-    """
+    """Requests of a warp under way at once. [requests]"""
     return maximum(mem_strength, 1)

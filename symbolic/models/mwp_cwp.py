@@ -58,71 +58,43 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    """Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]
-
-    >>> comp_cycles(4, 1, 33, 1)
-    132
-    """
+    """Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]"""
     return issue_cycles * comp_factor * total_insts * imbalance_loss
 
 
 @equation(source="Hong 2012, Eq. 2", symbol=r"Comp\_p")
 def comp_period(comp_cycles, mem_insts):
-    """Computation of a warp between two of its requests; 0 where there are none. [cycles]
-
-    >>> comp_period(132, 6)
-    22.0
-    """
+    """Computation of a warp between two of its requests; 0 where there are none. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 19", symbol=r"Mem\_cycles")
 def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced, coalesced_insts):
-    """Memory cycles of one warp, one request after the other. [cycles]
-
-    >>> mem_cycles(730, 6, 424, 0)
-    4380
-    """
+    """Memory cycles of one warp, one request after the other. [cycles]"""
     return mem_latency_uncoalesced * uncoalesced_insts + mem_latency_coalesced * coalesced_insts
 
 
 @equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
-    """Warps whose computation fits into the memory period of one, and that one. [warps]
-
-    >>> round(cwp_full(4380, 132), 4)
-    34.1818
-    """
+    """Warps whose computation fits into the memory period of one, and that one. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
 @equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
-    """Computation warp parallelism, within the warps there are. [warps]
-
-    >>> cwp(34.1818, 20.0)
-    20.0
-    """
+    """Computation warp parallelism, within the warps there are. [warps]"""
     return minimum(cwp_full, resident_warps)
 
 
 @equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "whole"})
 def cwp_whole(cwp_full, resident_warps):
-    """Computation warp parallelism, rounded up after the minimum is taken. [warps]
-
-    >>> cwp_whole(4.2, 20.0)
-    5.0
-    """
+    """Computation warp parallelism, rounded up after the minimum is taken. [warps]"""
     return ceil(minimum(cwp_full, resident_warps))
 
 
 @equation(source="Hong 2012, §2.3.1")
 def warp_parallelism(mwp, cwp):
-    """The smaller of MWP and CWP, which tells what dominates the run time. [warps]
-
-    >>> warp_parallelism(2.28125, 20.0)
-    2.28125
-    """
+    """The smaller of MWP and CWP, which tells what dominates the run time. [warps]"""
     return minimum(mwp, cwp)
 
 
@@ -177,11 +149,7 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
 
 @equation(name="few_warps_cycles", source="Hong 2012, Eq. 21", when=PRINTED)
 def few_warps_cycles_printed(mem_cycles, comp_cycles, comp_period, mwp):
-    """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
-
-    >>> few_warps_cycles_printed(6.0, 2.0, 1.0, 2.0)  # Fig. 9b
-    9.0
-    """
+    """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]"""
     return mem_cycles + comp_cycles + comp_period * maximum(mwp - 1, 0)
 
 
@@ -207,22 +175,14 @@ def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 21-23", symbol=r"Exec\_cycles\_app")
 def exec_cycles(case, few_warps_cycles, memory_bound_cycles, computation_bound_cycles, repetitions):
-    """Cycles of the whole workload without synchronisation: those of its case × #Rep. [cycles]
-
-    >>> exec_cycles(2.0, 4930.0, 38428.1875, 3370.0, 1.0)
-    38428.1875
-    """
+    """Cycles of the whole workload without synchronisation: those of its case × #Rep. [cycles]"""
     longest = where(equal(case, 2), memory_bound_cycles, computation_bound_cycles)
     return where(equal(case, 1), few_warps_cycles, longest) * repetitions
 
 
 @equation(source="Hong 2012, Eq. 26", symbol="NpWB")
 def parallel_warps_per_block(mwp, warps_per_block):
-    """Warps of one block whose requests overlap. [warps]
-
-    >>> parallel_warps_per_block(2.28125, 4)
-    2.28125
-    """
+    """Warps of one block whose requests overlap. [warps]"""
     return minimum(mwp, warps_per_block)
 
 
@@ -264,9 +224,5 @@ def cpi(exec_cycles, total_insts, warps_per_block, blocks, busy_sms):
 
 @equation(source="Hong 2012, §2.3.6")
 def time(total_cycles, core_clock):
-    """Run time. [s]
-
-    >>> time(50728.1875, 1e9)
-    5.07281875e-05
-    """
+    """Run time. [s]"""
     return total_cycles / core_clock

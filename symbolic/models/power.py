@@ -65,11 +65,7 @@ UNGATED, GATED = {"power_gating": False}, {"power_gating": True}
 
 @equation(source="Hong 2012, Eqs. 46 and 47", symbol=r"\alpha")
 def scaling_slope(n_sms, scaling_offset):
-    """Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]
-
-    >>> round(scaling_slope(30.0, 1.1), 6)
-    0.296667
-    """
+    """Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]"""
     return (10 - scaling_offset) / n_sms
 
 
@@ -85,21 +81,13 @@ def scaling_factor(scaling_slope, busy_sms, scaling_offset):
 
 @equation(name="sm_scale", source="Hong 2012, Eqs. 44 and 45", when=LOG)
 def sm_scale_log(n_sms, scaling_factor):
-    """SMs' worth of power that those in use draw. [SMs]
-
-    >>> sm_scale_log(30.0, 0.5)
-    15.0
-    """
+    """SMs' worth of power that those in use draw. [SMs]"""
     return n_sms * scaling_factor
 
 
 @equation(name="sm_scale", source="Hong 2012, section 3.11.1, Fig. 73", when=LINEAR)
 def sm_scale_linear(busy_sms):
-    """SMs' worth of power that those in use draw. [SMs]
-
-    >>> sm_scale_linear(12.0)
-    12.0
-    """
+    """SMs' worth of power that those in use draw. [SMs]"""
     return busy_sms
 
 
@@ -110,11 +98,7 @@ sm_scale_gated = sm_scale_linear.of(
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48", when=LOG)
 def memory_scale_log(scaling_factor):
-    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]
-
-    >>> memory_scale_log(0.5)
-    0.5
-    """
+    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]"""
     return scaling_factor
 
 
@@ -125,9 +109,6 @@ def memory_scale_linear(busy_sms, n_sms):
     The thesis has no equation of it for GTX580. Eq. 48 has memory follow the trend of the SMs, and
     the line of Fig. 73 begins 2 W above idle and activation. At one share whatever the SMs, one of
     them would draw all of the DRAM's power, and more of them less, as each waits longer.
-
-    >>> memory_scale_linear(4.0, 16.0)
-    0.25
     """
     return busy_sms / n_sms
 
@@ -143,9 +124,6 @@ def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
 
     Cubic unless said otherwise: chapter 3 keeps the clock, appendix A has F³ for a voltage that
     follows it. An exponent of 1 keeps the voltage.
-
-    >>> clock_power_factor(1.3e9, 2.6e9, 3.0)
-    0.125
     """
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
@@ -165,61 +143,37 @@ memory_power = _units.scaled_power.of(
 
 @equation(name="activation_power", source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
 def activation_power(max_power_activation, clock_power_factor):
-    """Power that the chip draws once anything runs on it; of the SMs' constant one before. [W]
-
-    >>> activation_power(64.0, 1.0)
-    64.0
-    """
+    """Power that the chip draws once anything runs on it; of the SMs' constant one before. [W]"""
     return max_power_activation * clock_power_factor
 
 
 @equation(name="activation_power", source="Hong 2012, section 3.5.6", when=GATED)
 def activation_power_gated(max_power_activation, clock_power_factor, busy_sms, n_sms):
-    """Power that the chip draws once anything runs on it, gated with the SMs. [W]
-
-    >>> activation_power_gated(64.0, 1.0, 4.0, 16.0)
-    16.0
-    """
+    """Power that the chip draws once anything runs on it, gated with the SMs. [W]"""
     return max_power_activation * clock_power_factor * (busy_sms / n_sms)
 
 
 @equation(source="Hong 2012, Eqs. 36 and 48", symbol=r"Runtime\_power")
 def runtime_power(sm_power, memory_power, activation_power):
-    """Power beyond idle. [W]
-
-    >>> runtime_power(60.0, 40.0, 0.0)
-    100.0
-    """
+    """Power beyond idle. [W]"""
     return sm_power + memory_power + activation_power
 
 
 @equation(name="standing_power", source="Hong 2012, Eq. 35", when=UNGATED, symbol="IdlePower")
 def standing_power(idle_power):
-    """Power of a GPU that runs nothing. [W]
-
-    >>> standing_power(83.0)
-    83.0
-    """
+    """Power of a GPU that runs nothing. [W]"""
     return idle_power
 
 
 @equation(name="standing_power", source="Hong 2012, section 3.5.6", when=GATED)
 def standing_power_gated(idle_power, busy_sms, n_sms):
-    """Idle power of what is not gated. [W]
-
-    >>> standing_power_gated(83.0, 15.0, 30.0)
-    41.5
-    """
+    """Idle power of what is not gated. [W]"""
     return idle_power * (busy_sms / n_sms)
 
 
 @equation(source="Hong 2012, Eq. 35", symbol=r"GPU\_power")
 def power(standing_power, runtime_power):
-    """Power of the GPU. [W]
-
-    >>> power(83.0, 100.0)
-    183.0
-    """
+    """Power of the GPU. [W]"""
     return standing_power + runtime_power
 
 

@@ -54,11 +54,7 @@ def automatic_blocks_per_sm_cuda(
     max_blocks_per_sm,
     blocks_by_threads,
 ):
-    """Blocks that the scheduler makes active where nothing is padded. [blocks]
-
-    >>> automatic_blocks_per_sm_cuda(49152, 12288, 49152, 128, 0, 32.0, 8, 48.0)
-    4.0
-    """
+    """Blocks that the scheduler makes active where nothing is padded. [blocks]"""
     fitting = occupancy.blocks_by_shared_mem_cuda(
         shared_mem_per_sm,
         shared_mem_needed,
@@ -100,9 +96,6 @@ def shared_mem_padding_cuda(
     """Least shared memory to ask for besides, allocated in units u. [B]
 
     The first byte of the first unit with which b + 1 blocks no longer fit.
-
-    >>> shared_mem_padding_cuda(49152, 12288, 128, 0, 1, 4)
-    12289.0
     """
     unit = shared_mem_allocation_unit
     full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit
@@ -112,9 +105,5 @@ def shared_mem_padding_cuda(
 
 @equation(source="Ma 2014, §V", symbol="S_B")
 def shared_mem_per_block(shared_mem_needed, shared_mem_padding):
-    """Shared memory that a block requests. [B]
-
-    >>> shared_mem_per_block(12288, 12289)
-    24577
-    """
+    """Shared memory that a block requests. [B]"""
     return shared_mem_needed + shared_mem_padding

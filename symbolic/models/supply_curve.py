@@ -27,9 +27,6 @@ def attained_bandwidth(
     r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
 
     .. math:: R \left(1 + (\delta / k)^{p q}\right)^{-1/p}
-
-    >>> attained_bandwidth(8e9, 1536.0, 1536.0, 1.0, 1.0)
-    4000000000.0
     """
     ratio = divide(ms_transition, threads_in_ms, at_zero=math.inf)
     slack = 1 + raised(ratio, supply_sharpness * supply_rise)

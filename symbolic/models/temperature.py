@@ -34,11 +34,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 54", symbol=r"MemAccess\_intensity")
 def access_intensity(mem_insts, comp_insts):
-    """Memory instructions for each other one. [ratio]
-
-    >>> access_intensity(6.0, 24.0)
-    0.25
-    """
+    """Memory instructions for each other one. [ratio]"""
     return divide(mem_insts, comp_insts, at_zero=math.inf)
 
 
@@ -56,9 +52,6 @@ def max_temperature(
     Correction: the sum of Eq. 53 is the rise above idle. Runtime power is that at the beginning.
 
     .. math:: Idle\_temp + \mu \times Runtime\_power_0 + \lambda + \rho \times MemAccess\_intensity
-
-    >>> max_temperature(57.0, 0.12, 100.0, 5.5, 21.505, 0.0)
-    74.5
     """
     rise = temperature_per_watt * runtime_power + temperature_offset
     return idle_temperature + (rise + temperature_per_intensity * access_intensity)
@@ -72,33 +65,21 @@ def max_temperature_printed(
     temperature_per_intensity,
     access_intensity,
 ):
-    """Temperature that a long run reaches, as printed. [°C]
-
-    >>> max_temperature_printed(0.12, 100.0, 5.5, 21.505, 0.0)
-    17.5
-    """
+    """Temperature that a long run reaches, as printed. [°C]"""
     rise = temperature_per_watt * runtime_power + temperature_offset
     return rise + temperature_per_intensity * access_intensity
 
 
 @equation(source="Hong 2012, Eqs. 49 and 51", symbol=r"Temperature_{rise}(t)")
 def temperature(idle_temperature, max_temperature, elapsed, heating_time_constant):
-    """Temperature while the workload runs, from a cold start. [°C]
-
-    >>> temperature(57.0, 77.0, 0.0, 35.0), round(temperature(57.0, 77.0, 600.0, 35.0), 6)
-    (57.0, 76.999999)
-    """
+    """Temperature while the workload runs, from a cold start. [°C]"""
     risen = 1 - exp(-(elapsed / heating_time_constant))
     return idle_temperature + (max_temperature - idle_temperature) * risen
 
 
 @equation(source="Hong 2012, Eqs. 50 and 52", symbol=r"Temperature_{decay}(t)")
 def cooling_temperature(idle_temperature, cooling_start, elapsed, cooling_time_constant):
-    """Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]
-
-    >>> cooling_temperature(57.0, 77.0, 0.0, 60.0)
-    77.0
-    """
+    """Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]"""
     left = exp(-(elapsed / cooling_time_constant))
     return idle_temperature + (cooling_start - idle_temperature) * left
 
@@ -126,10 +107,6 @@ steady_power = power_at.of(
 
 @equation(source="Hong 2012, Eq. 49 solved for t")
 def settling_time(max_temperature, idle_temperature, settled_within, heating_time_constant):
-    """Time until the temperature is within ``settled_within`` of steady. [s]
-
-    >>> round(settling_time(77.0, 57.0, 1.0, 35.0), 3)
-    104.851
-    """
+    """Time until the temperature is within ``settled_within`` of steady. [s]"""
     rise = absolute(max_temperature - idle_temperature)
     return heating_time_constant * log(maximum(rise / settled_within, 1))

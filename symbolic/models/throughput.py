@@ -114,21 +114,13 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    """Periods of all warps of a core, one after the other. [cycles]
-
-    >>> serial_mem_cycles(100.0, 6.0)
-    600.0
-    """
+    """Periods of all warps of a core, one after the other. [cycles]"""
     return mem_latency * warps_per_sm
 
 
 @equation(source="Hong 2012, Eq. 79", symbol=r"Mem\_DividedN")
 def divided_mem_cycles(serial_mem_cycles, mwp):
-    """The same, MWP at a time. [cycles]
-
-    >>> divided_mem_cycles(600.0, 3.0)
-    200.0
-    """
+    """The same, MWP at a time. [cycles]"""
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
@@ -137,9 +129,6 @@ def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
     """Cycles from the first request to the end of the last. [cycles]
 
     MWP − 1 is 0 where MWP falls below 1, as in chapter 2.
-
-    >>> overlapped_mem_cycles(200.0, 10.0, 3.0)
-    220.0
     """
     return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
 
@@ -163,41 +152,25 @@ def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
 
 @equation(source="Hong 2012, Eq. 77, its divisor")
 def period_cycles(serial_comp_cycles, idle_mem_cycles):
-    """Cycles in which every warp of a core has one computation and one memory period. [cycles]
-
-    >>> period_cycles(60.0, 160.0)
-    220.0
-    """
+    """Cycles in which every warp of a core has one computation and one memory period. [cycles]"""
     return serial_comp_cycles + idle_mem_cycles
 
 
 @equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
 def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
-    """Share of the cycles that perfect floating point would take. [ratio]
-
-    >>> effective_ratio(5.5, 6.0, 220.0)
-    0.15
-    """
+    """Share of the cycles that perfect floating point would take. [ratio]"""
     return divide(effective_perfect * warps_per_sm, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of the cycles that wait for memory. [ratio]
-
-    >>> idle_fraction(160.0, 220.0) == 160 / 220
-    True
-    """
+    """Share of the cycles that wait for memory. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
 def overhead_fraction(effective_ratio, idle_fraction):
-    """Share of the cycles that compute and yield no floating point: the rest. [ratio]
-
-    >>> overhead_fraction(0.25, 0.5)
-    0.25
-    """
+    """Share of the cycles that compute and yield no floating point: the rest. [ratio]"""
     return 1 - effective_ratio - idle_fraction
 
 
@@ -237,11 +210,7 @@ PACE = (
     inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE),
 )
 def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
-    """Floating-point operations a second if one cache serves every request. [1/s]
-
-    >>> round(flops_l1(40.0, 1.0, 1.0, 0.0, 11.0, 2.0, 10.0, 8.0, 1.0), 4)
-    1.6
-    """
+    """Floating-point operations a second if one cache serves every request. [1/s]"""
     latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
     return _flops(latency, math.inf, *pace)
 
@@ -297,11 +266,7 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    """Times the bandwidth would have to grow to carry what the workload asks for. [ratio]
-
-    >>> bandwidth_excess(64.0, 32.0)
-    2.0
-    """
+    """Times the bandwidth would have to grow to carry what the workload asks for. [ratio]"""
     return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
 
 
@@ -338,11 +303,7 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    """Warps of a core, scaled by as much as their requests are too many. [warps]
-
-    >>> suggested_warps_printed(32.0, 64.0, 592 / 16)
-    18.0
-    """
+    """Warps of a core, scaled by as much as their requests are too many. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 
@@ -365,31 +326,19 @@ def clock_reduction(mwp_app_infinite, warps_per_sm):
 
 @equation(source="Hong 2012, Eq. 64", symbol="Perf")
 def flops(peak_achievable, effective_ratio):
-    """Floating-point operations a second. [1/s]
-
-    >>> flops(1e12, 0.15)
-    150000000000.0
-    """
+    """Floating-point operations a second. [1/s]"""
     return peak_achievable * effective_ratio
 
 
 @equation(source="Hong 2012, Eq. 68 and Fig. 108, computations only")
 def flops_without_memory(peak_achievable, perfect_cycles, comp_cycles):
-    """Floating-point operations a second if memory took no time. [1/s]
-
-    >>> flops_without_memory(1e12, 5.0, 10.0)
-    500000000000.0
-    """
+    """Floating-point operations a second if memory took no time. [1/s]"""
     return peak_achievable * divide(perfect_cycles, comp_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 108, no ILP")
 def flops_without_ilp(flops_without_memory, ilp):
-    """The same if instructions issued one at a time: ILP 1 in TotalCycles alone. [1/s]
-
-    >>> flops_without_ilp(5e11, 2.0)
-    250000000000.0
-    """
+    """The same if instructions issued one at a time: ILP 1 in TotalCycles alone. [1/s]"""
     return flops_without_memory / ilp
 
 
@@ -400,9 +349,6 @@ def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
     The thesis stops at operations a second. All warps of a core take as many turns of N warps as it
     has; a grid that does not fill the cores takes one. On a GPU with an ILP of 1 the time that
     follows is that of all floating-point operations at ``flops``.
-
-    >>> exec_cycles(220.0, 4.0, 60.0, 6.0)
-    8800.0
     """
     turns = maximum(divide(warps_run_per_sm, warps_per_sm, at_zero=1.0), 1)
     return period_cycles * where(mem_insts > 0, mem_insts, 1.0) * turns
@@ -410,9 +356,5 @@ def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
 
 @equation(source="Hong 2012, Eqs. 77-82, of all warps")
 def time(exec_cycles, core_clock):
-    """Run time. [s]
-
-    >>> time(8800.0, 1e9)
-    8.8e-06
-    """
+    """Run time. [s]"""
     return exec_cycles / core_clock

@@ -73,41 +73,25 @@ TIE = 10**12
 
 @equation(source="Ma 2014, Table I", symbol="P")
 def n_cores(n_sms, cores_per_sm):
-    """Cores of the machine. [cores]
-
-    >>> n_cores(15, 32)  # GTX480
-    480
-    """
+    """Cores of the machine. [cores]"""
     return n_sms * cores_per_sm
 
 
 @equation(source="Ma 2014, Table I, with B_a and T_r of Eq. 4", symbol=r"\mathcal{T}")
 def threads_per_core(active_blocks_per_sm, threads_per_block, cores_per_sm):
-    """Threads that share one core: those resident on a multiprocessor over its cores. [threads]
-
-    >>> threads_per_core(4, 32, 32)  # §V
-    4.0
-    """
+    """Threads that share one core: those resident on a multiprocessor over its cores. [threads]"""
     return active_blocks_per_sm * threads_per_block / cores_per_sm
 
 
 @equation(source="Ma 2014, Eq. 1")
 def work_steps(work, n_cores):
-    """Steps in which all cores together do the work. [steps]
-
-    >>> work_steps(960.0, 480)
-    2.0
-    """
+    """Steps in which all cores together do the work. [steps]"""
     return work / n_cores
 
 
 @equation(source="Ma 2014, Eq. 1")
 def latency_steps(transactions, mem_latency, threads_per_core, n_cores):
-    """Steps of latency left to a core whose threads overlap their transactions. [steps]
-
-    >>> latency_steps(960.0, 400.0, 4.0, 480)
-    200.0
-    """
+    """Steps of latency left to a core whose threads overlap their transactions. [steps]"""
     return divide(transactions * mem_latency, threads_per_core * n_cores, at_zero=math.inf)
 
 
@@ -116,9 +100,6 @@ def time_steps(work_steps, span, latency_steps):
     r"""Steps of the algorithm on all cores, scheduled perfectly: the largest lower bound. [steps]
 
     .. math:: T_P = \max\left(\frac{T_1}{P}, T_\infty, \frac{M L}{\mathcal{T} P}\right)
-
-    >>> time_steps(2.0, 0.0, 200.0)
-    200.0
     """
     return maximum(work_steps, span, latency_steps)
 
@@ -142,9 +123,6 @@ def hiding_threads_per_core(transactions, mem_latency, work):
 
     .. math:: \frac{M L}{\mathcal{T} P} = \frac{T_1}{P}
         \;\Rightarrow\; \mathcal{T} = \frac{M L}{T_1}
-
-    >>> hiding_threads_per_core(10.0, 400.0, 500.0)
-    8.0
     """
     return divide(transactions * mem_latency, work, at_zero=math.inf)
 
@@ -166,30 +144,19 @@ def block_slots(active_blocks_per_sm, n_sms):
 
     At least one a multiprocessor: a point whose block does not fit breaks the rule
     ``active_blocks_per_sm >= 1``.
-
-    >>> block_slots(4, 15)
-    60
     """
     return maximum(active_blocks_per_sm, 1) * n_sms
 
 
 @equation(source="Ma 2014, Eq. 3")
 def passes(blocks, block_slots):
-    """Times the machine is filled until all requested blocks are done. [passes]
-
-    >>> passes(65536, 60)
-    1093.0
-    """
+    """Times the machine is filled until all requested blocks are done. [passes]"""
     return ceil(blocks / block_slots)
 
 
 @equation(source="Ma 2014, §III (3)")
 def full_pass_blocks(passes, block_slots):
-    """The blocks, no fewer than those requested, of which the last pass is full. [blocks]
-
-    >>> full_pass_blocks(2, 15)
-    30
-    """
+    """The blocks, no fewer than those requested, of which the last pass is full. [blocks]"""
     return passes * block_slots
 
 
@@ -210,11 +177,7 @@ def sched_factor(passes, block_slots, blocks):
     when={"latency_hiding": "modelled"},
 )
 def relative_time(time_steps, sched_factor):
-    """Run time in steps, to which seconds are proportional. [steps]
-
-    >>> relative_time(200.0, 1.875)
-    375.0
-    """
+    """Run time in steps, to which seconds are proportional. [steps]"""
     return time_steps * sched_factor
 
 
@@ -226,8 +189,5 @@ def relative_time_hidden(work_steps, cache_factor, sched_factor):
 
     The paper leaves the application's factor open; it is the work over all cores here, so that both
     forms agree where latency is hidden and the working set fits.
-
-    >>> relative_time_hidden(2.0, 2.0, 1.875)
-    7.5
     """
     return work_steps * cache_factor * sched_factor

@@ -51,21 +51,13 @@ TMM = (tmm.threads_per_core,)
 
 @equation(source="Ma 2014, Fig. 2", symbol=r"\sqrt{B_r}/\mathcal{T}")
 def root_blocks_per_thread(blocks, threads_per_core):
-    """What run time is linear in where latency shows. [ratio]
-
-    >>> root_blocks_per_thread(65536, 4)
-    64.0
-    """
+    """What run time is linear in where latency shows. [ratio]"""
     return divide(sqrt(blocks), threads_per_core, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 15")
 def latency_time(memory_time_slope, root_blocks_per_thread):
-    """The term of Eq. 15 that falls with the threads and rises with the blocks. [s]
-
-    >>> round(latency_time(0.957, 64.0), 3)
-    61.248
-    """
+    """The term of Eq. 15 that falls with the threads and rises with the blocks. [s]"""
     return memory_time_slope * root_blocks_per_thread
 
 
@@ -84,9 +76,5 @@ def memory_bound_time(latency_time, memory_time_offset):
 
 @equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")
 def time(memory_bound_time, compute_bound_time):
-    """Run time: the line of Eq. 15, or the level at which computation bounds. [s]
-
-    >>> time(60.0, 69.0), time(115.148, 69.0)
-    (69.0, 115.148)
-    """
+    """Run time: the line of Eq. 15, or the level at which computation bounds. [s]"""
     return maximum(memory_bound_time, compute_bound_time)

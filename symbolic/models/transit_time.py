@@ -65,20 +65,12 @@ def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
 
 @equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
 def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
-    """Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]
-
-    >>> time(20.0, 1.0, 6.0, 0.003125, 1e9)
-    3.84e-05
-    """
+    """Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]"""
     requests = resident_warps * repetitions * mem_insts
     return divide(requests, ms_throughput * core_clock, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.4, in the words of Hong 2012, §2.3.1", flags=CASES)
 def case(bound):
-    """The bound of Transit as a case of MWP-CWP; capacity is memory and computation at once.
-
-    >>> case(0)
-    1
-    """
+    """The bound of Transit as a case of MWP-CWP; capacity is memory and computation at once."""
     return bound + 1
