@@ -20,7 +20,7 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 # --- the mix of instructions, and its peak
 
 
-@equation(name="narrow_fp_insts", source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
+@equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
     """Instructions of one peak: of one operation, or fused multiply-adds. [instructions]"""
     return fp_insts + fp_vec_insts
@@ -66,7 +66,7 @@ def peak_narrow(active_sms, fp_units, core_clock):
     return active_sms * fp_units * core_clock
 
 
-@equation(name="peak_wide", source="Hong 2012, §5.3.4", symbol="DevPeakFusedFP", when=GPU)
+@equation(source="Hong 2012, §5.3.4", symbol="DevPeakFusedFP", when=GPU)
 def peak_wide(peak_narrow):
     """Operations a second where every instruction is a fused one. [1/s]
 
@@ -117,7 +117,7 @@ def simd_ilp(ilp, simd_lanes):
     return ilp * simd_lanes
 
 
-@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
+@equation(source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
 def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
     """Cycles of the floating-point instructions of one warp, if none waits. [cycles]"""
     return (narrow_fp_insts + wide_fp_insts) / ilp * lane_passes
@@ -129,9 +129,7 @@ def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
     return narrow_fp_insts / ilp + wide_fp_insts / simd_ilp
 
 
-@equation(
-    name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED
-)
+@equation(source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED)
 def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
     """Slowdown of instructions that wait for the result of an earlier one. [ratio]
 
@@ -152,7 +150,7 @@ def dependency_factor_printed(inst_latency, dependency_distance):
     return maximum(inst_latency / dependency_distance, 1)
 
 
-@equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
+@equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
     """Cycles of all instructions of one warp, memory access apart. [cycles]
 

@@ -93,7 +93,7 @@ def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
     return divide(mem_bandwidth, bw_per_warp * warps_on_all_sms, at_zero=n_sms)
 
 
-@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 63", when=CORRECTED)
 def optimal_sms(
     n_sms,
     sms_at_peak_bw,

@@ -79,7 +79,7 @@ def mwp_without_bw_full(mem_latency, departure_delay):
     return divide(mem_latency, departure_delay, at_zero=math.inf)
 
 
-@equation(name="parallel_warps", source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
 def parallel_warps(resident_warps, mem_insts, independent_insts):
     r"""Warps that count for memory parallelism. [warps]
 
@@ -109,7 +109,7 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
     return where(some, resident_warps * share, resident_warps)
 
 
-@equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 17", when=CORRECTED)
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
     """The same, within the warps that count; as printed, within the warps there are. [warps]
 
@@ -139,9 +139,7 @@ def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
     return divide(mem_bandwidth, bw_per_warp * busy_sms, at_zero=math.inf)
 
 
-@equation(
-    name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "continuous"}
-)
+@equation(source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "continuous"})
 def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: warps of one SM whose requests overlap. [warps]
 

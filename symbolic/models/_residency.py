@@ -43,9 +43,7 @@ def resident_warps(warps_per_sm, blocks_per_busy_sm, warps_per_block):
     return maximum(minimum(warps_per_sm, blocks_per_busy_sm * warps_per_block), 1)
 
 
-@equation(
-    name="repetitions", source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "fractional"}
-)
+@equation(source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "fractional"})
 def repetitions(blocks, resident_blocks, busy_sms):
     """Times a multiprocessor repeats its resident blocks; 1 where the grid does not fill it."""
     return maximum(blocks / (resident_blocks * busy_sms), 1)

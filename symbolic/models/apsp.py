@@ -83,7 +83,7 @@ def blocks(vertices, tile_dim):
 TMM = equations_of(tmm)
 
 
-@equation(name="latency_steps_by_blocks", source="Ma 2014, Eqs. 12 and 14", when=CORRECTED)
+@equation(source="Ma 2014, Eqs. 12 and 14", when=CORRECTED)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):

@@ -65,7 +65,7 @@ def _of_four(benchmark_series):
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
-@equation(name="cpu_work", source="Hong 2012, Table 16, Fig. 156", when=CORRECTED, symbol=r"\phi_C")
+@equation(source="Hong 2012, Table 16, Fig. 156", when=CORRECTED, symbol=r"\phi_C")
 def cpu_work(benchmark_series, slow_work, fast_work):
     """Cycles for a unit of work on the CPU: slow in series 1-8. [cycles]
 
@@ -202,7 +202,7 @@ def shared_time(cpu_time, gpu_time):
     return maximum(cpu_time, gpu_time)
 
 
-@equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def cpu_dynamic_power(cpu_full_power, gpu_share):
     """Dynamic power of the CPU, none where it has no share. [W]
 
@@ -217,7 +217,7 @@ def cpu_dynamic_power_printed(cpu_full_power):
     return cpu_full_power
 
 
-@equation(name="gpu_dynamic_power", source="Hong 2012, Eq. 114", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def gpu_dynamic_power(gpu_full_power, gpu_share):
     """Dynamic power of the GPU, none where it has no share. [W]
 

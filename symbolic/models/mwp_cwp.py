@@ -80,7 +80,7 @@ def cwp_full(mem_cycles, comp_cycles):
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
-@equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
+@equation(source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
     """Computation warp parallelism, within the warps there are. [warps]"""
     return minimum(cwp_full, resident_warps)
@@ -98,7 +98,7 @@ def warp_parallelism(mwp, cwp):
     return minimum(mwp, cwp)
 
 
-@equation(name="case", source="Hong 2012, §2.3.6 and Fig. 8", flags=CASES, when=CORRECTED)
+@equation(source="Hong 2012, §2.3.6 and Fig. 8", flags=CASES, when=CORRECTED)
 def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
     """Which of the three cases holds, tried in their order.
 
@@ -128,7 +128,7 @@ def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
     return where(mem_insts > 0, where(few, 1.0, where(memory, 2.0, 3.0)), 3.0)
 
 
-@equation(name="few_warps_cycles", source="Hong 2012, Eq. 21", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 21", when=CORRECTED)
 def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, mem_latency):
     r"""Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 

@@ -141,7 +141,7 @@ memory_power = _units.scaled_power.of(
 )
 
 
-@equation(name="activation_power", source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
+@equation(source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
 def activation_power(max_power_activation, clock_power_factor):
     """Power that the chip draws once anything runs on it; of the SMs' constant one before. [W]"""
     return max_power_activation * clock_power_factor
@@ -159,7 +159,7 @@ def runtime_power(sm_power, memory_power, activation_power):
     return sm_power + memory_power + activation_power
 
 
-@equation(name="standing_power", source="Hong 2012, Eq. 35", when=UNGATED, symbol="IdlePower")
+@equation(source="Hong 2012, Eq. 35", when=UNGATED, symbol="IdlePower")
 def standing_power(idle_power):
     """Power of a GPU that runs nothing. [W]"""
     return idle_power

@@ -26,7 +26,7 @@ VALIDITY = Validity(
 PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
 
 
-@equation(name="automatic_blocks_per_sm", source="Ma 2014, Eq. 4 and §V", when=PRINTED)
+@equation(source="Ma 2014, Eq. 4 and §V", when=PRINTED)
 def automatic_blocks_per_sm(
     shared_mem_per_sm, shared_mem_needed, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
@@ -65,7 +65,7 @@ def automatic_blocks_per_sm_cuda(
     return minimum(fitting, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
 
 
-@equation(name="shared_mem_padding", source="Ma 2014, §V", when=PRINTED)
+@equation(source="Ma 2014, §V", when=PRINTED)
 def shared_mem_padding(
     shared_mem_per_sm, shared_mem_needed, most_blocks_per_sm, automatic_blocks_per_sm
 ):

@@ -38,7 +38,7 @@ def access_intensity(mem_insts, comp_insts):
     return divide(mem_insts, comp_insts, at_zero=math.inf)
 
 
-@equation(name="max_temperature", source="Hong 2012, Eq. 53", symbol=r"Max\_temp", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 53", symbol=r"Max\_temp", when=CORRECTED)
 def max_temperature(
     idle_temperature,
     temperature_per_watt,

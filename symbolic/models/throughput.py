@@ -286,7 +286,7 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
     return maximum(minimum(active_sms, reached), 1)
 
 
-@equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
+@equation(source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     r"""Most warps of a core, rounded down, whose requests the bandwidth allows. [warps]
 

@@ -170,12 +170,7 @@ def sched_factor(passes, block_slots, blocks):
     return passes * block_slots / blocks
 
 
-@equation(
-    name="relative_time",
-    source="Ma 2014, Eqs. 6-8",
-    symbol="Time",
-    when={"latency_hiding": "modelled"},
-)
+@equation(source="Ma 2014, Eqs. 6-8", symbol="Time", when={"latency_hiding": "modelled"})
 def relative_time(time_steps, sched_factor):
     """Run time in steps, to which seconds are proportional. [steps]"""
     return time_steps * sched_factor
