@@ -11,10 +11,10 @@ one ``flops`` is too high, as printed; times are right.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, maximum, where
 
 GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 # --- the mix of instructions, and its peak

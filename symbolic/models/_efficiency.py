@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.models import _memory
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, either, equal, floor, maximum, minimum, negate, where
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, section 3.5.4")

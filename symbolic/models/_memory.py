@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, maximum, minimum, where
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")

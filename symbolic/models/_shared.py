@@ -5,6 +5,9 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.ops import ceil
 
+#: The switch of every correction: equations as a paper prints them, or as corrected.
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
+
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Blocks")
 def blocks(elements, threads_per_block):

@@ -18,6 +18,7 @@ from dataclasses import replace
 from symbolic.equation import equation, equations_of
 from symbolic.model import Validity
 from symbolic.models import tmm
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, log2, maximum, power, sqrt
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor", "hiding_threads_per_core")
@@ -43,8 +44,6 @@ ADVICE = tuple(
     for guide in tmm.ADVICE[:1]
 )
 RULES = (*tmm.RULES, "tile_dim <= vertices")
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")

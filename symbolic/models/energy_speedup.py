@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from symbolic.equation import equation
 from symbolic.model import Family, Guide, Validity
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, divide, either, equal, floor, maximum, where
 from symbolic.ops import power as raised
 
@@ -53,8 +54,6 @@ ADVICE = (
         suggests={"best_energy_share": "gpu_share"},
     ),
 )
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 # --- the benchmarks of Table 16 and the configurations of Figs. 152-155

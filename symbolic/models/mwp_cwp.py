@@ -12,6 +12,7 @@ from __future__ import annotations
 from symbolic.equation import equation, equations_of
 from symbolic.model import Family, Guide, Validity
 from symbolic.models import _memory, _residency, _shared
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
@@ -52,8 +53,6 @@ ADVICE = Guide(
     fixed=frozenset({"threads_per_block", "warp_size"}),
     suggests={"optimal_sms": "active_sms"},
 )
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")

@@ -15,6 +15,7 @@ import math
 from symbolic.equation import equation
 from symbolic.model import Validity
 from symbolic.models import _shared
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import absolute, divide, exp, log, maximum
 
 OUTPUTS = ("temperature", "power_at", "max_temperature", "steady_power", "settling_time")
@@ -28,8 +29,6 @@ VALIDITY = Validity(
 RULES = ("comp_insts > 0",)
 
 SHARED = (_shared.mem_insts,)
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, Eq. 54", symbol=r"MemAccess\_intensity")

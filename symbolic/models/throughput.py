@@ -21,6 +21,7 @@ import math
 from symbolic.equation import equation, equations_of
 from symbolic.model import Family, Guide, Validity
 from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _units
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, floor, maximum, minimum, where
 
 OUTPUTS = (
@@ -100,8 +101,6 @@ ADVICE = Guide(
 
 SHARED = (*equations_of(_shared), _residency.busy_sms, _units.warps_run_per_sm)
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 # --- cycles that wait for memory, and the share of useful ones (§5.3.10, Eqs. 77-82)
