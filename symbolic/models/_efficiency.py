@@ -63,11 +63,7 @@ def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
 
 _WARPS = ("parallel_warps_on_all_sms", "warps_on_all_sms", "mem_insts", "independent_insts")
 parallel_warps_on_all_sms = _memory.parallel_warps.of(*_WARPS, symbol="")
-
-
 parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.of(*_WARPS, symbol="")
-
-
 mwp_on_all_sms = _memory.mwp.of(
     *("mwp_on_all_sms", "mwp_without_bw_full", "mwp_peak_bw_on_all_sms"),
     "parallel_warps_on_all_sms",
@@ -116,20 +112,14 @@ def optimal_sms(
     return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
 
 
-@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED)
-def optimal_sms_printed(
-    n_sms,
-    sms_at_peak_bw,
-    mwp_on_all_sms,
-    cwp_on_all_sms,
-    warps_on_all_sms,
-    mwp_peak_bw_on_all_sms,
-):
+@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED, inputs=optimal_sms.inputs)
+def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
     """SMs for the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
 
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0
     """
-    few = either(equal(mwp_on_all_sms, warps_on_all_sms), equal(cwp_on_all_sms, warps_on_all_sms))
-    bound = both(mwp_on_all_sms <= cwp_on_all_sms, mwp_peak_bw_on_all_sms <= mwp_on_all_sms)
-    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
+    bound = both(
+        mwp <= cwp, mwp_peak_bw <= mwp, negate(either(equal(mwp, warps), equal(cwp, warps)))
+    )
+    return where(bound, maximum(floor(at_peak_bw + 0.5), 1), n_sms)

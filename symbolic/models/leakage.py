@@ -58,31 +58,19 @@ def static_power(supply_voltage, transistors, design_factor, leakage_current):
     return supply_voltage * transistors * design_factor * leakage_current
 
 
-@equation(source="Hong 2012, Eqs. 33 and 34 at the reference")
-def reference_static_power(
-    supply_voltage,
-    transistors,
-    design_factor,
-    leakage_scale,
-    voltage_leakage_slope,
-    nominal_supply_voltage,
-    reference_temperature,
-    threshold_voltage,
-    offset_voltage,
-    subthreshold_swing,
-):
+@equation(
+    source="Hong 2012, Eqs. 33 and 34 at the reference",
+    inputs=(
+        *("supply_voltage", "transistors", "design_factor", "leakage_scale"),
+        *("voltage_leakage_slope", "nominal_supply_voltage", "reference_temperature"),
+        *("threshold_voltage", "offset_voltage", "subthreshold_swing"),
+    ),
+)
+def reference_static_power(supply, transistors, design, scale, slope, nominal, reference, *barrier):
     """Static power at the reference temperature. [W]"""
-    current = leakage_current(
-        leakage_scale,
-        voltage_leakage_slope,
-        supply_voltage,
-        nominal_supply_voltage,
-        thermal_voltage(reference_temperature),
-        threshold_voltage,
-        offset_voltage,
-        subthreshold_swing,
-    )
-    return supply_voltage * transistors * design_factor * current
+    volts = thermal_voltage(reference)
+    current = leakage_current(scale, slope, supply, nominal, volts, *barrier)
+    return static_power(supply, transistors, design, current)
 
 
 @equation(source="Hong 2012, section 3.1.2, the derivative of Eq. 34")

@@ -133,8 +133,6 @@ sm_power = _units.scaled_power.of(
     source="Hong 2012, Eqs. 38 and 44",
     symbol=r"RP\_SMs",
 )
-
-
 memory_power = _units.scaled_power.of(
     *("memory_power", "memory_component_power", "memory_scale", "clock_power_factor"),
     source="Hong 2012, Eqs. 43 and 48",

@@ -43,26 +43,15 @@ def automatic_blocks_per_sm(
     name="automatic_blocks_per_sm",
     source="Ma 2014, §V, by NVIDIA's occupancy calculator",
     when=CUDA,
+    inputs=(
+        *("shared_mem_per_sm", "shared_mem_needed"),
+        *occupancy.blocks_by_shared_mem_cuda.inputs[2:],
+        *automatic_blocks_per_sm.inputs[2:],
+    ),
 )
-def automatic_blocks_per_sm_cuda(
-    shared_mem_per_sm,
-    shared_mem_needed,
-    max_shared_mem_per_block,
-    shared_mem_allocation_unit,
-    reserved_shared_mem_per_block,
-    blocks_by_registers,
-    max_blocks_per_sm,
-    blocks_by_threads,
-):
+def automatic_blocks_per_sm_cuda(*limits):
     """Blocks that the scheduler makes active where nothing is padded. [blocks]"""
-    fitting = occupancy.blocks_by_shared_mem_cuda(
-        shared_mem_per_sm,
-        shared_mem_needed,
-        max_shared_mem_per_block,
-        shared_mem_allocation_unit,
-        reserved_shared_mem_per_block,
-    )
-    return minimum(fitting, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
+    return minimum(occupancy.blocks_by_shared_mem_cuda(*limits[:5]), *limits[5:])
 
 
 @equation(source="Ma 2014, §V", when=PRINTED)
