@@ -205,10 +205,7 @@ def source_of(text: str) -> Source:
 _source = lru_cache(maxsize=1 << 10)(Source)
 
 
-# --- parts: exact literals and nodes
-
-
-# --- One part of a formula while it is read
+# --- One part of a formula while it is read: an exact literal or a node
 
 
 _WHOLE = 2**53

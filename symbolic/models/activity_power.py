@@ -7,8 +7,7 @@ power whatever the cores do. Energies and powers are fitted (``dse.calibrate``) 
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 
 OUTPUTS = ("power", "access_power")
 VALIDITY = Validity(says="energies of accesses are fitted to the machine at hand")

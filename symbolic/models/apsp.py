@@ -15,8 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation, equations_of
 from symbolic.models import tmm
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, log2, maximum, power, sqrt

@@ -19,8 +19,7 @@ an SM.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models._residency import OF_BLOCKS
 from symbolic.models._shared import warps_per_block
 from symbolic.ops import ceil, minimum, sqrt

@@ -15,8 +15,7 @@ slope are the machine's, the same for all workloads. The clock of least energy i
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import _energy
 from symbolic.models.power import clock_power_factor
 from symbolic.ops import maximum

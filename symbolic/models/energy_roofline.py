@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Validity
+from symbolic.equation import Family, Validity, equation
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("power", "attained_flops", "attained_bandwidth", "flops_per_watt")

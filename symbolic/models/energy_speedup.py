@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, divide, either, equal, floor, maximum, where
 from symbolic.ops import power as raised

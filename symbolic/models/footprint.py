@@ -11,8 +11,7 @@ Coulomb sum with 128 bytes of them a thread, DRAM of an RTX 2080 Ti moved 18 to 
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models._shared import mem_insts, total_insts
 from symbolic.models.latency_roofline import launch_warps
 from symbolic.ops import maximum, minimum, where

@@ -8,8 +8,7 @@ of either device at work for the energy.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import energy_speedup
 from symbolic.ops import divide, maximum, minimum
 

@@ -8,8 +8,7 @@ table interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import divide
 
 OUTPUTS = ("comp_factor",)

@@ -16,8 +16,7 @@ Join with ``occupancy``.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Family, Validity
+from symbolic.equation import Family, Validity, equation
 from symbolic.models._residency import OF_BLOCKS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where

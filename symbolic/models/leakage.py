@@ -10,8 +10,7 @@ The sign of V_off is as in the text, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import exp
 
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")

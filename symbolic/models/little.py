@@ -7,8 +7,7 @@ has in flight is its resident warps times the requests that each sends before it
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 
 OUTPUTS = ("bytes_in_flight_per_sm", "bytes_in_flight", "bytes_in_flight_needed")
 VALIDITY = Validity(says="a law of queues, of any machine")

@@ -9,8 +9,7 @@ limits MWP, and case 3 holds. MWP − 1 is 0 where MWP falls below 1.
 
 from __future__ import annotations
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _memory, _residency, _shared
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Validity
+from symbolic.equation import Family, Validity, equation
 from symbolic.models._shared import warps_per_block, warps_per_sm
 from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 

@@ -13,8 +13,7 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 
 from __future__ import annotations
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import (
     _efficiency,
     _energy,

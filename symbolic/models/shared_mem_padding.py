@@ -10,8 +10,7 @@ each core, unless ``threads_per_core`` is given: the paper's Fig. 5 compares at 
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import occupancy
 from symbolic.ops import floor, maximum, minimum, where
 

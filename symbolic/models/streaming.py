@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import divide, where
 
 OUTPUTS = ("time", "sustained_bandwidth", "attained_bandwidth")

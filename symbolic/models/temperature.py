@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import _shared
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import absolute, divide, exp, log, maximum

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _units
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, floor, maximum, minimum, where

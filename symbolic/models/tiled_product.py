@@ -10,8 +10,7 @@ Held against no measured times.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models.latency_roofline import dram_time
 from symbolic.ops import ceil, maximum
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.ops import ceil, divide, equal, maximum, where
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor")

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models import tmm
 from symbolic.ops import divide, maximum, sqrt
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")

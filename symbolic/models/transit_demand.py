@@ -8,8 +8,7 @@ measured rates; over the lanes of the machine, π's threads are its ``arithmetic
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import minimum
 
 OUTPUTS = ("attained_flops",)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation, equations_of
 from symbolic.models import (
     _memory,
     _residency,
