@@ -162,7 +162,7 @@ def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of the cycles that wait for memory. [ratio]"""
+    """Share of cycles that wait for memory: of all, or of all memory periods in turn. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
@@ -172,7 +172,6 @@ def overhead_fraction(effective_ratio, idle_fraction):
     return 1 - effective_ratio - idle_fraction
 
 
-#: What of memory nothing hides.
 exposed_mem_ratio = idle_fraction.of(
     *("exposed_mem_ratio", "idle_mem_cycles", "serial_mem_cycles"), source="Hong 2012, Fig. 113"
 )
