@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.graph import Graph
 from symbolic.model import Family, Guide, Model
 from symbolic.quantity import Domain
 
@@ -49,30 +48,6 @@ def guides(model: Model) -> tuple[Guide, ...]:
 def _told_by(family: Family) -> Guide:
     of, terms = family.of, ", ".join(family.terms.values())
     return Guide(state=of, goal=of, limits=of, maximize=not family.largest, helps=terms)
-
-
-def extreme_terms(graph: Graph, name: str, op: str = "minimum") -> tuple[str, ...]:
-    """The quantities whose smallest, or largest, is the named one, as far down as those go.
-
-    It is the quantity itself where it is the smallest or largest of nothing.
-
-    >>> from symbolic.library import load_model
-    >>> extreme_terms(load_model("transit").graph(), "ms_throughput")
-    ('thread_limit', 'ms_peak', 'computation_limit')
-    """
-    found: dict[str, None] = {}
-    stack = [graph.definitions[name].node]
-    if stack[0].op not in (op, "ceil"):
-        return (name,)
-    while stack:
-        node = stack.pop()
-        if node.op in (op, "ceil"):
-            stack.extend(reversed(node.args))
-        elif node.op == "reference":
-            found.update(dict.fromkeys(extreme_terms(graph, node.args[0], op)))
-        else:
-            return (name,)
-    return tuple(found)
 
 
 def steps(start: float, domain: Domain, *, raising: bool) -> Floats:

@@ -1,8 +1,9 @@
-"""An equation: a function whose name is the quantity it yields and whose parameters it needs."""
+"""Equations, sets of them, and what a set says of its use."""
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,36 +11,132 @@ from types import ModuleType
 from typing import Any
 
 from symbolic.errors import GraphError, UnknownNameError, nearest
-from symbolic.guides import Family, Guide, Validity
 from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
 from symbolic.statistic import StatisticName
+
+# --- families of regimes, advice, where a set holds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Regimes that exclude one another, told apart by which of several terms is the extreme one.
+
+    ``terms`` maps the regime's name to the quantity whose value decides; ``of`` is the quantity
+    that equals the smallest term, or the largest where ``largest`` says so (throughputs are the
+    smallest of several, times the largest). A *border* between two regimes is where their terms
+    are equal.
+
+    A model file declares its families as ``FAMILIES``. Others its equations tell: each main output
+    that is the ``minimum`` or ``maximum`` of names alone, at least one of which it yields, is a
+    family by these names.
+    """
+
+    of: str
+    terms: Mapping[str, str]
+    largest: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guide:
+    """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
+
+    Several make a tuple. Of a model that declares none, each family is advised on: its terms name
+    the bound, every input behind them may help, and what is the smallest of several should rise,
+    the largest fall.
+
+    Parameters
+    ----------
+    state : str
+        The quantity with flags that names the bound or case, or ``limits``: its terms name it.
+    goal : str
+        What should improve; ``maximize`` says whether it should rise.
+    limits : str
+        The quantity that equals the smallest (or largest) of several terms; a border is where
+        another term becomes the smallest (or largest). The ``goal`` where nothing competes.
+    helps : str or mapping of str to str
+        The moves, for all states or by the label of each, with commas between: quantities moved
+        one at a time, or several joined by ``+`` that move together by one factor.
+    tied : mapping of str to tuple of str
+        The terms, by their labels in the model's families, that bind in a state; the one of the
+        state's own label where it is not named.
+    follow : bool
+        Whether moves that reach a border are told even where they do not help.
+    show : tuple of str
+        Quantities told with the state.
+    along : tuple of str
+        Quantities of which each move tells the factor by which they change.
+    fixed : frozenset of str
+        Quantities never advised, though a quantity that helps may depend on them.
+    notes : mapping of str to str
+        What to say under a switch, by ``"name=label"``.
+    suggests : mapping of str to str
+        Quantities that say in closed form what an input should be, and that input; those that the
+        model, or a model it is joined with, yields are told.
+    remedies : mapping of str to str
+        Quantities that say what the goal would be if something else were done, and the number or
+        label that says what.
+    """
+
+    state: str
+    goal: str
+    limits: str
+    helps: str | Mapping[str, str]
+    maximize: bool = False
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    follow: bool = False
+    show: tuple[str, ...] = ()
+    along: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    suggests: Mapping[str, str] = field(default_factory=dict)
+    remedies: Mapping[str, str] = field(default_factory=dict)
+
+    def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
+        """The moves of a state, each as the quantities that move together.
+
+        >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
+        >>> guide.moves("memory")
+        (('z',), ('m', 'r'))
+        """
+        text = self.helps if isinstance(self.helps, str) else self.helps.get(label, "")
+        moves = (tuple(name.strip() for name in move.split("+")) for move in text.split(","))
+        return tuple(move for move in moves if move != ("",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """Where a model holds; a model file declares it, or a tuple of several, as ``VALIDITY``.
+
+    Parameters
+    ----------
+    says : str
+        What a study is told whose machine is beyond it; without ``of``, why none is.
+    of : str
+        A quantity that a machine's file tells, such as its levels of cache or its year.
+    least, most : float
+        Between which values the model is meant.
+    """
+
+    says: str
+    of: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+
+    def holds(self, value: float) -> bool:
+        """Whether the model is meant for such a machine."""
+        return self.least <= value <= self.most
+
+
+# --- equations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equation:
     """One published formula. Calling it calls the function it was made from.
 
-    Attributes
-    ----------
-    name : str
-        The quantity it yields.
-    inputs : tuple of str
-        The quantities it needs, in the order of its parameters.
-    source : str
-        Paper and equation number.
-    when : mapping of str to str
-        The switches under which it holds; empty where it always does.
-    flags : mapping of int to str
-        Meanings of the values, where the quantity is a case or a bound.
-    symbol : str
-        The paper's own symbol, as LaTeX.
-    table : bool
-        Whether it is evaluated once per distinct input, before the grid; its inputs may be labels.
-    unit, meaning, domain : str
-        Of the quantity, where the table of quantities does not hold it.
-    formula : str
-        What the function computes besides its own text, where it was made of a formula.
+    Its fields are the parameters of :func:`equation`. ``formula`` says what the function computes
+    besides its own text, where it was made of a formula.
     """
 
     name: str
@@ -56,7 +153,9 @@ class Equation:
     formula: str = ""
 
     def of(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """The same formula of other quantities: another name, inputs, source or symbol."""
+        """The same formula of other quantities: another name, inputs, source, symbol or switch."""
+        if "when" in changes:
+            changes["when"] = _labels(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,6 +202,10 @@ def label_text(value: object) -> str:
     if isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _labels(when: Mapping[str, object]) -> dict[str, str]:
+    return {name: label_text(label) for name, label in when.items()}
 
 
 def equation(
@@ -162,7 +265,7 @@ def equation(
             function=function,
             inputs=tuple(inputs or (parameter.name for parameter in parameters)),
             source=source,
-            when={key: label_text(value) for key, value in (when or {}).items()},
+            when=_labels(when or {}),
             flags=dict(flags or {}),
             symbol=symbol,
             table=table,

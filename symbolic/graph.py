@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symbolic.equation import Equation, EquationSet
@@ -102,3 +102,37 @@ class Graph:
     def equations(self) -> tuple[Equation, ...]:
         """The equations in use."""
         return tuple(d.equation for d in self.definitions.values() if d.equation is not None)
+
+
+def extreme_terms(
+    graph: Graph,
+    name: str,
+    op: str = "minimum",
+    stop: Collection[str] = (),
+    through: Collection[str] = ("ceil",),
+) -> tuple[str, ...]:
+    """Return the quantities whose smallest, or largest, is the named one.
+
+    Terms that are such an extreme themselves are replaced by their own terms, but for those in
+    ``stop``; roundings in ``through`` are looked through. It is the quantity itself where it is the
+    smallest or largest of nothing.
+
+    >>> from symbolic.library import load_model
+    >>> extreme_terms(load_model("transit").graph(), "ms_throughput")
+    ('thread_limit', 'ms_peak', 'computation_limit')
+    """
+    found: dict[str, None] = {}
+    stack = [graph.definitions[name].node]
+    if stack[0].op != op and stack[0].op not in through:
+        return (name,)
+    while stack:
+        node = stack.pop()
+        if node.op == op or node.op in through:
+            stack.extend(reversed(node.args))
+        elif node.op != "reference":
+            return (name,)
+        else:
+            term = node.args[0]
+            below = (term,) if term in stop else extreme_terms(graph, term, op, stop, through)
+            found.update(dict.fromkeys(below))
+    return tuple(found)

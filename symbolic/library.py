@@ -15,9 +15,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TypeVar
 
-from symbolic.equation import Equation
+from symbolic.equation import Equation, Family, Guide, Validity
 from symbolic.errors import DseError, GraphError, UnknownNameError, check_known, nearest
-from symbolic.guides import Family, Guide, Validity
 from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE

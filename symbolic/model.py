@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from symbolic.answer import Answer, Table, Visible
-from symbolic.equation import EquationSet, label_text
+from symbolic.equation import EquationSet, Family, Guide, Validity, label_text
 from symbolic.errors import DseError, nearest
-from symbolic.guides import Family, Guide, Validity
 from symbolic.ops import references
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ class Model(Visible, EquationSet):
         >>> load_model("transit").border("memory", "thread", solve_for="threads")
         ms_peak*(arithmetic_latency*intensity + mem_latency)
         """
-        from symbolic.borders import border
+        from symbolic.regimes import border
 
         return border(self.graph(**switches), a, b, solve_for)
 
@@ -224,7 +223,7 @@ class Model(Visible, EquationSet):
         >>> print(load_model("transit").latex("computation_limit"))
         \mathrm{computation\_limit} = \frac{M}{Z} \quad \text{(Li 2015, Eq. 2)}
         """
-        from symbolic.latex import latex
+        from symbolic.closed_form import latex
 
         graph = self.graph(**switches) if switches or name is not None else None
         return latex(self, graph, name)

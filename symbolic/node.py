@@ -21,18 +21,10 @@ from symbolic.primitives import PRIMITIVES
 BOOLEAN = frozenset(name for name, row in PRIMITIVES.items() if row.condition)
 
 
-def _comparison(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
+def _recorded(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
     def record(self: Any, other: Any) -> Node:
         other = constant(other)
-        return Node(op, (other, self) if swapped else (self, other))
-
-    return record
-
-
-def _arithmetic(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
-    def record(self: Any, other: Any) -> Node:
-        other = constant(other)
-        if self.is_boolean or other.is_boolean:
+        if op not in BOOLEAN and (self.is_boolean or other.is_boolean):
             raise TypeError(
                 "an equation cannot use + - * / over conditions: use where(condition, 1, 0), or "
                 "both, either, negate"
@@ -88,12 +80,12 @@ class Node:
         return told[id(self)]
 
     # --- arithmetic and comparisons record themselves
-    __add__, __radd__ = _arithmetic("add"), _arithmetic("add", swapped=True)
-    __sub__, __rsub__ = _arithmetic("sub"), _arithmetic("sub", swapped=True)
-    __mul__, __rmul__ = _arithmetic("mul"), _arithmetic("mul", swapped=True)
-    __truediv__, __rtruediv__ = _arithmetic("div"), _arithmetic("div", swapped=True)
-    __lt__, __gt__ = _comparison("less"), _comparison("less", swapped=True)
-    __le__, __ge__ = _comparison("less_equal"), _comparison("less_equal", swapped=True)
+    __add__, __radd__ = _recorded("add"), _recorded("add", swapped=True)
+    __sub__, __rsub__ = _recorded("sub"), _recorded("sub", swapped=True)
+    __mul__, __rmul__ = _recorded("mul"), _recorded("mul", swapped=True)
+    __truediv__, __rtruediv__ = _recorded("div"), _recorded("div", swapped=True)
+    __lt__, __gt__ = _recorded("less"), _recorded("less", swapped=True)
+    __le__, __ge__ = _recorded("less_equal"), _recorded("less_equal", swapped=True)
 
     def __neg__(self) -> Node:
         return -1 * self

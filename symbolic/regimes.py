@@ -1,20 +1,26 @@
-"""Regimes in closed form: the condition of each, and the main outputs within it."""
+"""Regimes in closed form: the condition of each, the main outputs within it, the borders between.
+
+SymPy cannot solve for an unknown inside ``Min``, and its simplifier fails on the larger models. So
+the branches of both terms are told apart first, on the traced tree, and only what is left, free of
+decisions on the unknown, goes to the solver.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import sympy
 
-from symbolic.closed_form import inline, to_sympy
-from symbolic.equation import Equation
-from symbolic.errors import check_known
-from symbolic.exact import exact, readable
-from symbolic.graph import Graph
-from symbolic.guides import Family
-from symbolic.ops import Node, constant, walk
+from stochastic import sizes
+from symbolic.closed_form import inline, symbol, to_sympy, under
+from symbolic.equation import Equation, Family
+from symbolic.errors import DseError, check_known
+from symbolic.exact import exact, piecewise, readable
+from symbolic.graph import Graph, extreme_terms
+from symbolic.ops import SYMPY, Node, constant, references, walk
 from symbolic.quantity import Quantity
 
 PLAIN = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
@@ -51,29 +57,15 @@ def _tells_apart(family: Family, eq: Equation) -> bool:
 
 def families_of(graph: Graph) -> dict[str, Family]:
     """The families that hold under the switches: ``of`` is the extreme of just those terms."""
-    return {
-        family.of: family
-        for family in graph.model.regime_families
-        if family.of in graph.definitions
-        and _extreme_of(graph, family.of, family) == set(family.terms.values())
-    }
-
-
-def _extreme_of(graph: Graph, name: str, family: Family) -> set[str]:
-    """The quantities whose smallest or largest is the named one, as far down as those go."""
-    found: set[str] = set()
-    stack = [graph.definitions[name].node]
-    while stack:
-        node = stack.pop()
-        if node.op == ("maximum" if family.largest else "minimum"):
-            stack.extend(node.args)
-        elif node.op != "reference":
-            return {name}
-        elif node.args[0] in family.terms.values():
-            found.add(node.args[0])
-        elif node.args[0] != name:
-            found |= _extreme_of(graph, node.args[0], family)
-    return found or {name}
+    found = {}
+    for family in graph.model.regime_families:
+        terms = set(family.terms.values())
+        op = "maximum" if family.largest else "minimum"
+        if family.of in graph.definitions and terms == set(
+            extreme_terms(graph, family.of, op, stop=terms, through=())
+        ):
+            found[family.of] = family
+    return found
 
 
 def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...]:
@@ -164,3 +156,168 @@ def _equals(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
         first, second = (_equals(quantities, arm, value) for arm in node.args[1:])
         return sympy.Or(sympy.And(condition, first), sympy.And(sympy.Not(condition), second))
     return sympy.Eq(to_sympy(node, quantities), exact(value))
+
+
+# --- borders
+
+
+MOST_BRANCHES = sizes.BRANCHES_MOST
+INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
+
+
+def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
+    """Where two regimes meet; see :meth:`symbolic.model.Model.border`."""
+    row = graph.model.quantity(solve_for)
+    family = _family_of(graph, a, b)
+    below = inlined(graph, solve_for, False, plain_terms(graph, family)) - {solve_for}
+    trees = inline(graph, below)
+    left, right = trees[family.terms[a]], trees[family.terms[b]]
+    for node in walk((left, right)):
+        if node.op in ("floor", "ceil") and solve_for in references(node):
+            raise DseError(
+                f"{solve_for} stands behind a {node.op} in the border between {a} and {b}: it has "
+                "no closed form there; solve for a quantity that is not rounded, or sweep it"
+            )
+    if solve_for not in references(left, right):
+        moving = graph.ancestors((family.terms[a], family.terms[b]))
+        raise DseError(
+            f"{solve_for} does not move the border between {a} and {b} of {family.of}: their terms "
+            f"depend on {', '.join(sorted(moving)) or 'nothing'}"
+        )
+    unknown = sympy.Dummy(solve_for, **_sign(symbol(row)))
+    found: dict[Any, Any] = {}
+    sides = [_branches(graph.model.quantities, node, solve_for, unknown) for node in (left, right)]
+    if len(sides[0]) * len(sides[1]) > MOST_BRANCHES:
+        raise _too_many(solve_for)
+    for (first, when_first), (second, when_second) in product(*sides):
+        for solution in _solve(first - second, unknown, (a, b, solve_for)):
+            condition = _decided(sympy.And(when_first, when_second).subs(unknown, solution))
+            if condition != sympy.false:
+                found[solution] = sympy.Or(found.get(solution, sympy.false), condition)
+    if not found:
+        raise DseError(
+            f"the regimes {a} and {b} of {family.of} never meet as {solve_for} varies within "
+            f"{row.domain}"
+        )
+    answers = [
+        solution if condition == sympy.true else piecewise((solution, condition))
+        for solution, condition in found.items()
+    ]
+    return answers[0] if len(answers) == 1 else answers
+
+
+def _family_of(graph: Graph, a: str, b: str) -> Family:
+    model, families = graph.model, families_of(graph).values()
+    labels = [label for entry in families for label in entry.terms]
+    for label in (a, b):
+        for entry in model.regime_families:
+            if label in entry.terms and label not in labels:
+                raise DseError(
+                    f"{entry.of} is not the {'largest' if entry.largest else 'smallest'} of "
+                    f"{', '.join(entry.terms.values())}"
+                    f"{under(graph)}: its regimes have no border in closed form"
+                )
+        said = f"{label!r} is no regime of the model {model.name}"
+        check_known(label, labels, said, "those with borders are")
+    if a == b:
+        raise DseError(f"{a!r} has no border with itself: name two regimes")
+    for entry in families:
+        if a in entry.terms and b in entry.terms:
+            return entry
+    groups = "; ".join(f"{entry.of}: {', '.join(entry.terms)}" for entry in families)
+    raise DseError(
+        f"{a!r} and {b!r} are regimes of different quantities, so they share no border ({groups})"
+    )
+
+
+def _sign(expression: Any) -> dict[str, bool]:
+    """What is known of the sign of a quantity; a border lies between whole numbers too."""
+    if expression.is_extended_positive:
+        return {"positive": True}
+    return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}
+
+
+def _branches(
+    quantities: Mapping[str, Quantity], root: Node, name: str, unknown: Any
+) -> list[tuple[Any, Any]]:
+    """The tree as expressions free of decisions on the unknown, each with its condition."""
+    done: dict[int, list[tuple[Any, Any]]] = {}
+    for node in walk((root,)):
+        if node.op == "reference" and node.args[0] == name:
+            done[id(node)] = [(unknown, sympy.true)]
+        elif name not in references(node):
+            done[id(node)] = [(to_sympy(node, quantities), sympy.true)]
+        else:
+            found: dict[Any, Any] = {}
+            for parts in product(*(done[id(arg)] for arg in node.args)):
+                given = sympy.And(*(condition for _, condition in parts))
+                for value, condition in _decide(node.op, [value for value, _ in parts]):
+                    both = sympy.And(given, condition)
+                    if both != sympy.false:
+                        found[value] = sympy.Or(found.get(value, sympy.false), both)
+            if len(found) > MOST_BRANCHES:
+                raise _too_many(name)
+            done[id(node)] = list(found.items())
+    return done[id(root)]
+
+
+def _too_many(name: str) -> DseError:
+    return DseError(
+        f"the border has more than {MOST_BRANCHES} branches in {name}: solve for an intermediate "
+        "quantity between it and the terms, or sweep it"
+    )
+
+
+def _decide(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
+    """The possible values of one primitive, each with its condition."""
+    if op in ("minimum", "maximum"):
+        a, b = values
+        low = sympy.Le(a, b), sympy.Le(b, a)
+        return [(a, low[op == "maximum"]), (b, low[op == "minimum"])]
+    if op == "where":
+        condition, a, b = values
+        return [(a, condition), (b, sympy.Not(condition))]
+    if op == "divide":
+        a, b, at_zero = values
+        if b.is_zero is None:
+            return [(a / b, sympy.Ne(b, 0)), (at_zero, sympy.Eq(b, 0))]
+    if op == "absolute":
+        return [(values[0], sympy.Ge(values[0], 0)), (-values[0], sympy.Le(values[0], 0))]
+    return [(SYMPY[op](*values), sympy.true)]
+
+
+def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
+    """The admissible zeros of a difference; what it decides without the unknown stays closed."""
+    decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
+    closed = {part: sympy.Dummy(**_sign(part)) for part in decided}
+    bare = difference.xreplace(closed)
+    if unknown not in bare.free_symbols or bare.has(*INFINITE):
+        return []
+    numerator = sympy.fraction(sympy.together(bare))[0]
+    try:
+        zeros = sympy.solve(numerator, unknown)
+    except NotImplementedError:
+        a, b, name = what
+        raise DseError(
+            f"the border between {a} and {b} cannot be solved for {name} in closed form"
+        ) from None
+    opened = {dummy: part for part, dummy in closed.items()}
+    real = [zero for zero in zeros if zero.is_real is not False and not zero.has(*INFINITE)]
+    return [_shortest(zero).xreplace(opened) for zero in real]
+
+
+def _decided(condition: Any) -> Any:
+    """A condition in which comparisons that signs alone decide are settled."""
+    settled = {}
+    for relation in condition.atoms(sympy.core.relational.Relational):
+        if not relation.has(sympy.Piecewise, *INFINITE):
+            for form in (sympy.expand, sympy.factor):
+                outcome = relation.func(form(relation.lhs - relation.rhs), 0)
+                if outcome in (sympy.true, sympy.false):
+                    settled[relation] = outcome
+    return condition.xreplace(settled)
+
+
+def _shortest(expression: Any) -> Any:
+    forms = (expression, sympy.factor(expression), sympy.expand(expression))
+    return min(forms, key=sympy.count_ops)

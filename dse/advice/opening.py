@@ -15,9 +15,10 @@ from dse.study.data import StudyData
 from sweeps.bounds.check import check
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.advice import extreme_terms, guides
+from symbolic.advice import guides
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.expression import parse_condition
+from symbolic.graph import extreme_terms
 from symbolic.library import load_model
 from symbolic.model import Guide, Model
 from symbolic.quantity import LEVERS

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dse.kernels.affine import Atom, Condition, Whole
-from symbolic.grammar import KEYWORDS
+from symbolic.expression import KEYWORDS
 from symbolic.quantities import TABLE
 from symbolic.statistic import STATISTICS
 from symbolic.terms import FUNCTIONS

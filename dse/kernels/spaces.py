@@ -29,8 +29,7 @@ from stochastic import sizes
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError, nearest
 from symbolic.expression import parse_value
-from symbolic.interpreter import interpret_arrays
-from symbolic.ops import Node
+from symbolic.ops import Node, interpret_arrays
 from symbolic.quantities import TABLE
 from symbolic.quantity import Quantity
 

@@ -11,76 +11,48 @@ one ``flops`` is too high, as printed; times are right.
 from __future__ import annotations
 
 from symbolic.equation import equation
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, maximum, where
 
 GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 # --- the mix of instructions, and its peak
 
 
-@equation(name="narrow_fp_insts", source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
+@equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
-    """Floating-point instructions of one operation. [instructions]
-
-    >>> narrow_fp_insts(10.0, 2.0)
-    12.0
-    """
+    """Instructions of one peak: of one operation, or fused multiply-adds. [instructions]"""
     return fp_insts + fp_vec_insts
 
 
 @equation(name="narrow_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FP", when=CPU)
 def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
-    """Scalar floating-point instructions; a fused one is two. [instructions]
-
-    >>> narrow_fp_insts_cpu(10.0, 3.0)
-    16.0
-    """
+    """Instructions of one peak, scalar or SIMD; a fused one is two. [instructions]"""
     return fp_insts + 2 * fp_fused_insts
 
 
-@equation(name="wide_fp_insts", source="Hong 2012, §5.3.4", symbol=r"\#FusedFP", when=GPU)
-def wide_fp_insts(fp_fused_insts, fp_vec_fused_insts):
-    """Fused multiply-adds, each of two operations. [instructions]
-
-    >>> wide_fp_insts(3.0, 1.0)
-    4.0
-    """
-    return fp_fused_insts + fp_vec_fused_insts
+wide_fp_insts = narrow_fp_insts.of(
+    *("wide_fp_insts", "fp_fused_insts", "fp_vec_fused_insts"),
+    source="Hong 2012, §5.3.4",
+    symbol=r"\#FusedFP",
+)
 
 
-@equation(name="wide_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FusedFP", when=CPU)
-def wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts):
-    """Floating-point instructions that SIMD lanes share; a fused one is two. [instructions]
-
-    >>> wide_fp_insts_cpu(2.0, 1.0)
-    4.0
-    """
-    return fp_vec_insts + 2 * fp_vec_fused_insts
+wide_fp_insts_cpu = narrow_fp_insts_cpu.of(
+    *("wide_fp_insts", "fp_vec_insts", "fp_vec_fused_insts"), symbol=r"\#FusedFP"
+)
 
 
 @equation(source="Hong 2012, Eq. 65")
 def narrow_fraction(narrow_fp_insts, wide_fp_insts):
-    r"""Share of the scalar peak in the peak of the mix; 1 without floating point. [ratio]
-
-    .. math:: \frac{\#FP}{\#FP + \#VecFP}
-
-    >>> narrow_fraction(3.0, 1.0)
-    0.75
-    """
+    """Share of the scalar peak in the peak of the mix; 1 without floating point. [ratio]"""
     return divide(narrow_fp_insts, narrow_fp_insts + wide_fp_insts, at_zero=1.0)
 
 
 @equation(source="Hong 2012, Eq. 66")
 def wide_fraction(narrow_fp_insts, wide_fp_insts):
-    r"""Share of the higher peak in the peak of the mix. [ratio]
-
-    .. math:: \frac{\#VecFP}{\#FP + \#VecFP}
-
-    >>> wide_fraction(3.0, 1.0)
-    0.25
-    """
+    """Share of the higher peak in the peak of the mix. [ratio]"""
     return divide(wide_fp_insts, narrow_fp_insts + wide_fp_insts, at_zero=0.0)
 
 
@@ -94,7 +66,7 @@ def peak_narrow(active_sms, fp_units, core_clock):
     return active_sms * fp_units * core_clock
 
 
-@equation(name="peak_wide", source="Hong 2012, §5.3.4", symbol="DevPeakFusedFP", when=GPU)
+@equation(source="Hong 2012, §5.3.4", symbol="DevPeakFusedFP", when=GPU)
 def peak_wide(peak_narrow):
     """Operations a second where every instruction is a fused one. [1/s]
 
@@ -116,15 +88,10 @@ def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
 
 @equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi")
 def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
-    r"""Operations a second if nothing but floating point were executed, without waiting. [1/s]
+    """Operations a second if nothing but floating point were executed, without waiting. [1/s]
 
     The mean is that of the print, by instructions. It is exact on a GPU; on a CPU that mixes scalar
     and SIMD instructions it is too high, since an instruction at the lower rate takes longer.
-
-    .. math:: PeakFP + PeakVecFP
-
-    >>> peak_achievable(790.528e9, 0.5, 1581.056e9, 0.5) / 1e9
-    1185.792
     """
     return peak_narrow * narrow_fraction + peak_wide * wide_fraction
 
@@ -134,68 +101,40 @@ def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
 
 @equation(source="Hong 2012, Table 15")
 def comp_insts(fp_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, int_insts, misc_insts):
-    """Instructions of one thread besides those of memory, as the kernel has them. [instructions]
-
-    >>> comp_insts(8.0, 1.0, 2.0, 1.0, 4.0, 1.0)
-    17.0
-    """
+    """Instructions of one thread besides those of memory, as the kernel has them. [instructions]"""
     return fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts
 
 
 @equation(source="Hong 2012, §5.3.4, a core narrower than a warp")
 def lane_passes(warp_size, fp_units):
-    """Times that an instruction of a warp fills the units of a core. [ratio]
-
-    >>> lane_passes(32.0, 32.0), lane_passes(32.0, 8.0), lane_passes(1.0, 2.0)
-    (1, 4.0, 1)
-    """
+    """Times that an instruction of a warp fills the units of a core. [ratio]"""
     return maximum(warp_size / fp_units, 1)
 
 
 @equation(source="Hong 2012, §5.2")
 def simd_ilp(ilp, simd_lanes):
-    """SIMD instructions of one thread that issue at once, each of which serves all lanes. [ratio]
-
-    >>> simd_ilp(2.0, 4.0)
-    8.0
-    """
+    """SIMD instructions of a thread that issue at once, each of which serves all lanes. [ratio]"""
     return ilp * simd_lanes
 
 
-@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
+@equation(source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
 def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
-    r"""Cycles of the floating-point instructions of one warp, if none waits. [cycles]
-
-    .. math:: \sum Useful\_Insts / ILP
-
-    >>> perfect_cycles(12.0, 4.0, 2.0, 1.0)
-    8.0
-    """
+    """Cycles of the floating-point instructions of one warp, if none waits. [cycles]"""
     return (narrow_fp_insts + wide_fp_insts) / ilp * lane_passes
 
 
 @equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU)
 def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
-    r"""Cycles of the floating-point instructions of one thread, if none waits. [cycles]
-
-    .. math:: \frac{\#FP}{ILP} + \frac{\#VecFP}{SSE\_ILP}
-
-    >>> perfect_cycles_cpu(12.0, 16.0, 2.0, 8.0)
-    8.0
-    """
+    """Cycles of the floating-point instructions of one thread, if none waits. [cycles]"""
     return narrow_fp_insts / ilp + wide_fp_insts / simd_ilp
 
 
-@equation(
-    name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED
-)
+@equation(source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED)
 def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
-    r"""Slowdown of instructions that wait for the result of an earlier one. [ratio]
+    """Slowdown of instructions that wait for the result of an earlier one. [ratio]
 
     Correction: as printed the other warps hide nothing of it, so that 20 cycles of latency would
     slow any GPU down by 20 / DEP, whatever N is. The two agree on a CPU, where N is 1.
-
-    .. math:: \max\left(\frac{Inst\_Latency}{DEP \times N}, 1\right)
 
     >>> dependency_factor(4.0, 1.0, 1.0), dependency_factor(4.0, 2.0, 1.0)
     (4.0, 2.0)
@@ -207,26 +146,15 @@ def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
 
 @equation(name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=PRINTED)
 def dependency_factor_printed(inst_latency, dependency_distance):
-    r"""Slowdown of instructions that wait for the result of an earlier one. [ratio]
-
-    .. math:: \max(Inst\_Latency / DEP, 1)
-
-    >>> dependency_factor_printed(20.0, 1.0)
-    20.0
-    """
+    """Slowdown of instructions that wait for the result of an earlier one. [ratio]"""
     return maximum(inst_latency / dependency_distance, 1)
 
 
-@equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
+@equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
-    r"""Cycles of all instructions of one warp, memory access apart. [cycles]
+    """Cycles of all instructions of one warp, memory access apart. [cycles]
 
     Imbalance of its lanes, if known, scales them.
-
-    .. math:: \sum Total\_Insts \times \frac{DEP\_Effect}{ILP}
-
-    >>> comp_cycles(32.0, 2.5, 2.0, 1.0, 1.0)
-    40.0
     """
     return total_insts * dependency_factor / ilp * lane_passes * imbalance_loss
 
@@ -242,13 +170,7 @@ def comp_cycles_cpu(
     simd_ilp,
     imbalance_loss,
 ):
-    r"""Cycles of all instructions of one thread, memory access apart; a fused one is two. [cycles]
-
-    .. math:: DEP\_Effect \left(\frac{\#Total - \#VecFP}{ILP} + \frac{\#VecFP}{SSE\_ILP}\right)
-
-    >>> comp_cycles_cpu(32.0, 0.0, 16.0, 0.0, 4.0, 2.0, 8.0, 1.0)
-    40.0
-    """
+    """Cycles of all instructions of a thread, memory access apart; a fused one is two. [cycles]"""
     wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
     scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
     return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
@@ -256,23 +178,10 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    r"""Computation of a warp to one memory instruction; all of it where there are none. [cycles]
-
-    .. math:: TotalCycles / \#Mem\_insts
-
-    >>> effective_comp(40.0, 4.0), effective_comp(40.0, 0.0)
-    (10.0, 40.0)
-    """
+    """Cycles of a warp to one memory instruction; all of them where there are none. [cycles]"""
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 
-@equation(source="Hong 2012, §5.3.3", symbol="EffPerf")
-def effective_perfect(perfect_cycles, mem_insts):
-    r"""Perfect floating-point cycles to one memory instruction. [cycles]
-
-    .. math:: PerfCycles / \#Mem\_insts
-
-    >>> effective_perfect(8.0, 4.0), effective_perfect(8.0, 0.0)
-    (2.0, 8.0)
-    """
-    return perfect_cycles / where(mem_insts > 0, mem_insts, 1.0)
+effective_perfect = effective_comp.of(
+    *("effective_perfect", "perfect_cycles", "mem_insts"), symbol="EffPerf"
+)

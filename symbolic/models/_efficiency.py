@@ -9,38 +9,25 @@ from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.models import _memory
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, either, equal, floor, maximum, minimum, negate, where
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, section 3.5.4")
 def work_insts(total_insts, elements):
-    """Instructions of all threads, the thesis's unit of work. [instructions]
-
-    >>> work_insts(33.0, 1000.0)
-    33000.0
-    """
+    """Instructions of all threads, the thesis's unit of work. [instructions]"""
     return total_insts * elements
 
 
 @equation(source="Hong 2012, section 3.5.4", symbol="IPS")
 def insts_per_second(work_insts, time):
-    """Instructions of all threads a second, GIPS where 1e9. [1/s]
-
-    >>> insts_per_second(33000.0, 1e-6)
-    33000000000.0
-    """
+    """Instructions of all threads a second, GIPS where 1e9. [1/s]"""
     return divide(work_insts, time, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 48, as Eq. 7 counts bytes")
 def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, time):
-    """Bytes a second that the requests of all warps load. [B/s]
-
-    >>> bandwidth_used(128.0, 6.0, 20.0, 16.0, 1e-4)
-    2457600000.0
-    """
+    """Bytes a second that the requests of all warps load. [B/s]"""
     requests = mem_insts * warps_run_per_sm * busy_sms
     return divide(load_bytes_per_warp * requests, time, at_zero=0.0)
 
@@ -50,9 +37,6 @@ def perf_per_watt(work_insts, energy):
     r"""Instructions a second for each watt, which is instructions for each joule. [1/J]
 
     .. math:: \frac{work / execution\ time}{power} = \frac{work}{energy}
-
-    >>> perf_per_watt(33000.0, 0.5)
-    66000.0
     """
     return divide(work_insts, energy, at_zero=0.0)
 
@@ -62,11 +46,7 @@ def perf_per_watt(work_insts, energy):
 
 @equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
 def warps_on_all_sms(warps_per_sm, blocks, n_sms, warps_per_block):
-    """Warps resident on a busy SM when every SM may be used. [warps]
-
-    >>> warps_on_all_sms(32.0, 30.0, 30.0, 16.0)
-    16.0
-    """
+    """Warps resident on a busy SM when every SM may be used. [warps]"""
     most = ceil(blocks / minimum(blocks, n_sms)) * warps_per_block
     return maximum(minimum(warps_per_sm, most), 1)
 
@@ -81,51 +61,26 @@ def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
     return _memory.mwp_peak_bw(mem_bandwidth, bw_per_warp, minimum(blocks, n_sms))
 
 
-@equation(name="parallel_warps_on_all_sms", source="Hong 2012, Eq. 28", when=CORRECTED)
-def parallel_warps_on_all_sms(warps_on_all_sms, mem_insts, independent_insts):
-    """Warps that count for memory parallelism when every SM may be used. [warps]
-
-    >>> parallel_warps_on_all_sms(16.0, 6.0, 3.0)
-    32.0
-    """
-    return _memory.parallel_warps(warps_on_all_sms, mem_insts, independent_insts)
-
-
-@equation(name="parallel_warps_on_all_sms", source="Hong 2012, Eq. 28", when=PRINTED)
-def parallel_warps_on_all_sms_printed(warps_on_all_sms, mem_insts, independent_insts):
-    """Warps that count for memory parallelism when every SM may be used, as printed. [warps]
-
-    >>> parallel_warps_on_all_sms_printed(16.0, 6.0, 3.0)
-    16.0
-    """
-    return _memory.parallel_warps_printed(warps_on_all_sms, mem_insts, independent_insts)
-
-
-@equation(source="Hong 2012, Eq. 5, every SM in use", symbol="MWP")
-def mwp_on_all_sms(mwp_without_bw_full, mwp_peak_bw_on_all_sms, parallel_warps_on_all_sms):
-    """Memory warp parallelism when every SM may be used. [warps]
-
-    >>> mwp_on_all_sms(112.5, 10.8173, 16.0)
-    10.8173
-    """
-    return minimum(mwp_without_bw_full, mwp_peak_bw_on_all_sms, parallel_warps_on_all_sms)
+_WARPS = ("parallel_warps_on_all_sms", "warps_on_all_sms", "mem_insts", "independent_insts")
+parallel_warps_on_all_sms = _memory.parallel_warps.of(*_WARPS, symbol="")
+parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.of(*_WARPS, symbol="")
+mwp_on_all_sms = _memory.mwp.of(
+    *("mwp_on_all_sms", "mwp_without_bw_full", "mwp_peak_bw_on_all_sms"),
+    "parallel_warps_on_all_sms",
+    source="Hong 2012, Eq. 5, every SM in use",
+    when={},
+)
 
 
 @equation(source="Hong 2012, Eq. 9, every SM in use", symbol="CWP")
 def cwp_on_all_sms(cwp_full, warps_on_all_sms):
-    """Computation warp parallelism when every SM may be used. [warps]
-
-    >>> cwp_on_all_sms(100.0, 16.0)
-    16.0
-    """
+    """Computation warp parallelism when every SM may be used. [warps]"""
     return minimum(cwp_full, warps_on_all_sms)
 
 
 @equation(source="Hong 2012, Eq. 63, its last line")
 def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
-    r"""SMs that reach the peak bandwidth together. [SMs]
-
-    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times N}
+    """SMs that reach the peak bandwidth together. [SMs]
 
     >>> round(sms_at_peak_bw(120e9, 1.3e9 * 128 / 450, 16.0, 30.0), 2)
     20.28
@@ -133,7 +88,7 @@ def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
     return divide(mem_bandwidth, bw_per_warp * warps_on_all_sms, at_zero=n_sms)
 
 
-@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 63", when=CORRECTED)
 def optimal_sms(
     n_sms,
     sms_at_peak_bw,
@@ -157,20 +112,14 @@ def optimal_sms(
     return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
 
 
-@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED)
-def optimal_sms_printed(
-    n_sms,
-    sms_at_peak_bw,
-    mwp_on_all_sms,
-    cwp_on_all_sms,
-    warps_on_all_sms,
-    mwp_peak_bw_on_all_sms,
-):
+@equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED, inputs=optimal_sms.inputs)
+def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
     """SMs for the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
 
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0
     """
-    few = either(equal(mwp_on_all_sms, warps_on_all_sms), equal(cwp_on_all_sms, warps_on_all_sms))
-    bound = both(mwp_on_all_sms <= cwp_on_all_sms, mwp_peak_bw_on_all_sms <= mwp_on_all_sms)
-    return where(both(bound, negate(few)), maximum(floor(sms_at_peak_bw + 0.5), 1), n_sms)
+    bound = both(
+        mwp <= cwp, mwp_peak_bw <= mwp, negate(either(equal(mwp, warps), equal(cwp, warps)))
+    )
+    return where(bound, maximum(floor(at_peak_bw + 0.5), 1), n_sms)

@@ -7,23 +7,13 @@ from symbolic.equation import equation
 
 @equation(source="Hong 2012, Eq. 94", symbol="E")
 def energy(power, time):
-    r"""Energy of the run. [J]
-
-    .. math:: E = P \times T
-
-    >>> energy(150.0, 0.5)
-    75.0
-    """
+    """Energy of the run. [J]"""
     return power * time
 
 
 @equation(source="energy-delay product", symbol="E T")
 def edp(energy, time):
-    """Energy-delay product: time counts as much as energy. [J s]
-
-    >>> edp(75.0, 0.5)
-    37.5
-    """
+    """Energy-delay product: time counts as much as energy. [J s]"""
     return energy * time
 
 
@@ -32,9 +22,6 @@ def ed2p(edp, time):
     """Energy-delay-squared product: time counts twice as much as energy. [J s²]
 
     Dynamic power that is cubic in the clock, with time inverse to it, leaves this one unchanged.
-
-    >>> ed2p(37.5, 0.5)
-    18.75
     """
     return edp * time
 

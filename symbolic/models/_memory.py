@@ -10,38 +10,28 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import equation
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, maximum, minimum, where
-
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
 def weight_uncoalesced(uncoalesced_insts, mem_insts):
-    """Share of the memory instructions that are uncoalesced; 0 where there are none. [ratio]
-
-    >>> weight_uncoalesced(3.0, 12.0)
-    0.25
-    """
+    """Share of the memory instructions that are of one kind; 0 where there are none. [ratio]"""
     return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
 
 
-@equation(source="Hong 2012, Eq. 11", symbol=r"Weight_{coal}")
-def weight_coalesced(coalesced_insts, mem_insts):
-    """Share of the memory instructions that are coalesced; 0 where there are none. [ratio]
-
-    >>> weight_coalesced(9.0, 12.0)
-    0.75
-    """
-    return divide(coalesced_insts, mem_insts, at_zero=0.0)
+weight_coalesced = weight_uncoalesced.of(
+    *("weight_coalesced", "coalesced_insts", "mem_insts"),
+    source="Hong 2012, Eq. 11",
+    symbol=r"Weight_{coal}",
+)
 
 
 @equation(source="Hong 2012, Eq. 12", symbol=r"Mem\_L_{Uncoal}")
 def mem_latency_uncoalesced(
     mem_latency_dram, transactions_per_uncoalesced, departure_delay_uncoalesced
 ):
-    r"""Latency of an uncoalesced request of a warp, with the departures of its parts. [cycles]
-
-    .. math:: Mem\_LD + (\#Uncoal\_per\_mw - 1) \times Departure\_del\_uncoal
+    """Latency of an uncoalesced request of a warp, with the departures of its parts. [cycles]
 
     >>> mem_latency_uncoalesced(420, 32, 10)
     730
@@ -51,13 +41,7 @@ def mem_latency_uncoalesced(
 
 @equation(source="Hong 2012, Eq. 13", symbol=r"Mem\_L_{Coal}")
 def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
-    r"""Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]
-
-    .. math:: Mem\_LD + Departure\_del\_coal
-
-    >>> mem_latency_coalesced(420, 4)
-    424
-    """
+    """Latency of a coalesced request of a warp; the article of 2009 adds no delay. [cycles]"""
     return mem_latency_dram + departure_delay_coalesced
 
 
@@ -65,13 +49,7 @@ def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
 def mem_latency(
     mem_latency_uncoalesced, weight_uncoalesced, mem_latency_coalesced, weight_coalesced
 ):
-    r"""Mean latency of a request of a warp; 0 where there are none. [cycles]
-
-    .. math:: Mem\_L_{Uncoal} \times Weight_{uncoal} + Mem\_L_{Coal} \times Weight_{coal}
-
-    >>> mem_latency(730, 0.5, 424, 0.5)
-    577.0
-    """
+    """Mean latency of a request of a warp; 0 where there are none. [cycles]"""
     return mem_latency_uncoalesced * weight_uncoalesced + mem_latency_coalesced * weight_coalesced
 
 
@@ -83,14 +61,7 @@ def departure_delay(
     departure_delay_coalesced,
     weight_coalesced,
 ):
-    r"""Least distance between the requests of two warps; 0 where there are none. [cycles]
-
-    .. math:: Departure\_del\_uncoal \times \#Uncoal\_per\_mw \times Weight_{uncoal}
-        + Departure\_del\_coal \times Weight_{coal}
-
-    >>> departure_delay(10, 32, 1, 4, 0)
-    320
-    """
+    """Least distance between the requests of two warps; 0 where there are none. [cycles]"""
     return (
         departure_delay_uncoalesced * transactions_per_uncoalesced * weight_uncoalesced
         + departure_delay_coalesced * weight_coalesced
@@ -99,9 +70,7 @@ def departure_delay(
 
 @equation(source="Hong 2012, Eq. 16", symbol=r"MWP\_Without\_BW\_full")
 def mwp_without_bw_full(mem_latency, departure_delay):
-    r"""Requests in flight at once, as latency and departures allow. [warps]
-
-    .. math:: Mem\_L / Departure\_delay
+    """Requests in flight at once, as latency and departures allow. [warps]
 
     >>> mwp_without_bw_full(730, 320)
     2.28125
@@ -109,7 +78,7 @@ def mwp_without_bw_full(mem_latency, departure_delay):
     return divide(mem_latency, departure_delay, at_zero=math.inf)
 
 
-@equation(name="parallel_warps", source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
 def parallel_warps(resident_warps, mem_insts, independent_insts):
     r"""Warps that count for memory parallelism. [warps]
 
@@ -132,9 +101,6 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
     r"""Warps that count for memory parallelism, as printed; N where none is independent. [warps]
 
     .. math:: N_{pw} = N \times \frac{\#Ind\_mem\_req}{\#Mem\_req - \#Ind\_mem\_req}
-
-    >>> parallel_warps_printed(4.0, 6.0, 3.0)
-    4.0
     """
     dependent = maximum(mem_insts - independent_insts, 0)
     share = divide(independent_insts, dependent, at_zero=math.inf)
@@ -142,49 +108,29 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
     return where(some, resident_warps * share, resident_warps)
 
 
-@equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 17", when=CORRECTED)
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
-    r"""The same, within the warps that count. [warps]
+    """The same, within the warps that count; as printed, within the warps there are. [warps]
 
     Correction (b): N_pw in place of N, without which Eq. 29 could never exceed N.
-
-    .. math:: MWP\_Without\_BW = \min(MWP\_Without\_BW\_full, N_{pw})
-
-    >>> mwp_without_bw(2.28125, 20.0)
-    2.28125
     """
     return minimum(mwp_without_bw_full, parallel_warps)
 
 
-@equation(name="mwp_without_bw", source="Hong 2012, Eq. 17", when=PRINTED)
-def mwp_without_bw_printed(mwp_without_bw_full, resident_warps):
-    r"""The same, within the warps there are. [warps]
-
-    .. math:: MWP\_Without\_BW = \min(MWP\_Without\_BW\_full, N)
-
-    >>> mwp_without_bw_printed(2.28125, 20.0)
-    2.28125
-    """
-    return minimum(mwp_without_bw_full, resident_warps)
+mwp_without_bw_printed = mwp_without_bw.of(
+    *("mwp_without_bw", "mwp_without_bw_full", "resident_warps"), when=PRINTED
+)
 
 
 @equation(source="Hong 2012, Eq. 7", symbol=r"BW\_per\_warp")
 def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
-    r"""Bandwidth that one warp takes; 0 without memory instructions. [B/s]
-
-    .. math:: Freq \times Load\_bytes\_per\_warp / Mem\_L
-
-    >>> bw_per_warp(1e9, 128, 500)
-    256000000.0
-    """
+    """Bandwidth that one warp takes; 0 without memory instructions. [B/s]"""
     return divide(core_clock * load_bytes_per_warp, mem_latency, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 6", symbol=r"MWP\_peak\_BW")
 def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
-    r"""Warps of one multiprocessor that reach the peak bandwidth. [warps]
-
-    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times \#ActiveSM}
+    """Warps of one multiprocessor that reach the peak bandwidth. [warps]
 
     >>> round(mwp_peak_bw(80e9, 1e9 * 128 / 730, 16), 6)
     28.515625
@@ -192,9 +138,7 @@ def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
     return divide(mem_bandwidth, bw_per_warp * busy_sms, at_zero=math.inf)
 
 
-@equation(
-    name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "continuous"}
-)
+@equation(source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "continuous"})
 def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: warps of one SM whose requests overlap. [warps]
 
@@ -202,20 +146,11 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     instructions or more), but the cases do not join: where MWP reaches N the cycles jump up by
     :math:`Comp\_cycles \times \#Rep` (2 to 1), and where it passes CWP_full by
     :math:`N Comp^2/(Mem + Comp) \times \#Rep` (2 to 3).
-
-    .. math:: MWP = \min(MWP\_Without\_BW, MWP\_peak\_BW, N_{pw})
-
-    >>> mwp(2.28125, 28.515625, 20.0)
-    2.28125
     """
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
 
 
 @equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
 def mwp_whole(mwp_without_bw, mwp_peak_bw, parallel_warps):
-    """Memory warp parallelism, rounded up after the minimum is taken. [warps]
-
-    >>> mwp_whole(2.28125, 28.515625, 20.0)
-    3.0
-    """
+    """Memory warp parallelism, rounded up after the minimum is taken. [warps]"""
     return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps))

@@ -14,23 +14,16 @@ from symbolic.ops import ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, §5.6")
 def dram_share(l1_share, l2_share):
-    """Share of the requests that no cache serves. [ratio]
-
-    >>> dram_share(0.5, 0.25)
-    0.25
-    """
+    """Share of the requests that no cache serves. [ratio]"""
     return maximum(1 - l1_share - l2_share, 0)
 
 
 @equation(source="Hong 2012, Table 15 (DistanceMemBytes)")
 def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread, transaction_bytes):
-    r"""Transactions of one request of a warp, aligned at its first thread. [transactions]
+    """Transactions of one request of a warp, aligned at its first thread. [transactions]
 
     The thesis names the distance of the threads as an input and gives no equation: those of the
     bytes that the warp spans, or those of each thread alone where its threads lie further apart.
-
-    .. math:: \min\left(\left\lceil \frac{(W - 1) \times Distance + Bytes}{128} \right\rceil,
-        W \left\lceil \frac{Bytes}{128} \right\rceil\right)
 
     >>> transactions_per_request(32.0, 4.0, 4.0, 128.0)
     1.0
@@ -58,9 +51,6 @@ def mem_latency(
     Load_bytes_per_warp grows with them, too, so that their ratio in Eq. 76 stays as it is.
 
     .. math:: Mem\_L = \#Transactions \times \sum_{level} Share \times Latency
-
-    >>> mem_latency(0.0, 40.0, 0.0, 200.0, 1.0, 450.0, 1.0, 2.0)
-    450.0
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
@@ -69,11 +59,7 @@ def mem_latency(
 
 @equation(source="Hong 2012, §5.3.8", symbol=r"Load\_bytes\_per\_warp")
 def load_bytes_per_warp(transactions_per_request, transaction_bytes):
-    """Bytes of one request of a warp, whole transactions. [B]
-
-    >>> load_bytes_per_warp(1.0, 128.0)
-    128.0
-    """
+    """Bytes of one request of a warp, whole transactions. [B]"""
     return transactions_per_request * transaction_bytes
 
 
@@ -82,33 +68,19 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    r"""Warps of a core that hide all latency, if there were as many. [warps]
-
-    .. math:: \max(EffMem / EffComp, 1)
-
-    >>> mwp_app_infinite(100.0, 10.0)
-    10.0
-    """
+    """Warps of a core that hide all latency, if there were as many. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eq. 73", symbol=r"MWP\_App\_OneMemWarp")
 def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
-    r"""The same, within the warps there are. [warps]
-
-    .. math:: \min(MWP\_App\_InfiN, N)
-
-    >>> mwp_app_one_warp(10.0, 6.0)
-    6.0
-    """
+    """The same, within the warps there are. [warps]"""
     return minimum(mwp_app_infinite, warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 74", symbol=r"MWP\_App")
 def mwp_app(mwp_app_one_warp, mem_strength):
-    r"""Requests in flight that the workload asks for. [requests]
-
-    .. math:: MWP\_App\_OneMemWarp \times MSTR
+    """Requests in flight that the workload asks for. [requests]
 
     >>> mwp_app(2.0, 2.0)  # Fig. 101
     4.0
@@ -118,23 +90,16 @@ def mwp_app(mwp_app_one_warp, mem_strength):
 
 @equation(source="Hong 2012, Eq. 75", symbol=r"MWP\_BW")
 def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
-    r"""Requests in flight that the bandwidth allows each core. [requests]
+    """Requests in flight that the bandwidth allows each core. [requests]
 
     Hits in a cache take none of it; the thesis has every request reach DRAM.
-
-    .. math:: \frac{Mem\_Bandwidth}{BW\_per\_warp \times Share_{DRAM} \times \#ActiveSM}
-
-    >>> round(mwp_bw(150e9, 1.544e9 * 128 / 450, 1.0, 16.0), 4)
-    21.3465
     """
     return divide(mem_bandwidth, bw_per_warp * dram_share * active_sms, at_zero=math.inf)
 
 
 @equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
 def mwp_proc(mem_latency, departure_delay):
-    r"""Requests in flight that the distance of two departures allows; ∞ without one. [requests]
-
-    .. math:: Mem\_L / Departure\_delay
+    """Requests in flight that the distance of two departures allows; ∞ without one. [requests]
 
     >>> mwp_proc(450.0, 10.0), mwp_proc(450.0, 0.0)
     (45.0, inf)
@@ -144,11 +109,7 @@ def mwp_proc(mem_latency, departure_delay):
 
 @equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
 def sharing_requests_warps():
-    """Requests of a warp that share the bandwidth: one, as printed. [requests]
-
-    >>> sharing_requests_warps()
-    1
-    """
+    """Requests of a warp that share the bandwidth: one, as printed. [requests]"""
     return 1
 
 
@@ -158,28 +119,19 @@ def sharing_requests_all(mem_strength):
 
     Eq. 71 holds requests, MWP_App and MWP_BW, against the warps N. A second request of a warp then
     asks for bandwidth and takes no time, where Fig. 119 measures that it does.
-
-    >>> sharing_requests_all(2.0)
-    2.0
     """
     return mem_strength
 
 
 @equation(source="Hong 2012, Eqs. 71 and 75, in warps")
 def mwp_bw_warps(mwp_bw, sharing_requests):
-    """Warps whose requests the bandwidth allows each core. [warps]
-
-    >>> mwp_bw_warps(37.0, 2.0)
-    18.5
-    """
+    """Warps whose requests the bandwidth allows each core. [warps]"""
     return mwp_bw / sharing_requests
 
 
 @equation(source="Hong 2012, Eq. 71", symbol="MWP")
 def mwp(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm):
-    r"""Memory warp parallelism: requests of one core that overlap. [warps]
-
-    .. math:: MWP = \min(MWP\_App, MWP\_BW, MWP\_Proc, N)
+    """Memory warp parallelism: requests of one core that overlap. [warps]
 
     >>> mwp(4.0, 3.0, float("inf"), 2.0)  # Fig. 101
     2.0

@@ -12,23 +12,13 @@ from symbolic.ops import ceil, maximum, minimum
 
 @equation(source="Hong 2012, §2.3.3 and §2.3.5", symbol=r"\#Active\_SMs")
 def busy_sms(blocks, active_sms):
-    """Multiprocessors that have a block: no more than there are blocks. [SMs]
-
-    >>> busy_sms(10.0, 16.0)
-    10.0
-    """
+    """Multiprocessors that have a block: no more than there are blocks. [SMs]"""
     return minimum(blocks, active_sms)
 
 
 @equation(source="Hong 2012, §2.3.5")
 def blocks_per_busy_sm(blocks, busy_sms):
-    r"""Blocks of the multiprocessor that gets the most, dealt out evenly. [blocks]
-
-    .. math:: \lceil \#Blocks / \#Active\_SMs \rceil
-
-    >>> blocks_per_busy_sm(40.0, 16.0)
-    3.0
-    """
+    """Blocks of the multiprocessor that gets the most, dealt out evenly. [blocks]"""
     return ceil(blocks / busy_sms)
 
 
@@ -37,9 +27,6 @@ def resident_blocks(active_blocks_per_sm, blocks_per_busy_sm):
     """Blocks resident on a busy multiprocessor, fewer than it could hold in a small grid. [blocks]
 
     At least 1: a point whose block does not fit breaks the rule ``active_blocks_per_sm >= 1``.
-
-    >>> resident_blocks(5.0, 3.0)
-    3.0
     """
     return maximum(minimum(active_blocks_per_sm, blocks_per_busy_sm), 1)
 
@@ -52,34 +39,19 @@ def resident_warps(warps_per_sm, blocks_per_busy_sm, warps_per_block):
 
     .. math:: N = \min(\#Active\_blocks, \lceil \#Blocks/\#Active\_SMs \rceil)
         \times \#Active\_warps\_per\_block
-
-    >>> resident_warps(20.0, 5.0, 4.0)
-    20.0
     """
     return maximum(minimum(warps_per_sm, blocks_per_busy_sm * warps_per_block), 1)
 
 
-@equation(
-    name="repetitions", source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "fractional"}
-)
+@equation(source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "fractional"})
 def repetitions(blocks, resident_blocks, busy_sms):
-    r"""Times a multiprocessor repeats its resident blocks; 1 where the grid does not fill it.
-
-    .. math:: \#Rep = \frac{\#Blocks}{\#Active\_blocks\_per\_SM \times \#Active\_SMs}
-
-    >>> repetitions(80, 5, 16), repetitions(120, 5, 16), repetitions(40, 3, 16)
-    (1, 1.5, 1)
-    """
+    """Times a multiprocessor repeats its resident blocks; 1 where the grid does not fill it."""
     return maximum(blocks / (resident_blocks * busy_sms), 1)
 
 
 @equation(name="repetitions", source="Hong 2012, Eq. 20", symbol=r"\#Rep", when={"waves": "whole"})
 def repetitions_whole(blocks, resident_blocks, busy_sms):
-    """Times a multiprocessor repeats its resident blocks, the last wave counted in full.
-
-    >>> repetitions_whole(120, 5, 16)
-    2.0
-    """
+    """Times a multiprocessor repeats its resident blocks, the last wave counted in full."""
     return ceil(maximum(blocks / (resident_blocks * busy_sms), 1))
 
 

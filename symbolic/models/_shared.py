@@ -5,77 +5,45 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.ops import ceil
 
+#: The switch of every correction: equations as a paper prints them, or as corrected.
+PRINTED, CORRECTED = {"printed": True}, {"printed": False}
+
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Blocks")
 def blocks(elements, threads_per_block):
-    r"""Blocks of the grid, one thread for each element. [blocks]
-
-    .. math:: \lceil elements / \#Threads\_per\_block \rceil
-
-    >>> blocks(1000, 256)
-    4.0
-    """
+    """Blocks of the grid, one thread for each element. [blocks]"""
     return ceil(elements / threads_per_block)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Active\_warps\_per\_block")
 def warps_per_block(threads_per_block, warp_size):
-    r"""Warps of one block; a block that does not fill its last warp still pays for it. [warps]
-
-    .. math:: \lceil \#Threads\_per\_block / \#Threads\_per\_warp \rceil
-
-    >>> warps_per_block(100, 32)
-    4.0
-    """
+    """Warps of one block; a block that does not fill its last warp still pays for it. [warps]"""
     return ceil(threads_per_block / warp_size)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"N_\mathrm{SM}")
 def warps_per_sm(active_blocks_per_sm, warps_per_block):
-    r"""Warps that one multiprocessor can hold at once. [warps]
-
-    .. math:: N = \#Active\_blocks\_per\_SM \times \#Active\_warps\_per\_block
-
-    >>> warps_per_sm(5, 4)
-    20
-    """
+    """Warps that one multiprocessor can hold at once. [warps]"""
     return active_blocks_per_sm * warps_per_block
 
 
 @equation(source="Hong 2012, Table 5, at its clock", symbol=r"Mem\_LD")
 def mem_latency_dram(mem_latency_nominal, core_clock, nominal_clock):
-    r"""DRAM round trip of one transaction, in cycles of the cores as they are clocked. [cycles]
+    """DRAM round trip of one transaction, in cycles of the cores as they are clocked. [cycles]
 
     The thesis never changes a clock. DRAM has its own, so that a round trip takes the same time
     whatever the cores do, and fewer of their cycles where they are slower.
-
-    .. math:: Mem\_LD = Mem\_LD_{nominal} \times \frac{Freq}{Freq_{nominal}}
-
-    >>> mem_latency_dram(450.0, 0.65e9, 1.3e9)
-    225.0
     """
     return mem_latency_nominal * (core_clock / nominal_clock)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Mem\_insts")
 def mem_insts(coalesced_insts, uncoalesced_insts):
-    r"""Memory instructions of one thread. [instructions]
-
-    .. math:: \#Mem\_insts = \#Coal\_Mem\_insts + \#Uncoal\_Mem\_insts
-
-    >>> mem_insts(0, 6)
-    6
-    """
+    """Memory instructions of one thread. [instructions]"""
     return coalesced_insts + uncoalesced_insts
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Total\_insts")
 def total_insts(comp_insts, mem_insts):
-    r"""Instructions of one thread. [instructions]
-
-    .. math:: \#Total\_insts = \#Comp\_insts + \#Mem\_insts
-
-    >>> total_insts(27, 6)
-    33
-    """
+    """Instructions of one thread. [instructions]"""
     return comp_insts + mem_insts

@@ -24,28 +24,16 @@ SLOPE, AT_ONE = 0.1365, 1.001375
 
 @equation(source="Hong 2012, Eq. 42", symbol=r"Warps\_per\_SM")
 def warps_run_per_sm(warps_per_block, blocks, busy_sms):
-    r"""Warps that one SM executes in all, not only those resident at once. [warps]
-
-    .. math:: \frac{\#Threads\_per\_block}{\#Threads\_per\_warp}
-        \times \frac{\#Blocks}{\#Active\_SMs}
-
-    >>> warps_run_per_sm(4.0, 80.0, 16.0)
-    20.0
-    """
+    """Warps that one SM executes in all, not only those resident at once. [warps]"""
     return warps_per_block * (blocks / busy_sms)
 
 
 @equation(source="Hong 2012, Eqs. 40 and 61, of one instruction")
 def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
-    r"""Access rate of a unit that one instruction of each thread accesses. [ratio]
+    """Access rate of a unit that one instruction of each thread accesses. [ratio]
 
     The 4 of Eq. 40 is the cycles that a warp takes to issue. The cycles are those without
     synchronisation, measured (§3.2) or predicted (Eq. 61); 0 where there are none.
-
-    .. math:: \frac{Warps\_per\_SM}{Exec\_cycles / \#Issue\_cycles}
-
-    >>> issue_rate(20.0, 4.0, 1600.0)
-    0.05
     """
     return divide(warps_run_per_sm * issue_cycles, exec_cycles, at_zero=0.0)
 
@@ -56,30 +44,19 @@ def access_rate(insts, issue_rate):
 
     That of fetch, decode and schedule, which all instructions access, is 1 where the workload
     reaches the peak of the machine (§3.5.1).
-
-    >>> access_rate(10.0, 0.05)
-    0.5
     """
     return insts * issue_rate
 
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def linear_power(most, insts, issue_rate):
-    """Power of a unit that grows with its access rate, before scaling. [W]
-
-    >>> linear_power(0.5, 10.0, 0.05)
-    0.25
-    """
+    """Power of a unit that grows with its access rate, before scaling. [W]"""
     return where(insts > 0, most * minimum(insts * issue_rate, 1), 0.0)
 
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def special_power(most, insts, issue_rate):
-    """Power of a unit that jumps when first accessed (Spec.Linear), before scaling. [W]
-
-    >>> round(special_power(0.25, 10.0, 0.05), 6)
-    0.22669
-    """
+    """Power of a unit that jumps when first accessed (Spec.Linear), before scaling. [W]"""
     jump = SLOPE * log(where(insts > 0, insts, 1)) + AT_ONE
     drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
     return where(insts > 0, drawn, 0.0)
@@ -87,11 +64,7 @@ def special_power(most, insts, issue_rate):
 
 @equation(source="Hong 2012, Fig. 36")
 def scaled_power(unit_power, scale, clock_power_factor):
-    """Its share of the power of the machine, as the SMs in use and the clock scale it. [W]
-
-    >>> scaled_power(0.5, 20.0, 1.0)
-    10.0
-    """
+    """Its share of the power of the machine, as the SMs in use and the clock scale it. [W]"""
     return unit_power * scale * clock_power_factor
 
 
@@ -140,9 +113,6 @@ def rate_clamped(*rates):
     """Whether an access rate is above 1, which no unit can be: it counts as 1.
 
     Cycles below what the issue takes, or counts beyond all instructions, make it so.
-
-    >>> rate_clamped(0.5, 1.2, *[0.0] * 11), rate_clamped(*[1.0] * 13)
-    (1.0, 0.0)
     """
     return where(maximum(*rates) > 1, 1.0, 0.0)
 
@@ -161,12 +131,9 @@ def sm_component_power(
     l1_unit_power,
     max_power_const_sm,
 ):
-    r"""Power of one SM: of its units, and what it draws constantly while in use. [W]
+    """Power of one SM: of its units, and what it draws constantly while in use. [W]
 
     The column of Table 8 sums to 5.063 W.
-
-    .. math:: RP\_Int + RP\_Fp + RP\_Sfu + RP\_Alu + RP\_Texture\_Cache + RP\_Const\_Cache
-        + RP\_Shared + RP\_Reg + RP\_FDS + RP\_Const\_SM
 
     >>> round(sm_component_power(0.25, 0.2, 0.5, 0.2, 0.9, 0.4, 1.0, 0.3, 0.5, 0.0, 0.813), 9)
     5.063
@@ -178,13 +145,7 @@ def sm_component_power(
 
 @equation(source="Hong 2012, Eq. 43", symbol=r"RP\_Memory")
 def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
-    r"""Power of the memory system, and of the L2 cache where there is one. [W]
-
-    .. math:: RP\_GlobalMem + RP\_LocalMem
-
-    >>> memory_component_power(47.1, 0.0, 0.0)
-    47.1
-    """
+    """Power of the memory system, and of the L2 cache where there is one. [W]"""
     return global_unit_power + local_unit_power + l2_unit_power
 
 
@@ -198,11 +159,7 @@ const_sm_power = scaled_power.of(
     inputs=[*(share.name for share in SHARES), "const_sm_power", "activation_power"],
 )
 def largest_power(*shares):
-    """The share of the unit that draws most while the machine runs. [W]
-
-    >>> largest_power(5.0, 6.0, *[0.0] * 9, 47.1, 0.0, 24.4, 0.0)
-    47.1
-    """
+    """The share of the unit that draws most while the machine runs. [W]"""
     return maximum(*shares)
 
 

@@ -7,8 +7,7 @@ power whatever the cores do. Energies and powers are fitted (``dse.calibrate``) 
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 
 OUTPUTS = ("power", "access_power")
 VALIDITY = Validity(says="energies of accesses are fitted to the machine at hand")
@@ -25,13 +24,7 @@ def access_power(
     energy_per_dram_access,
     dram_rate,
 ):
-    r"""Power of accesses to all levels of memory. [W]
-
-    .. math:: \sum_m e_m r_m
-
-    >>> access_power(1e-9, 1e9, 2e-9, 1e9, 3e-9, 1e9, 4e-9, 1e9)
-    10.0
-    """
+    """Power of accesses to all levels of memory. [W]"""
     near = energy_per_l1_access * l1_rate + energy_per_shared_access * shared_rate
     return near + energy_per_l2_access * l2_rate + energy_per_dram_access * dram_rate
 
@@ -50,13 +43,7 @@ def power(
     nominal_memory_clock,
     access_power,
 ):
-    r"""Power of the run. [W]
-
-    .. math:: P_0 + (P_{SM} n_{busy} + P_{pipe} u) f / f_0 + P_{mem} f_m / f_{m0} + P_{access}
-
-    >>> power(60.0, 1.0, 40.0, 80.0, 0.5, 1e9, 1e9, 10.0, 5e8, 1e9, 15.0)
-    160.0
-    """
+    """Power of the run. [W]"""
     cores = (idle_sm_power * mean_busy_sms + pipeline_power * pipeline_duty) * core_clock
     memory = memory_clock_power * (memory_clock / nominal_memory_clock)
     return constant_power + cores / nominal_clock + memory + access_power

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation, equations_of
 from symbolic.models import tmm
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, log2, maximum, power, sqrt
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor", "hiding_threads_per_core")
@@ -44,30 +44,16 @@ ADVICE = tuple(
 )
 RULES = (*tmm.RULES, "tile_dim <= vertices")
 
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
-
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")
 def squarings(vertices):
-    r"""Squarings of the matrix until paths of all lengths are known. [squarings]
-
-    .. math:: \lg n = \log_2 n
-
-    >>> squarings(8192)
-    13.0
-    """
+    """Squarings of the matrix until paths of all lengths are known. [squarings]"""
     return log2(vertices)
 
 
 @equation(source="Ma 2014, §III", symbol="T_1")
 def work(vertices, squarings):
-    r"""Operations in all: n³ a squaring. [operations]
-
-    .. math:: T_1 = n^3 \lg n
-
-    >>> work(8192, 13.0)
-    7146825580544.0
-    """
+    """Operations in all: n³ a squaring. [operations]"""
     return power(vertices, 3) * squarings
 
 
@@ -76,20 +62,15 @@ def transactions(vertices, squarings, tile_dim, chunk):
     r"""Global memory transactions: each element is read for n/S_D sub-blocks, C at once. [requests]
 
     .. math:: M = \frac{n^3 \lg n}{S_D C}
-
-    >>> transactions(8192, 13.0, 32, 32)
-    6979321856.0
     """
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
 
 @equation(source="Ma 2014, §III, between Eqs. 11 and 12", symbol="B_r")
 def blocks(vertices, tile_dim):
-    r"""Thread blocks requested: one for each sub-block. [blocks]
+    """Thread blocks requested: one for each sub-block. [blocks]
 
     The paper divides n by S_D evenly. Where it cannot, sub-blocks at the border are still blocks.
-
-    .. math:: B_r = \left\lceil n / S_D \right\rceil^2
 
     >>> blocks(8192, 32)
     65536.0
@@ -100,18 +81,13 @@ def blocks(vertices, tile_dim):
 TMM = equations_of(tmm)
 
 
-@equation(name="latency_steps_by_blocks", source="Ma 2014, Eqs. 12 and 14", when=CORRECTED)
+@equation(source="Ma 2014, Eqs. 12 and 14", when=CORRECTED)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    r"""Steps of latency left to a core, from the blocks in place of their edge. [steps]
+    """Steps of latency left to a core, from the blocks in place of their edge. [steps]
 
     Correction: Eq. 12 prints n³ for the n² that S_D = n/√B_r leaves of Eq. 11.
-
-    .. math:: \frac{n^2 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}
-
-    >>> latency_steps_by_blocks(8192, 13.0, 16384.0, 65536.0, 32, 4.0, 480)
-    59556879837.86667
     """
     latency = power(vertices, 2) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
@@ -121,13 +97,7 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    r"""Steps of latency left to a core, from the blocks in place of their edge. [steps]
-
-    .. math:: \frac{n^3 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}
-
-    >>> latency_steps_by_blocks_printed(2, 1.0, 8.0, 4.0, 1, 4.0, 4)
-    8.0
-    """
+    """Steps of latency left to a core, from the blocks in place of their edge. [steps]"""
     latency = power(vertices, 3) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 
@@ -138,8 +108,5 @@ def relative_time_by_blocks(work_steps, latency_steps_by_blocks, sched_factor):
 
     .. math:: Time \propto \max\left(\frac{n^3 \lg n}{P},
         \frac{n^2 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}\right) \times f_{sched}
-
-    >>> relative_time_by_blocks(2.0, 200.0, 1.875)
-    375.0
     """
     return maximum(work_steps, latency_steps_by_blocks) * sched_factor

@@ -19,8 +19,7 @@ an SM.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models._residency import OF_BLOCKS
 from symbolic.models._shared import warps_per_block
 from symbolic.ops import ceil, minimum, sqrt
@@ -38,7 +37,7 @@ SHARED = (*OF_BLOCKS, warps_per_block)
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")
 def warp_rows(threads_per_block, block_x, warp_size):
-    r"""Rows of a block that a warp holds, of threads side by side. [rows]
+    """Rows of a block that a warp holds, of threads side by side. [rows]
 
     >>> warp_rows(256.0, 8.0, 32.0), warp_rows(256.0, 64.0, 32.0), warp_rows(16.0, 4.0, 32.0)
     (4.0, 1.0, 4.0)
@@ -48,13 +47,7 @@ def warp_rows(threads_per_block, block_x, warp_size):
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block_x, warp_size):
-    r"""Lines that the loads of a warp touch. [lines]
-
-    >>> load_lines(3.0, 1.0, 1.0, 0.0, 4.0, 8.0, 32.0)
-    5.0
-    >>> load_lines(3.0, 1.0, 0.0, 1.0, 1.0, 64.0, 32.0)
-    33.0
-    """
+    """Lines that the loads of a warp touch. [lines]"""
     beside = minimum(block_x, warp_size)
     further = row_loads * (warp_rows - 1) + column_loads * (beside - 1)
     return mem_insts - store_insts + further
@@ -62,11 +55,7 @@ def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def store_lines(store_insts, row_stores, warp_rows):
-    r"""Lines that the stores of a warp touch. [lines]
-
-    >>> store_lines(1.0, 1.0, 4.0), store_lines(1.0, 0.0, 4.0)
-    (4.0, 1.0)
-    """
+    """Lines that the stores of a warp touch. [lines]"""
     return store_insts + row_stores * (warp_rows - 1)
 
 
@@ -74,11 +63,7 @@ def store_lines(store_insts, row_stores, warp_rows):
 def sm_cycles(
     blocks_per_busy_sm, warps_per_block, total_insts, issue_cycles, load_lines, load_line_cycles
 ):
-    r"""Cycles of the SM that has most blocks, for their instructions and lines. [cycles]
-
-    >>> sm_cycles(10.0, 8.0, 100.0, 0.25, 50.0, 1.0)
-    6000.0
-    """
+    """Cycles of the SM that has most blocks, for their instructions and lines. [cycles]"""
     of_warp = total_insts * issue_cycles + load_lines * load_line_cycles
     return blocks_per_busy_sm * warps_per_block * of_warp
 
@@ -87,33 +72,19 @@ def sm_cycles(
 def shared_cache_cycles(
     blocks, warps_per_block, active_sms, load_lines, request_cycles, store_lines, store_line_cycles
 ):
-    r"""Cycles of the cache that all SMs share, at their clock. [cycles]
-
-    >>> shared_cache_cycles(200.0, 8.0, 20.0, 50.0, 0.5, 10.0, 2.0)
-    3600.0
-    """
+    """Cycles of the cache that all SMs share, at their clock. [cycles]"""
     of_warp = load_lines * request_cycles + store_lines * store_line_cycles
     return blocks * warps_per_block / active_sms * of_warp
 
 
 @equation(source="Volkov 2016, Little's law: warps in turns wait one after the other")
 def wait_cycles(repetitions, mem_insts, request_wait):
-    r"""Cycles that warps wait for their requests. [cycles]
-
-    >>> wait_cycles(2.0, 50.0, 80.0)
-    8000.0
-    """
+    """Cycles that warps wait for their requests. [cycles]"""
     return repetitions * mem_insts * request_wait
 
 
 @equation(source="joined as in latency_roofline; a sum errs more on kernels left out")
 def time(start_up_time, sm_cycles, shared_cache_cycles, wait_cycles, core_clock):
-    r"""Run time. [s]
-
-    .. math:: t_0 + \sqrt{(C_{SM} + C_{cache})^2 + C_{wait}^2} / f
-
-    >>> time(1.0, 2e9, 1e9, 4e9, 1e9)
-    6.0
-    """
+    """Run time. [s]"""
     busy = sm_cycles + shared_cache_cycles
     return start_up_time + sqrt(busy * busy + wait_cycles * wait_cycles) / core_clock

@@ -15,8 +15,7 @@ slope are the machine's, the same for all workloads. The clock of least energy i
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import _energy
 from symbolic.models.power import clock_power_factor
 from symbolic.ops import maximum
@@ -35,14 +34,9 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
     when={"clock_overlap": "none"},
 )
 def time_apart(stall_time, core_cycles, core_clock):
-    r"""Run time. [s]
+    """Run time. [s]
 
     Stalls during which cores compute are part of the cycles, so that the two add.
-
-    .. math:: T = t_{stall} + C / f
-
-    >>> time_apart(0.25, 1e9, 1e9)
-    1.25
     """
     return stall_time + core_cycles / core_clock
 
@@ -53,49 +47,25 @@ def time_apart(stall_time, core_cycles, core_clock):
     when={"clock_overlap": "full"},
 )
 def time_together(stall_time, core_cycles, core_clock):
-    r"""Run time where cores and memory work at once. [s]
-
-    .. math:: T = \max(t_{memory}, C / f)
-
-    >>> time_together(0.25, 1e9, 1e9)
-    1.0
-    """
+    """Run time where cores and memory work at once. [s]"""
     return maximum(stall_time, core_cycles / core_clock)
 
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
 def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
-    r"""Voltage over that of low clocks. [ratio]
-
-    .. math:: V / V_{min} = 1 + \sigma \max(f - f_{knee}, 0)
-
-    >>> relative_voltage(5e-10, 1.2e9, 1e9), relative_voltage(5e-10, 0.8e9, 1e9)
-    (1.1, 1.0)
-    """
+    """Voltage over that of low clocks. [ratio]"""
     return 1 + voltage_slope * maximum(core_clock - voltage_knee_clock, 0)
 
 
 @equation(name="power", source="Hong 2012, Eq. 107", when=PROPORTIONAL)
 def power_proportional(constant_power, dynamic_power, clock_power_factor):
-    r"""Power of the run where the voltage is proportional to the clock. [W]
-
-    .. math:: P = P_0 + P_{dynamic} (f / f_{nominal})^3
-
-    >>> power_proportional(40.0, 80.0, 0.125)
-    50.0
-    """
+    """Power of the run where the voltage is proportional to the clock. [W]"""
     return constant_power + dynamic_power * clock_power_factor
 
 
 @equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
 def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
-    r"""Power of the run, both parts at the lowest voltage before it is scaled. [W]
-
-    .. math:: P = \left(P_0 + P_{dynamic} \frac{f}{f_{nominal}}\right) (V / V_{min})^2
-
-    >>> power_knee(40.0, 80.0, 0.5e9, 1e9, 1.5)
-    180.0
-    """
+    """Power of the run, both parts at the lowest voltage before it is scaled. [W]"""
     flat = constant_power + dynamic_power * (core_clock / nominal_clock)
     return flat * (relative_voltage * relative_voltage)
 

@@ -68,13 +68,7 @@ def _unseen(chance, lanes):
 
 @equation(source="Hong 2012, §2.6.5")
 def path_taken(path_probability, lanes):
-    r"""Probability that a warp pays for a path which each lane takes with the given one. [ratio]
-
-    .. math:: 1 - (1-p)^{lanes}
-
-    >>> path_taken(0.5, 2)
-    0.75
-    """
+    """Probability that a warp pays for a path which each lane takes with the given one. [ratio]"""
     return 1 - power(1 - path_probability, lanes)
 
 
@@ -115,11 +109,7 @@ def divergent_cycles_std(paths, lanes):
 
 @equation(source="Hong 2012, §2.6.5 and Fig. 30", table=True)
 def divergent_cycles_bound(paths):
-    """Cycles of a warp that takes every path, as the thesis counts. [cycles]
-
-    >>> divergent_cycles_bound("1/2: 100, 1/2: 20")
-    120.0
-    """
+    """Cycles of a warp that takes every path, as the thesis counts. [cycles]"""
     return float(sum(cycles for _, cycles in _read(paths)))
 
 
@@ -128,18 +118,11 @@ def convergent_cycles(paths):
     r"""Expected cycles of a lane that would run alone. [cycles]
 
     .. math:: \sum_i p_i c_i
-
-    >>> convergent_cycles("1/2: 100, 1/2: 20")
-    60.0
     """
     return float(sum(chance * cycles for chance, cycles in _read(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5")
 def divergence_loss(divergent_cycles, convergent_cycles):
-    """What lockstep costs at the branch: cycles of a warp over those of a lane alone. [ratio]
-
-    >>> divergence_loss(90.0, 60.0)
-    1.5
-    """
+    """What lockstep costs at the branch: cycles of a warp over those of a lane alone. [ratio]"""
     return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

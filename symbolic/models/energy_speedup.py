@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, divide, either, equal, floor, maximum, where
 from symbolic.ops import power as raised
 
@@ -54,8 +54,6 @@ ADVICE = (
     ),
 )
 
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
-
 
 # --- the benchmarks of Table 16 and the configurations of Figs. 152-155
 
@@ -65,7 +63,7 @@ def _of_four(benchmark_series):
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
-@equation(name="cpu_work", source="Hong 2012, Table 16, Fig. 156", when=CORRECTED, symbol=r"\phi_C")
+@equation(source="Hong 2012, Table 16, Fig. 156", when=CORRECTED, symbol=r"\phi_C")
 def cpu_work(benchmark_series, slow_work, fast_work):
     """Cycles for a unit of work on the CPU: slow in series 1-8. [cycles]
 
@@ -77,11 +75,7 @@ def cpu_work(benchmark_series, slow_work, fast_work):
 
 @equation(name="cpu_work", source="Hong 2012, Table 16", when=PRINTED, symbol=r"\phi_C")
 def cpu_work_printed(slow_work):
-    """Cycles for a unit of work on the CPU: slow in every series, as printed. [cycles]
-
-    >>> cpu_work_printed(100.0)
-    100.0
-    """
+    """Cycles for a unit of work on the CPU: slow in every series, as printed. [cycles]"""
     return slow_work
 
 
@@ -144,13 +138,7 @@ def gpu_scale(node_configuration, reduced_share):
 
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
 def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
-    r"""Time of all work on one device. [s]
-
-    .. math:: \frac{D \phi}{C \zeta F}
-
-    >>> cpu_full_time(1e9, 1.0, 10.0, 2.0, 1.0, 1e9)
-    0.05
-    """
+    """Time of all work on one device. [s]"""
     return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_clock)
 
 
@@ -166,13 +154,7 @@ gpu_full_time = cpu_full_time.of(
 def cpu_full_power(
     cpu_cores, cpu_clock, cpu_nominal_clock, cpu_core_power, cpu_scale, clock_power_exponent
 ):
-    r"""Dynamic power of one device at work. [W]
-
-    .. math:: C F^3 \lambda, \text{ F over its nominal value}
-
-    >>> cpu_full_power(10.0, 1e9, 2e9, 4.0, 1.0, 3.0)
-    5.0
-    """
+    """Dynamic power of one device at work. [W]"""
     relative = raised(cpu_clock / cpu_nominal_clock, clock_power_exponent)
     return cpu_cores * (cpu_core_power * cpu_scale) * relative
 
@@ -190,147 +172,82 @@ baseline_time = cpu_full_time.of(
 
 @equation(source="Hong 2012, Eq. 107", symbol=r"C_o F_o^3 \lambda_o")
 def baseline_dynamic_power(cpu_cores, cpu_core_power, cpu_scale):
-    """Dynamic power of the CPU at its nominal clock. [W]
-
-    >>> baseline_dynamic_power(10.0, 4.0, 1.0)
-    40.0
-    """
+    """Dynamic power of the CPU at its nominal clock. [W]"""
     return cpu_cores * (cpu_core_power * cpu_scale)
 
 
 @equation(source="Hong 2012, Eqs. 107 and 112", symbol="P_o")
 def baseline_power(baseline_dynamic_power, system_power):
-    r"""Power of the system while the CPU does all work at its nominal clock. [W]
-
-    .. math:: C_o F_o^3 \lambda_o + B_o
-
-    >>> baseline_power(40.0, 100.0)
-    140.0
-    """
+    """Power of the system while the CPU does all work at its nominal clock. [W]"""
     return baseline_dynamic_power + system_power
 
 
 @equation(source="Hong 2012, Eq. 113")
 def cpu_time(cpu_full_time, gpu_share):
-    """Time of the CPU's share. [s]
-
-    >>> cpu_time(2.0, 0.25)
-    1.5
-    """
+    """Time of the CPU's share. [s]"""
     return cpu_full_time * (1 - gpu_share)
 
 
 @equation(source="Hong 2012, Eq. 113")
 def gpu_time(gpu_full_time, gpu_share):
-    """Time of the GPU's share. [s]
-
-    >>> gpu_time(2.0, 0.25)
-    0.5
-    """
+    """Time of the GPU's share. [s]"""
     return gpu_full_time * gpu_share
 
 
 @equation(source="Hong 2012, Eqs. 110 and 113", symbol="T_N")
 def shared_time(cpu_time, gpu_time):
-    r"""Time until both devices are done. [s]
-
-    .. math:: \max(T_{CPU}, T_{GPU})
-
-    >>> shared_time(1.5, 0.5)
-    1.5
-    """
+    """Time until both devices are done. [s]"""
     return maximum(cpu_time, gpu_time)
 
 
-@equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def cpu_dynamic_power(cpu_full_power, gpu_share):
     """Dynamic power of the CPU, none where it has no share. [W]
 
     Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
-
-    >>> cpu_dynamic_power(40.0, 0.5), cpu_dynamic_power(40.0, 1.0)
-    (40.0, 0.0)
     """
     return where(gpu_share < 1, cpu_full_power, 0.0)
 
 
 @equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
 def cpu_dynamic_power_printed(cpu_full_power):
-    """Dynamic power of the CPU, whether it has a share or not. [W]
-
-    >>> cpu_dynamic_power_printed(40.0)
-    40.0
-    """
+    """Dynamic power of a device, whether it has a share or not. [W]"""
     return cpu_full_power
 
 
-@equation(name="gpu_dynamic_power", source="Hong 2012, Eq. 114", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def gpu_dynamic_power(gpu_full_power, gpu_share):
     """Dynamic power of the GPU, none where it has no share. [W]
 
     Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
-
-    >>> gpu_dynamic_power(40.0, 0.5), gpu_dynamic_power(40.0, 0.0)
-    (40.0, 0.0)
     """
     return where(gpu_share > 0, gpu_full_power, 0.0)
 
 
-@equation(name="gpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
-def gpu_dynamic_power_printed(gpu_full_power):
-    """Dynamic power of the GPU, whether it has a share or not. [W]
-
-    >>> gpu_dynamic_power_printed(40.0)
-    40.0
-    """
-    return gpu_full_power
+gpu_dynamic_power_printed = cpu_dynamic_power_printed.of("gpu_dynamic_power", "gpu_full_power")
 
 
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")
 def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
-    r"""Power of the system while both work: one base, not two. [W]
-
-    .. math:: C_C F_C^3 \lambda_C + C_G F_G^3 \lambda_G + B_o
-
-    >>> combined_power(40.0, 60.0, 100.0)
-    200.0
-    """
+    """Power of the system while both work: one base, not two. [W]"""
     return cpu_dynamic_power + gpu_dynamic_power + system_power
 
 
 @equation(source="Hong 2012, Eqs. 95 and 105", symbol="S")
 def speedup(baseline_time, shared_time):
-    r"""Speed-up over the baseline. [ratio]
-
-    .. math:: S = T_o / T_N
-
-    >>> speedup(2.0, 0.5)
-    4.0
-    """
+    """Speed-up over the baseline. [ratio]"""
     return divide(baseline_time, shared_time, at_zero=math.inf)
 
 
 @equation(source="Hong 2012, Eqs. 96, 103 and 112", symbol="E")
 def energy_efficiency(baseline_power, combined_power, speedup):
-    r"""Energy of the baseline over that of the new run. [ratio]
-
-    .. math:: E = \frac{P_o}{P_N} \times S
-
-    >>> energy_efficiency(140.0, 280.0, 4.0)
-    2.0
-    """
+    """Energy of the baseline over that of the new run. [ratio]"""
     return baseline_power / combined_power * speedup
 
 
 @equation(source="Hong 2012, Eq. 110, both devices done at once")
 def best_speed_share(cpu_full_time, gpu_full_time):
-    r"""Share of the GPU for the shortest time. [ratio]
-
-    .. math:: \frac{T_{CPU}}{T_{CPU} + T_{GPU}}
-
-    >>> best_speed_share(3.0, 1.0)
-    0.75
-    """
+    """Share of the GPU for the shortest time. [ratio]"""
     return cpu_full_time / (cpu_full_time + gpu_full_time)
 
 

@@ -11,8 +11,7 @@ Coulomb sum with 128 bytes of them a thread, DRAM of an RTX 2080 Ti moved 18 to 
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models._shared import mem_insts, total_insts
 from symbolic.models.latency_roofline import launch_warps
 from symbolic.ops import maximum, minimum, where
@@ -25,17 +24,13 @@ SHARED = (launch_warps, mem_insts, total_insts)
 
 @equation(source="by definition: the sectors of all requests")
 def l1_bytes(launch_warps, warp_bytes):
-    r"""Bytes asked of the first cache, or of memory where there is none. [B]
-
-    >>> l1_bytes(800.0, 384.0)
-    307200.0
-    """
+    """Bytes asked of the first cache, or of memory where there is none. [B]"""
     return launch_warps * warp_bytes
 
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")
 def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
-    r"""Bytes that the second cache moves: each block's own, once. [B]
+    """Bytes that the second cache moves: each block's own, once. [B]
 
     >>> l2_bytes(307200.0, 100.0, 1024.0, 2), l2_bytes(307200.0, 100.0, 1024.0, 0)
     (102400.0, 307200.0)
@@ -45,19 +40,11 @@ def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
 
 @equation(source="compulsory misses of the second cache (Hill 1989)")
 def dram_bytes(l2_bytes, launch_bytes, cache_levels):
-    r"""Bytes that DRAM moves: those that all blocks touch, once. [B]
-
-    >>> dram_bytes(102400.0, 51200.0, 2), dram_bytes(102400.0, 51200.0, 0)
-    (51200.0, 102400.0)
-    """
+    """Bytes that DRAM moves: those that all blocks touch, once. [B]"""
     return where(cache_levels >= 1, minimum(l2_bytes, launch_bytes), l2_bytes)
 
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")
 def memory_parallelism(mem_strength):
-    r"""Requests of a warp under way at once. [requests]
-
-    >>> memory_parallelism(2.0)
-    2.0
-    """
+    """Requests of a warp under way at once. [requests]"""
     return maximum(mem_strength, 1)

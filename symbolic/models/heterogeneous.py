@@ -8,8 +8,7 @@ of either device at work for the energy.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import energy_speedup
 from symbolic.ops import divide, maximum, minimum
 
@@ -19,43 +18,24 @@ VALIDITY = Validity(says="any two devices: the rates that both attain are given"
 
 @equation(source="Hong 2012, §5.9")
 def cpu_full_time(work_flops, cpu_flops):
-    """Time of all work on the CPU. [s]
-
-    >>> cpu_full_time(1e9, 2e11)
-    0.005
-    """
+    """Time of all work on the CPU. [s]"""
     return work_flops / cpu_flops
 
 
 @equation(source="Hong 2012, §5.9, with the transfer")
 def gpu_full_time(work_flops, gpu_flops, transfer_time):
-    """Time of all work on the GPU, its data moved there first. [s]
-
-    >>> gpu_full_time(1e9, 1e12, 0.0)
-    0.001
-    """
+    """Time of all work on the GPU, its data moved there first. [s]"""
     return work_flops / gpu_flops + transfer_time
 
 
-@equation(source="Hong 2012, §5.9 and Fig. 147")
-def gpu_share(cpu_full_time, gpu_full_time):
-    r"""Share of the GPU with which both are done at once. [ratio]
-
-    .. math:: \frac{f_{GPU}}{f_{CPU} + f_{GPU}} \quad\text{without a transfer}
-
-    >>> gpu_share(0.003, 0.001)
-    0.75
-    """
-    return cpu_full_time / (cpu_full_time + gpu_full_time)
+gpu_share = energy_speedup.best_speed_share.of(
+    *("gpu_share", "cpu_full_time", "gpu_full_time"), source="Hong 2012, §5.9 and Fig. 147"
+)
 
 
 @equation(source="Hong 2012, Fig. 147")
 def cpu_share(gpu_share):
-    """Share of the CPU, the rest. [ratio]
-
-    >>> cpu_share(0.75)
-    0.25
-    """
+    """Share of the CPU, the rest. [ratio]"""
     return 1 - gpu_share
 
 
@@ -65,32 +45,18 @@ gpu_time = energy_speedup.gpu_time
 
 @equation(source="Hong 2012, §5.9")
 def time(cpu_time, gpu_time):
-    """Time until both are done. [s]
-
-    >>> time(0.5, 0.75)
-    0.75
-    """
+    """Time until both are done. [s]"""
     return maximum(cpu_time, gpu_time)
 
 
 @equation(source="Hong 2012, Eqs. 107 and 112, over the time of both")
 def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power):
-    r"""Mean power until both are done; a device draws its own while it works. [W]
-
-    .. math:: \frac{P_{CPU} T_{CPU} + P_{GPU} T_{GPU}}{T} + B
-
-    >>> round(power(40.0, 0.5, 200.0, 0.75, 0.75, 100.0), 1)
-    326.7
-    """
+    """Mean power until both are done; a device draws its own while it works. [W]"""
     work = cpu_full_power * cpu_time + gpu_full_power * gpu_time
     return divide(work, time, at_zero=0.0) + system_power
 
 
 @equation(source="Hong 2012, Fig. 148")
 def sharing_gain(cpu_full_time, gpu_full_time, time):
-    """Speed-up over the faster device alone; below 1 where a bad share is given. [ratio]
-
-    >>> sharing_gain(3.0, 1.0, 0.75) == 1 / 0.75
-    True
-    """
+    """Speed-up over the faster device alone; below 1 where a bad share is given. [ratio]"""
     return divide(minimum(cpu_full_time, gpu_full_time), time, at_zero=1.0)

@@ -8,8 +8,7 @@ table interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import divide
 
 OUTPUTS = ("comp_factor",)
@@ -38,9 +37,6 @@ def comp_factor(
     r"""Mean factor of all instructions; 1 where all are simple. [ratio]
 
     .. math:: \frac{\sum n_i M_i}{\sum n_i}
-
-    >>> comp_factor(20.0, 0.0, 4.2, 10.0, 4.3, 0.0, 30.0, 0.0, 35.0)
-    2.65
     """
     divisions = fp_div_insts * (fp_div_factor - 1) + int_div_insts * (int_div_factor - 1)
     others = int_mul_insts * (int_mul_factor - 1) + int_mod_insts * (int_mod_factor - 1)

@@ -16,8 +16,7 @@ Join with ``occupancy``.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Family, Validity
+from symbolic.equation import Family, Validity, equation
 from symbolic.models._residency import OF_BLOCKS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
@@ -47,31 +46,19 @@ SHARED = (*OF_BLOCKS, mem_latency_dram, warps_per_block)
 
 @equation(source="by definition")
 def launch_warps(blocks, warps_per_block):
-    r"""Warps of the launch. [warps]
-
-    >>> launch_warps(100.0, 8.0)
-    800.0
-    """
+    """Warps of the launch. [warps]"""
     return blocks * warps_per_block
 
 
 @equation(source="Hong 2012, Table 1; each scheduler issues one instruction a cycle (Jia 2018)")
 def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
-    r"""Time of issuing all instructions. [s]
-
-    >>> issue_time(800.0, 1e4, 0.25, 80.0, 1e9)
-    2.5e-05
-    """
+    """Time of issuing all instructions. [s]"""
     return launch_warps * total_insts * issue_cycles / (busy_sms * core_clock)
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")
 def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
-    r"""Time of the units that carry out one kind of instructions. [s]
-
-    >>> fp_time(800.0, 32.0, 1e4, 64.0, 80.0, 1e9)
-    5e-05
-    """
+    """Time of the units that carry out one kind of instructions. [s]"""
     return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
 
 
@@ -91,11 +78,7 @@ def l1_time(
     busy_sms,
     core_clock,
 ):
-    r"""Time of the first cache and shared memory; a wavefront is of 128 bytes. [s]
-
-    >>> l1_time(800.0, 9e3, 1e3, 0.0, 128.0, 80.0, 1e9)
-    0.0001
-    """
+    """Time of the first cache and shared memory; a wavefront is of 128 bytes. [s]"""
     shared = 128 * launch_warps * shared_wavefronts
     moved = shared + maximum(128 * launch_warps * l1_wavefronts, l1_bytes)
     return moved / (l1_bytes_per_cycle * busy_sms * core_clock)
@@ -103,21 +86,13 @@ def l1_time(
 
 @equation(source="Williams 2009, of the second cache")
 def l2_time(l2_bytes, l2_bandwidth):
-    r"""Time of the second cache. [s]
-
-    >>> l2_time(1e9, 2e12)
-    0.0005
-    """
+    """Time of the second cache. [s]"""
     return l2_bytes / l2_bandwidth
 
 
 @equation(source="Williams 2009, of the bandwidth that is attained")
 def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
-    r"""Time of DRAM. [s]
-
-    >>> dram_time(1e9, 0.5, 1e12)
-    0.002
-    """
+    """Time of DRAM. [s]"""
     return dram_bytes / (bandwidth_share * mem_bandwidth)
 
 
@@ -132,11 +107,7 @@ def throughput_time(
     l2_time,
     dram_time,
 ):
-    r"""Time of the unit that takes longest. [s]
-
-    >>> throughput_time(1.0, 2.0, 0.0, 1.0, 0.5, 3.0, 0.1, 0.2)
-    3.0
-    """
+    """Time of the unit that takes longest. [s]"""
     floating = maximum(fp_time, fp64_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
@@ -144,74 +115,41 @@ def throughput_time(
 
 @equation(source="bytes below over bytes asked")
 def l1_miss_share(l2_bytes, l1_bytes):
-    r"""Share of bytes that the first cache does not have. [ratio]
-
-    >>> l1_miss_share(1.0, 4.0)
-    0.25
-    """
+    """Share of bytes that a cache does not have. [ratio]"""
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
 
 
-@equation(source="bytes below over bytes asked")
-def l2_miss_share(dram_bytes, l2_bytes):
-    r"""Share of bytes that the second cache does not have. [ratio]
-
-    >>> l2_miss_share(1.0, 4.0)
-    0.25
-    """
-    return minimum(1, divide(dram_bytes, l2_bytes, at_zero=1.0))
+l2_miss_share = l1_miss_share.of("l2_miss_share", "dram_bytes", "l2_bytes")
 
 
 @equation(source="mean access time of a hierarchy (Hennessy and Patterson)")
 def mixed_latency(l1_latency, l2_latency, mem_latency_dram, l1_miss_share, l2_miss_share):
-    r"""Mean latency of a request, by where it is served. [cycles]
-
-    >>> mixed_latency(30.0, 230.0, 430.0, 0.5, 0.5)
-    180.0
-    """
+    """Mean latency of a request, by where it is served. [cycles]"""
     missing = (1 - l2_miss_share) * l2_latency + l2_miss_share * mem_latency_dram
     return (1 - l1_miss_share) * l1_latency + l1_miss_share * missing
 
 
 @equation(source="Volkov 2016: a warp waits for the results that its next instruction uses")
 def issue_interval(issue_wait, dependent_latency):
-    r"""Cycles between two instructions of a warp that is alone. [cycles]
-
-    >>> issue_interval(1.5, 4.0)
-    6.0
-    """
+    """Cycles between two instructions of a warp that is alone. [cycles]"""
     return issue_wait * dependent_latency
 
 
 @equation(source="Volkov 2016, latency of a warp; issue_interval holds dependent instructions")
 def warp_cycles(issue_interval, total_insts, load_requests, mixed_latency, memory_parallelism):
-    r"""Cycles of a warp that is alone. [cycles]
-
-    >>> warp_cycles(4.0, 100.0, 10.0, 300.0, 3.0)
-    1400.0
-    """
+    """Cycles of a warp that is alone. [cycles]"""
     return issue_interval * total_insts + load_requests * mixed_latency / memory_parallelism
 
 
 @equation(source="Volkov 2016, Little's law: warps resident over the cycles of one")
 def latency_bound_time(repetitions, warp_cycles, core_clock):
-    r"""Time were warps bound by their own latencies. [s]
-
-    >>> latency_bound_time(2.0, 1400.0, 1e9)
-    2.8e-06
-    """
+    """Time were warps bound by their own latencies. [s]"""
     return repetitions * warp_cycles / core_clock
 
 
 @equation(source="joined as right angles are; a sum errs more on kernels left out")
 def time(start_up_time, throughput_time, latency_bound_time):
-    r"""Run time. [s]
-
-    .. math:: t_0 + \sqrt{T_{throughput}^2 + T_{latency}^2}
-
-    >>> time(1.0, 3.0, 4.0)
-    6.0
-    """
+    """Run time. [s]"""
     both = throughput_time * throughput_time + latency_bound_time * latency_bound_time
     return start_up_time + sqrt(both)
 

@@ -65,45 +65,25 @@ def pieces_per_item(distribution, piece_length, piece_overhead):
 
 @equation(source="pieces are dealt out far from one another")
 def alike_pieces(alike, piece_length):
-    """Probability that an item, as it is launched, repeats its neighbour; pieces never do. [ratio]
-
-    >>> alike_pieces(0.5, 0.0), alike_pieces(0.5, 8.0)
-    (0.5, 0.0)
-    """
+    """Probability that an item repeats its neighbour as it is launched; pieces never do. [ratio]"""
     return where(piece_length > 0, 0.0, alike)
 
 
 @equation(source="Swatman 2022, §II-B")
 def lockstep_items(lanes, lanes_per_item):
-    r"""Items that a warp works on side by side. [items]
-
-    .. math:: \lfloor lanes / lanes\_per\_item \rfloor
-
-    >>> lockstep_items(32.0, 4.0)
-    8.0
-    """
+    """Items that a warp works on side by side. [items]"""
     return floor(lanes / lanes_per_item)
 
 
 @equation(source="as many items in each block as it has lanes for")
 def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
-    r"""Blocks of the launch; ``blocks`` would do for items uncut, a lane for each. [blocks]
-
-    .. math:: \lceil blocks \times pieces \times lanes / items \rceil
-
-    >>> launch_blocks(100.0, 1.5, 32.0, 8.0)
-    600.0
-    """
+    """Blocks of the launch; ``blocks`` would do for items uncut, a lane for each. [blocks]"""
     return ceil(divide(blocks * pieces_per_item * lanes, lockstep_items, at_zero=1.0) - 1e-9)
 
 
 @equation(source="Gilman 2020: blocks are placed wherever there is room")
 def slots(active_blocks_per_sm, active_sms):
-    """Blocks that the machine runs at once. [blocks]
-
-    >>> slots(5.0, 16.0)
-    80.0
-    """
+    """Blocks that the machine runs at once. [blocks]"""
     return active_blocks_per_sm * active_sms
 
 
@@ -116,32 +96,19 @@ def step_cycles(total_cycles, repetitions, work_mean, imbalance_loss):
 
     The model's cycles are those of blocks alike in work, of ``work_mean`` steps; the lanes' waiting
     is counted by the law, so that a loss that the cycles count already is taken out.
-
-    >>> step_cycles(40000.0, 2.0, 20.0, 1.0)
-    1000.0
     """
     return divide(total_cycles, repetitions * work_mean * imbalance_loss, at_zero=0.0)
 
 
 @equation(source="cycles at the clock")
 def item_step_time(step_cycles, core_clock):
-    """Time that a step of an item takes one lane. [s]
-
-    >>> item_step_time(1000.0, 1e9)
-    1e-06
-    """
+    """Time that a step of an item takes one lane. [s]"""
     return step_cycles / core_clock
 
 
 @equation(source="Swatman 2022, §II-B")
 def step_time(item_step_time, lanes_per_item, lane_overhead):
-    r"""Time that a step takes where lanes share an item and each further one adds work. [s]
-
-    .. math:: t (1 + (lanes - 1) \times overhead) / lanes
-
-    >>> step_time(1e-6, 4.0, 0.2)
-    4.000000000000001e-07
-    """
+    """Time that a step takes where lanes share an item and each further one adds work. [s]"""
     return item_step_time * (1 + (lanes_per_item - 1) * lane_overhead) / lanes_per_item
 
 
@@ -249,59 +216,35 @@ def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
 
 @equation(source="steps, each of the same time")
 def launch_time(launch_steps, step_time):
-    """Time of a launch, which has a law: statistics of it are exact. [s]"""
+    """Time of a launch, which has a law: statistics of it are exact; its mean and spread. [s]
+
+    >>> launch_time_mean(1000.0, 0.5), launch_time_std(50.0, 0.5)
+    (500.0, 25.0)
+    """
     return launch_steps * step_time
 
 
-@equation(source="steps, each of the same time")
-def launch_time_mean(launch_steps_mean, step_time):
-    """Mean time of a launch. [s]
-
-    >>> launch_time_mean(1000.0, 1e-6)
-    0.001
-    """
-    return launch_steps_mean * step_time
-
-
-@equation(source="steps, each of the same time")
-def launch_time_std(launch_steps_std, step_time):
-    """Standard deviation of the time of a launch. [s]
-
-    >>> launch_time_std(50.0, 1e-6)
-    5e-05
-    """
-    return launch_steps_std * step_time
+launch_time_mean, launch_time_std = (
+    launch_time.of(f"launch_time_{kind}", f"launch_steps_{kind}", "step_time")
+    for kind in ("mean", "std")
+)
 
 
 @equation(source="wave quantisation")
 def launch_waves(launch_blocks, slots):
-    r"""Times that the slots are filled, the last time in part. [waves]
-
-    .. math:: \lceil blocks / slots \rceil
-
-    >>> launch_waves(161.0, 160.0)
-    2.0
-    """
+    """Times that the slots are filled, the last time in part. [waves]"""
     return ceil(divide(launch_blocks, slots, at_zero=0.0))
 
 
 @equation(source="wave quantisation")
 def waves_time(launch_waves, block_steps_mean, step_time):
-    """Waves times the mean time of a block: exact where work is constant, else no law. [s]
-
-    >>> waves_time(2.0, 100.0, 1e-6)
-    0.0002
-    """
+    """Waves times the mean time of a block: exact where work is constant, else no law. [s]"""
     return launch_waves * block_steps_mean * step_time
 
 
 @equation(source="no slot ever waits")
 def work_bound_time(launch_time_mean, tail_idle_share):
-    """Time in which slots that never wait do all blocks; no mean is shorter. [s]
-
-    >>> work_bound_time(0.01, 0.25)
-    0.0075
-    """
+    """Time in which slots that never wait do all blocks; no mean is shorter. [s]"""
     return launch_time_mean * (1 - tail_idle_share)
 
 
@@ -310,21 +253,13 @@ def work_bound_time(launch_time_mean, tail_idle_share):
 
 @equation(source="Wald: mean steps of all slots")
 def idle_slot_time(slots, launch_time_mean, tail_idle_share):
-    """Time that all slots wait for the end of the launch, in sum. [s]
-
-    >>> idle_slot_time(160.0, 0.001, 0.25)
-    0.04
-    """
+    """Time that all slots wait for the end of the launch, in sum. [s]"""
     return slots * launch_time_mean * tail_idle_share
 
 
 @equation(source="power times time")
 def idle_energy(idle_slot_time, idle_power, slots, idle_slot_power):
-    """Energy drawn for slots that wait: their share of the idle power, and what they draw. [J]
-
-    >>> idle_energy(0.5, 80.0, 160.0, 0.5)
-    0.5
-    """
+    """Energy drawn for slots that wait: their share of the idle power, and what they draw. [J]"""
     return idle_slot_time * (divide(idle_power, slots, at_zero=0.0) + idle_slot_power)
 
 
@@ -332,10 +267,6 @@ def idle_energy(idle_slot_time, idle_power, slots, idle_slot_power):
 def launch_energy_mean(
     idle_power, runtime_power, launch_time_mean, tail_idle_share, idle_slot_time, idle_slot_power
 ):
-    """Mean energy of a launch. [J]
-
-    >>> launch_energy_mean(50.0, 100.0, 0.01, 0.2, 0.3, 0.0)
-    1.3
-    """
+    """Mean energy of a launch. [J]"""
     working = runtime_power * (1 - tail_idle_share) * launch_time_mean
     return working + idle_power * launch_time_mean + idle_slot_power * idle_slot_time

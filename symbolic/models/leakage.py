@@ -10,8 +10,7 @@ The sign of V_off is as in the text, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import exp
 
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
@@ -24,13 +23,7 @@ KELVIN_AT_ZERO_CELSIUS = 273.15
 
 @equation(source="Hong 2012, section 3.1.2", symbol="v_t")
 def thermal_voltage(temperature):
-    r"""Thermal voltage. [V]
-
-    .. math:: v_t = kT/q
-
-    >>> round(thermal_voltage(26.85), 6)
-    0.025852
-    """
+    """Thermal voltage. [V]"""
     return BOLTZMANN_OVER_CHARGE * (temperature + KELVIN_AT_ZERO_CELSIUS)
 
 
@@ -51,9 +44,6 @@ def leakage_current(
 
     .. math:: \mu_0 C_{OX} \frac{W}{L} e^{b(V_{dd}-V_{dd0})} v_t^2 (1 - e^{-V_{dd}/v_t})
         e^{-\frac{|V_{th}| - V_{off}}{n v_t}}
-
-    >>> round(leakage_current(4.0, 2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 1.0), 6)  # 1 - exp(-2)
-    0.864665
     """
     raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
     drained = 1 - exp(-(supply_voltage / thermal_voltage))
@@ -63,45 +53,23 @@ def leakage_current(
 
 @equation(source="Hong 2012, Eq. 33", symbol=r"P_{static}")
 def static_power(supply_voltage, transistors, design_factor, leakage_current):
-    r"""Static power of the chip. [W]
-
-    .. math:: P_{static} = V_{cc} \cdot N \cdot K_{design} \cdot \hat{I}_{leak}
-
-    >>> static_power(1.0, 1e9, 0.5, 2e-8)
-    10.0
-    """
+    """Static power of the chip. [W]"""
     return supply_voltage * transistors * design_factor * leakage_current
 
 
-@equation(source="Hong 2012, Eqs. 33 and 34 at the reference")
-def reference_static_power(
-    supply_voltage,
-    transistors,
-    design_factor,
-    leakage_scale,
-    voltage_leakage_slope,
-    nominal_supply_voltage,
-    reference_temperature,
-    threshold_voltage,
-    offset_voltage,
-    subthreshold_swing,
-):
-    """Static power at the reference temperature. [W]
-
-    >>> round(reference_static_power(1.0, 1e9, 0.1, 1e-4, 2.0, 1.0, 57.0, 0.3, 0.0, 1.5), 6)
-    0.007164
-    """
-    current = leakage_current(
-        leakage_scale,
-        voltage_leakage_slope,
-        supply_voltage,
-        nominal_supply_voltage,
-        thermal_voltage(reference_temperature),
-        threshold_voltage,
-        offset_voltage,
-        subthreshold_swing,
-    )
-    return supply_voltage * transistors * design_factor * current
+@equation(
+    source="Hong 2012, Eqs. 33 and 34 at the reference",
+    inputs=(
+        *("supply_voltage", "transistors", "design_factor", "leakage_scale"),
+        *("voltage_leakage_slope", "nominal_supply_voltage", "reference_temperature"),
+        *("threshold_voltage", "offset_voltage", "subthreshold_swing"),
+    ),
+)
+def reference_static_power(supply, transistors, design, scale, slope, nominal, reference, *barrier):
+    """Static power at the reference temperature. [W]"""
+    volts = thermal_voltage(reference)
+    current = leakage_current(scale, slope, supply, nominal, volts, *barrier)
+    return static_power(supply, transistors, design, current)
 
 
 @equation(source="Hong 2012, section 3.1.2, the derivative of Eq. 34")
@@ -114,9 +82,6 @@ def leakage_slope(
 
     .. math:: \frac{1}{T} \left(2 + \frac{|V_{th}| - V_{off}}{n v_t}
         - \frac{V_{dd}}{v_t} \frac{e^{-V_{dd}/v_t}}{1 - e^{-V_{dd}/v_t}}\right)
-
-    >>> round(leakage_slope(57.0, 0.3, 0.0, 1.5, 1.0), 5)
-    0.02735
     """
     volts = thermal_voltage(reference_temperature)
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * volts)
@@ -127,12 +92,6 @@ def leakage_slope(
 
 @equation(source="Hong 2012, section 3.1.2, the linear model")
 def linear_static_power(reference_static_power, leakage_slope, temperature, reference_temperature):
-    r"""Static power on the line that touches the curve at the reference. [W]
-
-    .. math:: P(T_0) (1 + slope \times (T - T_0))
-
-    >>> linear_static_power(10.0, 0.02, 77.0, 57.0)
-    14.0
-    """
+    """Static power on the line that touches the curve at the reference. [W]"""
     rise = temperature - reference_temperature
     return reference_static_power * (1 + leakage_slope * rise)

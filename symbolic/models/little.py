@@ -7,8 +7,7 @@ has in flight is its resident warps times the requests that each sends before it
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 
 OUTPUTS = ("bytes_in_flight_per_sm", "bytes_in_flight", "bytes_in_flight_needed")
 VALIDITY = Validity(says="a law of queues, of any machine")
@@ -16,29 +15,17 @@ VALIDITY = Validity(says="a law of queues, of any machine")
 
 @equation(source="Volkov 2016: warps times the requests of each")
 def bytes_in_flight_per_sm(warps_per_sm, mem_strength, warp_size, bytes_per_thread):
-    r"""Bytes that the warps of one SM can have asked for at once. [B]
-
-    >>> bytes_in_flight_per_sm(48.0, 2.0, 32.0, 4.0)
-    12288.0
-    """
+    """Bytes that the warps of one SM can have asked for at once. [B]"""
     return warps_per_sm * mem_strength * warp_size * bytes_per_thread
 
 
 @equation(source="Volkov 2016: over the SMs in use")
 def bytes_in_flight(bytes_in_flight_per_sm, active_sms):
-    r"""Bytes that the machine can have asked for at once. [B]
-
-    >>> bytes_in_flight(12288.0, 30.0)
-    368640.0
-    """
+    """Bytes that the machine can have asked for at once. [B]"""
     return bytes_in_flight_per_sm * active_sms
 
 
 @equation(source="Little 1961, L = λ W")
 def bytes_in_flight_needed(mem_latency_dram, core_clock, mem_bandwidth):
-    r"""Bytes that must be in flight for the whole bandwidth. [B]
-
-    >>> bytes_in_flight_needed(400.0, 1e9, 1e11)
-    40000.0
-    """
+    """Bytes that must be in flight for the whole bandwidth. [B]"""
     return mem_latency_dram / core_clock * mem_bandwidth

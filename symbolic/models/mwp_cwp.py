@@ -9,9 +9,9 @@ limits MWP, and case 3 holds. MWP − 1 is 0 where MWP falls below 1.
 
 from __future__ import annotations
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _memory, _residency, _shared
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
@@ -53,90 +53,50 @@ ADVICE = Guide(
     suggests={"optimal_sms": "active_sms"},
 )
 
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
-
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    r"""Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]
-
-    .. math:: \#Issue\_cycles \times M\_Factor \times \#total\_insts \times loss
-
-    >>> comp_cycles(4, 1, 33, 1)
-    132
-    """
+    """Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]"""
     return issue_cycles * comp_factor * total_insts * imbalance_loss
 
 
 @equation(source="Hong 2012, Eq. 2", symbol=r"Comp\_p")
 def comp_period(comp_cycles, mem_insts):
-    r"""Computation of a warp between two of its requests; 0 where there are none. [cycles]
-
-    .. math:: Comp\_p = Comp\_cycles / \#Mem\_insts
-
-    >>> comp_period(132, 6)
-    22.0
-    """
+    """Computation of a warp between two of its requests; 0 where there are none. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 19", symbol=r"Mem\_cycles")
 def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced, coalesced_insts):
-    r"""Memory cycles of one warp, one request after the other. [cycles]
-
-    .. math:: Mem\_L_{Uncoal} \times \#Uncoal\_Mem\_insts + Mem\_L_{Coal} \times \#Coal\_Mem\_insts
-
-    >>> mem_cycles(730, 6, 424, 0)
-    4380
-    """
+    """Memory cycles of one warp, one request after the other. [cycles]"""
     return mem_latency_uncoalesced * uncoalesced_insts + mem_latency_coalesced * coalesced_insts
 
 
 @equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
-    r"""Warps whose computation fits into the memory period of one, and that one. [warps]
-
-    .. math:: (Mem\_cycles + Comp\_cycles) / Comp\_cycles
-
-    >>> round(cwp_full(4380, 132), 4)
-    34.1818
-    """
+    """Warps whose computation fits into the memory period of one, and that one. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
-@equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
+@equation(source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
-    r"""Computation warp parallelism, within the warps there are. [warps]
-
-    .. math:: CWP = \min(CWP\_full, N)
-
-    >>> cwp(34.1818, 20.0)
-    20.0
-    """
+    """Computation warp parallelism, within the warps there are. [warps]"""
     return minimum(cwp_full, resident_warps)
 
 
 @equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "whole"})
 def cwp_whole(cwp_full, resident_warps):
-    """Computation warp parallelism, rounded up after the minimum is taken. [warps]
-
-    >>> cwp_whole(4.2, 20.0)
-    5.0
-    """
+    """Computation warp parallelism, rounded up after the minimum is taken. [warps]"""
     return ceil(minimum(cwp_full, resident_warps))
 
 
 @equation(source="Hong 2012, §2.3.1")
 def warp_parallelism(mwp, cwp):
-    """The smaller of MWP and CWP, which tells what dominates the run time. [warps]
-
-    >>> warp_parallelism(2.28125, 20.0)
-    2.28125
-    """
+    """The smaller of MWP and CWP, which tells what dominates the run time. [warps]"""
     return minimum(mwp, cwp)
 
 
-@equation(name="case", source="Hong 2012, §2.3.6 and Fig. 8", flags=CASES, when=CORRECTED)
+@equation(source="Hong 2012, §2.3.6 and Fig. 8", flags=CASES, when=CORRECTED)
 def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
     """Which of the three cases holds, tried in their order.
 
@@ -166,7 +126,7 @@ def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
     return where(mem_insts > 0, where(few, 1.0, where(memory, 2.0, 3.0)), 3.0)
 
 
-@equation(name="few_warps_cycles", source="Hong 2012, Eq. 21", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 21", when=CORRECTED)
 def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, mem_latency):
     r"""Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
@@ -187,21 +147,13 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
 
 @equation(name="few_warps_cycles", source="Hong 2012, Eq. 21", when=PRINTED)
 def few_warps_cycles_printed(mem_cycles, comp_cycles, comp_period, mwp):
-    r"""Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
-
-    .. math:: Mem\_cycles + Comp\_cycles + \frac{Comp\_cycles}{\#Mem\_insts} (MWP - 1)
-
-    >>> few_warps_cycles_printed(6.0, 2.0, 1.0, 2.0)  # Fig. 9b
-    9.0
-    """
+    """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]"""
     return mem_cycles + comp_cycles + comp_period * maximum(mwp - 1, 0)
 
 
 @equation(source="Hong 2012, Eq. 22")
 def memory_bound_cycles(mem_cycles, comp_period, mwp, resident_warps):
-    r"""Cycles of one repetition in case 2: memory periods hide the computation. [cycles]
-
-    .. math:: Mem\_cycles \frac{N}{MWP} + \frac{Comp\_cycles}{\#Mem\_insts} (MWP - 1)
+    """Cycles of one repetition in case 2: memory periods hide the computation. [cycles]
 
     >>> memory_bound_cycles(4380.0, 22.0, 2.28125, 20.0)
     38428.1875
@@ -211,9 +163,7 @@ def memory_bound_cycles(mem_cycles, comp_period, mwp, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 3 and 23")
 def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
-    r"""Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]
-
-    .. math:: Mem\_L + Comp\_cycles \times N
+    """Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]
 
     >>> computation_bound_cycles(50.0, 1000.0, 8.0)
     8050.0
@@ -223,24 +173,14 @@ def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 21-23", symbol=r"Exec\_cycles\_app")
 def exec_cycles(case, few_warps_cycles, memory_bound_cycles, computation_bound_cycles, repetitions):
-    """Cycles of the whole workload without synchronisation: those of its case × #Rep. [cycles]
-
-    >>> exec_cycles(2.0, 4930.0, 38428.1875, 3370.0, 1.0)
-    38428.1875
-    """
+    """Cycles of the whole workload without synchronisation: those of its case × #Rep. [cycles]"""
     longest = where(equal(case, 2), memory_bound_cycles, computation_bound_cycles)
     return where(equal(case, 1), few_warps_cycles, longest) * repetitions
 
 
 @equation(source="Hong 2012, Eq. 26", symbol="NpWB")
 def parallel_warps_per_block(mwp, warps_per_block):
-    r"""Warps of one block whose requests overlap. [warps]
-
-    .. math:: NpWB = \min(MWP, \#Active\_warps\_per\_block)
-
-    >>> parallel_warps_per_block(2.28125, 4)
-    2.28125
-    """
+    """Warps of one block whose requests overlap. [warps]"""
     return minimum(mwp, warps_per_block)
 
 
@@ -248,10 +188,7 @@ def parallel_warps_per_block(mwp, warps_per_block):
 def sync_cycles(
     departure_delay, parallel_warps_per_block, sync_insts, resident_blocks, repetitions
 ):
-    r"""Cycles that barriers add. [cycles]
-
-    .. math:: Departure\_delay \times (NpWB - 1) \times \#synch\_insts
-        \times \#Active\_blocks\_per\_SM \times \#Rep
+    """Cycles that barriers add. [cycles]
 
     >>> sync_cycles(320, 2.28125, 6, 5, 1)
     12300.0
@@ -274,10 +211,7 @@ def total_cycles(exec_cycles, sync_cycles):
 
 @equation(source="Hong 2012, Eq. 24", symbol="CPI")
 def cpi(exec_cycles, total_insts, warps_per_block, blocks, busy_sms):
-    r"""Cycles per instruction of a warp on one multiprocessor. [cycles/instruction]
-
-    .. math:: \frac{Exec\_cycles\_app}{\#Total\_insts \times
-        \frac{\#Threads\_per\_block}{\#Threads\_per\_warp} \times \frac{\#Blocks}{\#Active\_SMs}}
+    """Cycles per instruction of a warp on one multiprocessor. [cycles/instruction]
 
     >>> round(cpi(38428.1875, 33, 4, 80, 16), 4)
     58.2245
@@ -288,9 +222,5 @@ def cpi(exec_cycles, total_insts, warps_per_block, blocks, busy_sms):
 
 @equation(source="Hong 2012, §2.3.6")
 def time(total_cycles, core_clock):
-    """Run time. [s]
-
-    >>> time(50728.1875, 1e9)
-    5.07281875e-05
-    """
+    """Run time. [s]"""
     return total_cycles / core_clock

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Validity
+from symbolic.equation import Family, Validity, equation
 from symbolic.models._shared import warps_per_block, warps_per_sm
 from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 
@@ -58,13 +57,7 @@ def _down(amount, unit):
     when=PRINTED,
 )
 def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
-    r"""Blocks the shared memory allows, infinitely many where none is used. [blocks]
-
-    .. math:: \left\lfloor Z / S_B \right\rfloor
-
-    >>> blocks_by_shared_mem_printed(16384.0, 3960.0)
-    4.0
-    """
+    """Blocks the shared memory allows, infinitely many where none is used. [blocks]"""
     return floor(divide(shared_mem_per_sm, shared_mem_per_block, at_zero=math.inf))
 
 
@@ -76,13 +69,7 @@ def blocks_by_shared_mem_cuda(
     shared_mem_allocation_unit,
     reserved_shared_mem_per_block,
 ):
-    r"""Blocks the shared memory allows, allocated in units; 0 above the limit of a block. [blocks]
-
-    .. math:: \left\lfloor Z / (\lceil (S_B + S_{reserved}) / u \rceil u) \right\rfloor
-
-    >>> blocks_by_shared_mem_cuda(16384.0, 3960.0, 16384.0, 512.0, 0.0)
-    4.0
-    """
+    """Blocks the shared memory allows, in units of allocation; 0 above a block's limit. [blocks]"""
     used = _up(shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit)
     fitting = floor(divide(shared_mem_per_sm, used, at_zero=math.inf))
     return where(shared_mem_per_block <= max_shared_mem_per_block, fitting, 0.0)
@@ -95,13 +82,7 @@ def blocks_by_shared_mem_cuda(
     when=PRINTED,
 )
 def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
-    r"""Blocks the registers allow, infinitely many where none is used. [blocks]
-
-    .. math:: \left\lfloor R / (R_T \times T_r) \right\rfloor
-
-    >>> blocks_by_registers_printed(8192.0, 18.0, 256.0)
-    1.0
-    """
+    """Blocks the registers allow, infinitely many where none is used. [blocks]"""
     return floor(
         divide(registers_per_sm, registers_per_thread * threads_per_block, at_zero=math.inf)
     )
@@ -164,13 +145,7 @@ def blocks_by_registers_cuda(
     when=PRINTED,
 )
 def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
-    r"""Blocks the thread limit allows. [blocks]
-
-    .. math:: \left\lfloor T_{maxMP} / T_r \right\rfloor
-
-    >>> blocks_by_threads_printed(1536.0, 1024.0)
-    1.0
-    """
+    """Blocks the thread limit allows. [blocks]"""
     return floor(max_threads_per_sm / threads_per_block)
 
 
@@ -178,9 +153,7 @@ def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
 def blocks_by_threads_cuda(
     max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
 ):
-    r"""Blocks the thread limit and the warp limit allow. [blocks]
-
-    .. math:: \min(\lfloor T_{maxMP} / T_r \rfloor, \lfloor W_{maxMP} / w \rfloor)
+    """Blocks the thread limit and the warp limit allow. [blocks]
 
     >>> blocks_by_threads_cuda(768.0, 100.0, 24.0, 4.0)  # the threads alone would allow 7
     6.0
@@ -198,9 +171,6 @@ def active_blocks_per_sm(
 
     .. math:: B_a = \min\left(\lfloor Z/S_B \rfloor, \lfloor R/(R_T T_r) \rfloor, B_{max},
         \lfloor T_{maxMP}/T_r \rfloor\right)
-
-    >>> active_blocks_per_sm(8.0, 3.0, 8.0, 3.0)
-    3.0
     """
     return minimum(blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
 
@@ -209,11 +179,7 @@ def active_blocks_per_sm(
     source="Ma 2014, Eq. 4", flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"}
 )
 def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm):
-    """Which limit binds; on ties the first of the flags.
-
-    >>> limiter(3.0, 8.0, 3.0, 8.0)
-    1.0
-    """
+    """Which limit binds; on ties the first of the flags."""
     others = where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0)
     others = where(equal(active_blocks_per_sm, blocks_by_registers), 1.0, others)
     return where(equal(active_blocks_per_sm, blocks_by_shared_mem), 0.0, others)
@@ -221,23 +187,11 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
 
 @equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
-    r"""Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]
-
-    .. math:: B_a T_r / T_{maxMP}
-
-    >>> occupancy_printed(3.0, 256.0, 768.0)
-    1.0
-    """
+    """Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]"""
     return active_blocks_per_sm * threads_per_block / max_threads_per_sm
 
 
 @equation(name="occupancy", source="NVIDIA occupancy calculator", when=CUDA)
 def occupancy_cuda(warps_per_sm, max_warps_per_sm):
-    r"""Resident warps over the most there can be. [ratio]
-
-    .. math:: B_a w / W_{maxMP}
-
-    >>> occupancy_cuda(20.0, 24.0)
-    0.8333333333333334
-    """
+    """Resident warps over the most there can be. [ratio]"""
     return warps_per_sm / max_warps_per_sm

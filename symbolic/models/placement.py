@@ -255,21 +255,13 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
 
 @equation(source="Hong 2012, Table 12", table=True)
 def lit_count(lit_sms):
-    """How many SMs are lit. [SMs]
-
-    >>> lit_count("0-7-1-8")
-    4.0
-    """
+    """How many SMs are lit. [SMs]"""
     return float(len(lit(lit_sms)))
 
 
 @equation(source="Hong 2012, Table 12")
 def active_sms(lit_count):
-    """Active SMs: those lit. [SMs]
-
-    >>> active_sms(4.0)
-    4.0
-    """
+    """Active SMs: those lit. [SMs]"""
     return lit_count
 
 
@@ -286,21 +278,13 @@ def active_tpcs(lit_sms, tpc_map):
 
 @equation(source="Hong 2012, §4.7", table=True)
 def fewest_tpcs(active_sms, tpc_map):
-    """The fewest TPCs that as many SMs can light. [TPCs]
-
-    >>> fewest_tpcs(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
-    2.0
-    """
+    """The fewest TPCs that as many SMs can light. [TPCs]"""
     return float(fewest(active_sms, tpc_map))
 
 
 @equation(source="Hong 2012, §4.6.2", table=True)
 def most_tpcs(active_sms, tpc_map):
-    """The most TPCs that as many SMs can light. [TPCs]
-
-    >>> most_tpcs(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
-    4.0
-    """
+    """The most TPCs that as many SMs can light. [TPCs]"""
     return float(min(checked(active_sms, tpc_map), len(members(tpc_map))))
 
 
@@ -334,11 +318,7 @@ def equal_placements(active_sms, tpc_map, active_tpcs):
 
 @equation(source="Hong 2012, §4.7, by a matrix of one's own", table=True)
 def tpc_separation(lit_sms, tpc_map, tpc_distances):
-    """The least distance of two lit TPCs, infinite where one is lit.
-
-    >>> tpc_separation("0-2", "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
-    2.0
-    """
+    """The least distance of two lit TPCs, infinite where one is lit."""
     tpcs = list(members(tpc_map))
     places = [tpcs.index(tpc) for tpc in lit_tpcs(lit_sms, tpc_map)]
     return separation(places, matrix(tpc_distances, len(tpcs)))[0]
@@ -346,13 +326,11 @@ def tpc_separation(lit_sms, tpc_map, tpc_distances):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_power(placement_base_power, power_per_tpc, active_tpcs):
-    r"""Power of the system with these SMs lit, by a line through measurements. [W]
+    """Power of the system with these SMs lit, by a line through measurements. [W]
 
     The measurements of the thesis are of four SMs, and so are the coefficients of the 8800GT: it
     holds for these alone, see :func:`placement_fit`. Without a base power it is the power of the
     TPCs alone.
-
-    .. math:: P = P_0 + p \cdot \#TPC
 
     >>> [round(placement_power(245.834, 3.9276, tpcs), 2) for tpcs in (2, 3, 4)]
     [253.69, 257.62, 261.54]
@@ -362,11 +340,7 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that fewer TPCs would save with as many SMs lit, see :func:`placement_fit`. [W]
-
-    >>> round(placement_loss(3.9276, 4.0, 2.0), 4)
-    7.8552
-    """
+    """Power that fewer TPCs would save with as many SMs lit, see :func:`placement_fit`. [W]"""
     return power_per_tpc * (active_tpcs - fewest_tpcs)
 
 
@@ -391,29 +365,17 @@ def placement_fit(active_sms, fitted_sms):
 
 @equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
 def suggested_placement(active_sms, tpc_map):
-    """As many SMs as are lit, on the fewest TPCs.
-
-    >>> suggested_placement(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
-    '0-1-7-8'
-    """
+    """As many SMs as are lit, on the fewest TPCs."""
     return lit_sms_compact(active_sms, tpc_map)
 
 
 @equation(source="Hong 2012, Table 12", table=True)
 def suggested_tpcs(suggested_placement, tpc_map):
-    """TPCs that these light. [TPCs]
-
-    >>> suggested_tpcs("0-1-7-8", "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
-    2.0
-    """
+    """TPCs that these light. [TPCs]"""
     return float(len(lit_tpcs(suggested_placement, tpc_map)))
 
 
 @equation(source=f"{TABLE_12}, least squares")
 def suggested_placement_power(placement_power, power_per_tpc, active_tpcs, suggested_tpcs):
-    """Power of the system with these lit instead. [W]
-
-    >>> round(suggested_placement_power(261.54, 3.9276, 4.0, 2.0), 2)
-    253.68
-    """
+    """Power of the system with these lit instead. [W]"""
     return placement_power - power_per_tpc * (active_tpcs - suggested_tpcs)

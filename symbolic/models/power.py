@@ -13,8 +13,7 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 
 from __future__ import annotations
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import (
     _efficiency,
     _energy,
@@ -65,21 +64,13 @@ UNGATED, GATED = {"power_gating": False}, {"power_gating": True}
 
 @equation(source="Hong 2012, Eqs. 46 and 47", symbol=r"\alpha")
 def scaling_slope(n_sms, scaling_offset):
-    r"""Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]
-
-    .. math:: \alpha = (10 - \beta) / Num\_SMs, \quad \beta = 1.1
-
-    >>> round(scaling_slope(30.0, 1.1), 6)
-    0.296667
-    """
+    """Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]"""
     return (10 - scaling_offset) / n_sms
 
 
 @equation(source="Hong 2012, Eqs. 44 and 48")
 def scaling_factor(scaling_slope, busy_sms, scaling_offset):
-    r"""Share of the dynamic power of all SMs that those in use draw. [ratio]
-
-    .. math:: \log_{10}(\alpha \times Active\_SMs + \beta)
+    """Share of the dynamic power of all SMs that those in use draw. [ratio]
 
     >>> [round(scaling_factor(8.9 / 30, sms, 1.1), 5) for sms in (1.0, 20.0, 30.0)]
     [0.14509, 0.84716, 1.0]
@@ -89,169 +80,97 @@ def scaling_factor(scaling_slope, busy_sms, scaling_offset):
 
 @equation(name="sm_scale", source="Hong 2012, Eqs. 44 and 45", when=LOG)
 def sm_scale_log(n_sms, scaling_factor):
-    """SMs' worth of power that those in use draw. [SMs]
-
-    >>> sm_scale_log(30.0, 0.5)
-    15.0
-    """
+    """SMs' worth of power that those in use draw. [SMs]"""
     return n_sms * scaling_factor
 
 
 @equation(name="sm_scale", source="Hong 2012, section 3.11.1, Fig. 73", when=LINEAR)
 def sm_scale_linear(busy_sms):
-    """SMs' worth of power that those in use draw. [SMs]
-
-    >>> sm_scale_linear(12.0)
-    12.0
-    """
+    """SMs' worth of power that those in use draw. [SMs]"""
     return busy_sms
 
 
-@equation(name="sm_scale", source="Hong 2012, section 3.5.6", when=GATED)
-def sm_scale_gated(busy_sms):
-    """SMs' worth of power that those in use draw. [SMs]
-
-    >>> sm_scale_gated(12.0)
-    12.0
-    """
-    return busy_sms
+sm_scale_gated = sm_scale_linear.of(
+    *("sm_scale", "busy_sms"), source="Hong 2012, section 3.5.6", when=GATED
+)
 
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48", when=LOG)
 def memory_scale_log(scaling_factor):
-    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]
-
-    >>> memory_scale_log(0.5)
-    0.5
-    """
+    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]"""
     return scaling_factor
 
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48 and section 3.11.1", when=LINEAR)
 def memory_scale_linear(busy_sms, n_sms):
-    r"""Share of the memory system's power that is drawn; it follows the SMs. [ratio]
+    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]
 
     The thesis has no equation of it for GTX580. Eq. 48 has memory follow the trend of the SMs, and
     the line of Fig. 73 begins 2 W above idle and activation. At one share whatever the SMs, one of
     them would draw all of the DRAM's power, and more of them less, as each waits longer.
-
-    .. math:: Active\_SMs / Num\_SMs
-
-    >>> memory_scale_linear(4.0, 16.0)
-    0.25
     """
     return busy_sms / n_sms
 
 
-@equation(name="memory_scale", source="Hong 2012, section 3.5.6", when=GATED)
-def memory_scale_gated(busy_sms, n_sms):
-    """Share of the memory system's power that is drawn: it is gated with the SMs. [ratio]
-
-    >>> memory_scale_gated(12.0, 16.0)
-    0.75
-    """
-    return busy_sms / n_sms
+memory_scale_gated = memory_scale_linear.of(
+    *("memory_scale", "busy_sms", "n_sms"), source="Hong 2012, section 3.5.6", when=GATED
+)
 
 
 @equation(source="Hong 2012, Eq. 107", symbol="F^3")
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
-    r"""Dynamic power over that at the nominal clock. [ratio]
+    """Dynamic power over that at the nominal clock. [ratio]
 
     Cubic unless said otherwise: chapter 3 keeps the clock, appendix A has F³ for a voltage that
     follows it. An exponent of 1 keeps the voltage.
-
-    .. math:: (Freq / Freq_{nominal})^3
-
-    >>> clock_power_factor(1.3e9, 2.6e9, 3.0)
-    0.125
     """
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
 
-@equation(source="Hong 2012, Eqs. 38 and 44", symbol=r"RP\_SMs")
-def sm_power(sm_component_power, sm_scale, clock_power_factor):
-    r"""Dynamic power of the SMs. [W]
-
-    .. math:: RP\_SMs = Num\_SMs \times \sum SM\_Component
-        \times \log_{10}(\alpha \times Active\_SMs + \beta)
-
-    >>> round(sm_power(5.063, 30.0, 1.0), 6)
-    151.89
-    """
-    return sm_component_power * sm_scale * clock_power_factor
+sm_power = _units.scaled_power.of(
+    *("sm_power", "sm_component_power", "sm_scale", "clock_power_factor"),
+    source="Hong 2012, Eqs. 38 and 44",
+    symbol=r"RP\_SMs",
+)
+memory_power = _units.scaled_power.of(
+    *("memory_power", "memory_component_power", "memory_scale", "clock_power_factor"),
+    source="Hong 2012, Eqs. 43 and 48",
+)
 
 
-@equation(source="Hong 2012, Eqs. 43 and 48")
-def memory_power(memory_component_power, memory_scale, clock_power_factor):
-    """Dynamic power of the memory system, which is not multiplied by the SMs. [W]
-
-    >>> memory_power(50.0, 0.5, 1.0)
-    25.0
-    """
-    return memory_component_power * memory_scale * clock_power_factor
-
-
-@equation(name="activation_power", source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
+@equation(source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
 def activation_power(max_power_activation, clock_power_factor):
-    """Power that the chip draws once anything runs on it; of the SMs' constant one before. [W]
-
-    >>> activation_power(64.0, 1.0)
-    64.0
-    """
+    """Power that the chip draws once anything runs on it; of the SMs' constant one before. [W]"""
     return max_power_activation * clock_power_factor
 
 
 @equation(name="activation_power", source="Hong 2012, section 3.5.6", when=GATED)
 def activation_power_gated(max_power_activation, clock_power_factor, busy_sms, n_sms):
-    """Power that the chip draws once anything runs on it, gated with the SMs. [W]
-
-    >>> activation_power_gated(64.0, 1.0, 4.0, 16.0)
-    16.0
-    """
+    """Power that the chip draws once anything runs on it, gated with the SMs. [W]"""
     return max_power_activation * clock_power_factor * (busy_sms / n_sms)
 
 
 @equation(source="Hong 2012, Eqs. 36 and 48", symbol=r"Runtime\_power")
 def runtime_power(sm_power, memory_power, activation_power):
-    r"""Power beyond idle. [W]
-
-    .. math:: RP\_SMs + RP\_Memory
-
-    >>> runtime_power(60.0, 40.0, 0.0)
-    100.0
-    """
+    """Power beyond idle. [W]"""
     return sm_power + memory_power + activation_power
 
 
-@equation(name="standing_power", source="Hong 2012, Eq. 35", when=UNGATED, symbol="IdlePower")
+@equation(source="Hong 2012, Eq. 35", when=UNGATED, symbol="IdlePower")
 def standing_power(idle_power):
-    """Power of a GPU that runs nothing. [W]
-
-    >>> standing_power(83.0)
-    83.0
-    """
+    """Power of a GPU that runs nothing. [W]"""
     return idle_power
 
 
 @equation(name="standing_power", source="Hong 2012, section 3.5.6", when=GATED)
 def standing_power_gated(idle_power, busy_sms, n_sms):
-    """Idle power of what is not gated. [W]
-
-    >>> standing_power_gated(83.0, 15.0, 30.0)
-    41.5
-    """
+    """Idle power of what is not gated. [W]"""
     return idle_power * (busy_sms / n_sms)
 
 
 @equation(source="Hong 2012, Eq. 35", symbol=r"GPU\_power")
 def power(standing_power, runtime_power):
-    r"""Power of the GPU. [W]
-
-    .. math:: Runtime\_power + IdlePower
-
-    >>> power(83.0, 100.0)
-    183.0
-    """
+    """Power of the GPU. [W]"""
     return standing_power + runtime_power
 
 

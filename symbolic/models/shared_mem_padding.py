@@ -10,8 +10,7 @@ each core, unless ``threads_per_core`` is given: the paper's Fig. 5 compares at 
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import occupancy
 from symbolic.ops import floor, maximum, minimum, where
 
@@ -26,13 +25,11 @@ VALIDITY = Validity(
 PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
 
 
-@equation(name="automatic_blocks_per_sm", source="Ma 2014, Eq. 4 and §V", when=PRINTED)
+@equation(source="Ma 2014, Eq. 4 and §V", when=PRINTED)
 def automatic_blocks_per_sm(
     shared_mem_per_sm, shared_mem_needed, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    r"""Blocks that the scheduler makes active where nothing is padded. [blocks]
-
-    .. math:: B_a \text{ of Eq. 4, } S_B \text{ being what is needed}
+    """Blocks that the scheduler makes active where nothing is padded. [blocks]
 
     >>> automatic_blocks_per_sm(49152, 12288, 32.0, 8, 48.0)  # §V
     4.0
@@ -45,42 +42,25 @@ def automatic_blocks_per_sm(
     name="automatic_blocks_per_sm",
     source="Ma 2014, §V, by NVIDIA's occupancy calculator",
     when=CUDA,
+    inputs=(
+        *("shared_mem_per_sm", "shared_mem_needed"),
+        *occupancy.blocks_by_shared_mem_cuda.inputs[2:],
+        *automatic_blocks_per_sm.inputs[2:],
+    ),
 )
-def automatic_blocks_per_sm_cuda(
-    shared_mem_per_sm,
-    shared_mem_needed,
-    max_shared_mem_per_block,
-    shared_mem_allocation_unit,
-    reserved_shared_mem_per_block,
-    blocks_by_registers,
-    max_blocks_per_sm,
-    blocks_by_threads,
-):
-    """Blocks that the scheduler makes active where nothing is padded. [blocks]
-
-    >>> automatic_blocks_per_sm_cuda(49152, 12288, 49152, 128, 0, 32.0, 8, 48.0)
-    4.0
-    """
-    fitting = occupancy.blocks_by_shared_mem_cuda(
-        shared_mem_per_sm,
-        shared_mem_needed,
-        max_shared_mem_per_block,
-        shared_mem_allocation_unit,
-        reserved_shared_mem_per_block,
-    )
-    return minimum(fitting, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
+def automatic_blocks_per_sm_cuda(*limits):
+    """Blocks that the scheduler makes active where nothing is padded. [blocks]"""
+    return minimum(occupancy.blocks_by_shared_mem_cuda(*limits[:5]), *limits[5:])
 
 
-@equation(name="shared_mem_padding", source="Ma 2014, §V", when=PRINTED)
+@equation(source="Ma 2014, §V", when=PRINTED)
 def shared_mem_padding(
     shared_mem_per_sm, shared_mem_needed, most_blocks_per_sm, automatic_blocks_per_sm
 ):
-    r"""Least shared memory to ask for besides, so that no more blocks are active. [B]
+    """Least shared memory to ask for besides, so that no more blocks are active. [B]
 
     The paper gives no amount. One block more than b no longer fits from the first byte above
     :math:`Z/(b+1)` on; nothing is needed where other limits leave b or fewer.
-
-    .. math:: \left\lfloor \frac{Z}{b+1} \right\rfloor + 1 - S_B
 
     >>> shared_mem_padding(49152, 12288, 1, 4), shared_mem_padding(49152, 12288, 4, 4)
     (12289.0, 0.0)
@@ -101,14 +81,9 @@ def shared_mem_padding_cuda(
     most_blocks_per_sm,
     automatic_blocks_per_sm,
 ):
-    r"""Least shared memory to ask for besides, allocated in units u. [B]
+    """Least shared memory to ask for besides, allocated in units u. [B]
 
     The first byte of the first unit with which b + 1 blocks no longer fit.
-
-    .. math:: u \left\lfloor \frac{Z}{u (b+1)} \right\rfloor + 1 - S_{reserved} - S_B
-
-    >>> shared_mem_padding_cuda(49152, 12288, 128, 0, 1, 4)
-    12289.0
     """
     unit = shared_mem_allocation_unit
     full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit
@@ -118,9 +93,5 @@ def shared_mem_padding_cuda(
 
 @equation(source="Ma 2014, §V", symbol="S_B")
 def shared_mem_per_block(shared_mem_needed, shared_mem_padding):
-    """Shared memory that a block requests. [B]
-
-    >>> shared_mem_per_block(12288, 12289)
-    24577
-    """
+    """Shared memory that a block requests. [B]"""
     return shared_mem_needed + shared_mem_padding

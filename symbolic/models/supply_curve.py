@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import divide
 from symbolic.ops import power as raised
 
@@ -27,9 +26,6 @@ def attained_bandwidth(
     r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
 
     .. math:: R \left(1 + (\delta / k)^{p q}\right)^{-1/p}
-
-    >>> attained_bandwidth(8e9, 1536.0, 1536.0, 1.0, 1.0)
-    4000000000.0
     """
     ratio = divide(ms_transition, threads_in_ms, at_zero=math.inf)
     slack = 1 + raised(ratio, supply_sharpness * supply_rise)

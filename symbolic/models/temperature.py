@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models import _shared
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import absolute, divide, exp, log, maximum
 
 OUTPUTS = ("temperature", "power_at", "max_temperature", "steady_power", "settling_time")
@@ -29,22 +29,14 @@ RULES = ("comp_insts > 0",)
 
 SHARED = (_shared.mem_insts,)
 
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
-
 
 @equation(source="Hong 2012, Eq. 54", symbol=r"MemAccess\_intensity")
 def access_intensity(mem_insts, comp_insts):
-    r"""Memory instructions for each other one. [ratio]
-
-    .. math:: Memory\_Insts / NonMemory\_Insts
-
-    >>> access_intensity(6.0, 24.0)
-    0.25
-    """
+    """Memory instructions for each other one. [ratio]"""
     return divide(mem_insts, comp_insts, at_zero=math.inf)
 
 
-@equation(name="max_temperature", source="Hong 2012, Eq. 53", symbol=r"Max\_temp", when=CORRECTED)
+@equation(source="Hong 2012, Eq. 53", symbol=r"Max\_temp", when=CORRECTED)
 def max_temperature(
     idle_temperature,
     temperature_per_watt,
@@ -58,9 +50,6 @@ def max_temperature(
     Correction: the sum of Eq. 53 is the rise above idle. Runtime power is that at the beginning.
 
     .. math:: Idle\_temp + \mu \times Runtime\_power_0 + \lambda + \rho \times MemAccess\_intensity
-
-    >>> max_temperature(57.0, 0.12, 100.0, 5.5, 21.505, 0.0)
-    74.5
     """
     rise = temperature_per_watt * runtime_power + temperature_offset
     return idle_temperature + (rise + temperature_per_intensity * access_intensity)
@@ -74,39 +63,21 @@ def max_temperature_printed(
     temperature_per_intensity,
     access_intensity,
 ):
-    r"""Temperature that a long run reaches, as printed. [°C]
-
-    .. math:: \mu \times Runtime\_power + \lambda + \rho \times MemAccess\_intensity
-
-    >>> max_temperature_printed(0.12, 100.0, 5.5, 21.505, 0.0)
-    17.5
-    """
+    """Temperature that a long run reaches, as printed. [°C]"""
     rise = temperature_per_watt * runtime_power + temperature_offset
     return rise + temperature_per_intensity * access_intensity
 
 
 @equation(source="Hong 2012, Eqs. 49 and 51", symbol=r"Temperature_{rise}(t)")
 def temperature(idle_temperature, max_temperature, elapsed, heating_time_constant):
-    r"""Temperature while the workload runs, from a cold start. [°C]
-
-    .. math:: Idle\_temp + \delta (1 - e^{-t/RC\_Rise}), \quad \delta = Max\_temp - Idle\_temp
-
-    >>> temperature(57.0, 77.0, 0.0, 35.0), round(temperature(57.0, 77.0, 600.0, 35.0), 6)
-    (57.0, 76.999999)
-    """
+    """Temperature while the workload runs, from a cold start. [°C]"""
     risen = 1 - exp(-(elapsed / heating_time_constant))
     return idle_temperature + (max_temperature - idle_temperature) * risen
 
 
 @equation(source="Hong 2012, Eqs. 50 and 52", symbol=r"Temperature_{decay}(t)")
 def cooling_temperature(idle_temperature, cooling_start, elapsed, cooling_time_constant):
-    r"""Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]
-
-    .. math:: Idle\_temp + \gamma e^{-t/RC\_Decay}, \quad \gamma = Decay\_temp - Idle\_temp
-
-    >>> cooling_temperature(57.0, 77.0, 0.0, 60.0)
-    77.0
-    """
+    """Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]"""
     left = exp(-(elapsed / cooling_time_constant))
     return idle_temperature + (cooling_start - idle_temperature) * left
 
@@ -125,24 +96,15 @@ def power_at(power, leakage_per_degree, temperature, idle_temperature):
     return power + leakage_per_degree * (temperature - idle_temperature)
 
 
-@equation(source="Hong 2012, Eqs. 55-57 after a long run")
-def steady_power(power, leakage_per_degree, max_temperature, idle_temperature):
-    """Power at the steady temperature. [W]
-
-    >>> steady_power(150.0, 0.5, 77.0, 57.0)
-    160.0
-    """
-    return power + leakage_per_degree * (max_temperature - idle_temperature)
+steady_power = power_at.of(
+    *("steady_power", "power", "leakage_per_degree", "max_temperature", "idle_temperature"),
+    source="Hong 2012, Eqs. 55-57 after a long run",
+    symbol="",
+)
 
 
 @equation(source="Hong 2012, Eq. 49 solved for t")
 def settling_time(max_temperature, idle_temperature, settled_within, heating_time_constant):
-    r"""Time until the temperature is within ``settled_within`` of steady. [s]
-
-    .. math:: RC\_Rise \times \ln(|\delta| / within), \text{ 0 where it is within from the start}
-
-    >>> round(settling_time(77.0, 57.0, 1.0, 35.0), 3)
-    104.851
-    """
+    """Time until the temperature is within ``settled_within`` of steady. [s]"""
     rise = absolute(max_temperature - idle_temperature)
     return heating_time_constant * log(maximum(rise / settled_within, 1))

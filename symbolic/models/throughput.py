@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _units
+from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, floor, maximum, minimum, where
 
 OUTPUTS = (
@@ -101,8 +101,6 @@ ADVICE = Guide(
 SHARED = (*equations_of(_shared), _residency.busy_sms, _units.warps_run_per_sm)
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
-PRINTED, CORRECTED = {"printed": True}, {"printed": False}
-
 
 # --- cycles that wait for memory, and the share of useful ones (§5.3.10, Eqs. 77-82)
 # Where a warp has several requests in flight, MWP counts them all, and idle cycles may grow with
@@ -114,59 +112,35 @@ PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    r"""Memory periods of all warps of a core, one after the other. [cycles]
-
-    .. math:: EffMem \times N
-
-    >>> serial_mem_cycles(100.0, 6.0)
-    600.0
-    """
+    """Periods of all warps of a core, one after the other. [cycles]"""
     return mem_latency * warps_per_sm
 
 
 @equation(source="Hong 2012, Eq. 79", symbol=r"Mem\_DividedN")
 def divided_mem_cycles(serial_mem_cycles, mwp):
-    r"""The same, MWP at a time. [cycles]
-
-    .. math:: Mem\_SerialN / MWP
-
-    >>> divided_mem_cycles(600.0, 3.0)
-    200.0
-    """
+    """The same, MWP at a time. [cycles]"""
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
 def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
-    r"""Cycles from the first request to the end of the last. [cycles]
+    """Cycles from the first request to the end of the last. [cycles]
 
     MWP − 1 is 0 where MWP falls below 1, as in chapter 2.
-
-    .. math:: Mem\_DividedN + EffComp \times (MWP - 1)
-
-    >>> overlapped_mem_cycles(200.0, 10.0, 3.0)
-    220.0
     """
     return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
 
 
-@equation(source="Hong 2012, Eq. 81", symbol="CompcyclesN")
-def serial_comp_cycles(effective_comp, warps_per_sm):
-    r"""Computation periods of all warps of a core. [cycles]
-
-    .. math:: EffComp \times N
-
-    >>> serial_comp_cycles(10.0, 6.0)
-    60.0
-    """
-    return effective_comp * warps_per_sm
+serial_comp_cycles = serial_mem_cycles.of(
+    *("serial_comp_cycles", "effective_comp", "warps_per_sm"),
+    source="Hong 2012, Eq. 81",
+    symbol="CompcyclesN",
+)
 
 
 @equation(source="Hong 2012, Eq. 82", symbol="IdleMemCycles")
 def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
-    r"""Memory cycles that no computation hides. [cycles]
-
-    .. math:: \max(0, Mem\_N - CompcyclesN)
+    """Memory cycles that no computation hides. [cycles]
 
     >>> idle_mem_cycles(220.0, 60.0)  # Fig. 102
     160.0
@@ -176,56 +150,31 @@ def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
 
 @equation(source="Hong 2012, Eq. 77, its divisor")
 def period_cycles(serial_comp_cycles, idle_mem_cycles):
-    r"""Cycles in which every warp of a core has one computation and one memory period. [cycles]
-
-    .. math:: EffComp \times N + IdleMemCycles
-
-    >>> period_cycles(60.0, 160.0)
-    220.0
-    """
+    """Cycles in which every warp of a core has one computation and one memory period. [cycles]"""
     return serial_comp_cycles + idle_mem_cycles
 
 
 @equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
 def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
-    r"""Share of the cycles that perfect floating point would take. [ratio]
-
-    .. math:: \frac{EffPerf \times N}{EffComp \times N + IdleMemCycles}
-
-    >>> effective_ratio(5.5, 6.0, 220.0)
-    0.15
-    """
+    """Share of the cycles that perfect floating point would take. [ratio]"""
     return divide(effective_perfect * warps_per_sm, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of the cycles that wait for memory. [ratio]
-
-    >>> idle_fraction(160.0, 220.0) == 160 / 220
-    True
-    """
+    """Share of cycles that wait for memory: of all, or of all memory periods in turn. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
 def overhead_fraction(effective_ratio, idle_fraction):
-    """Share of the cycles that compute and yield no floating point: the rest. [ratio]
-
-    >>> overhead_fraction(0.25, 0.5)
-    0.25
-    """
+    """Share of the cycles that compute and yield no floating point: the rest. [ratio]"""
     return 1 - effective_ratio - idle_fraction
 
 
-@equation(source="Hong 2012, Fig. 113")
-def exposed_mem_ratio(idle_mem_cycles, serial_mem_cycles):
-    """Idle over serial memory cycles, what of memory nothing hides. [ratio]
-
-    >>> exposed_mem_ratio(150.0, 600.0)
-    0.25
-    """
-    return divide(idle_mem_cycles, serial_mem_cycles, at_zero=0.0)
+exposed_mem_ratio = idle_fraction.of(
+    *("exposed_mem_ratio", "idle_mem_cycles", "serial_mem_cycles"), source="Hong 2012, Fig. 113"
+)
 
 
 # --- if one level of memory served every request (§5.6, Figs. 131-135)
@@ -258,11 +207,7 @@ PACE = (
     inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE),
 )
 def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
-    """Floating-point operations a second if one cache serves every request. [1/s]
-
-    >>> round(flops_l1(40.0, 1.0, 1.0, 0.0, 11.0, 2.0, 10.0, 8.0, 1.0), 4)
-    1.6
-    """
+    """Floating-point operations a second if one cache serves every request. [1/s]"""
     latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
     return _flops(latency, math.inf, *pace)
 
@@ -318,13 +263,7 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    r"""Times the bandwidth would have to grow to carry what the workload asks for. [ratio]
-
-    .. math:: \alpha = \max\left(\frac{MWP\_App}{MWP\_BW}, 1\right)
-
-    >>> bandwidth_excess(64.0, 32.0)
-    2.0
-    """
+    """Times the bandwidth would have to grow to carry what the workload asks for. [ratio]"""
     return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
 
 
@@ -344,15 +283,12 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
     return maximum(minimum(active_sms, reached), 1)
 
 
-@equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
+@equation(source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     r"""Most warps of a core, rounded down, whose requests the bandwidth allows. [warps]
 
     Correction of "decreasing N by :math:`1 - \alpha`", which misses Eq. 90 where N is above
     MWP_App_InfiN: such warps do not ask for more. 1 where even one warp asks for too much.
-
-    .. math:: \max\left(\left\lfloor \frac{MWP\_BW}{MSTR} \right\rfloor, 1\right)
-        \quad\text{where } MWP\_App > MWP\_BW
 
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0
@@ -364,25 +300,17 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    r"""Warps of a core, scaled by as much as their requests are too many. [warps]
-
-    .. math:: \lfloor \alpha N \rfloor, \quad \alpha = \min(MWP\_BW / MWP\_App, 1)
-
-    >>> suggested_warps_printed(32.0, 64.0, 592 / 16)
-    18.0
-    """
+    """Warps of a core, scaled by as much as their requests are too many. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
 def clock_reduction(mwp_app_infinite, warps_per_sm):
-    r"""Factor by which the core clock may go down, since memory is waited for. [ratio]
+    """Factor by which the core clock may go down, since memory is waited for. [ratio]
 
     Below 1 where there are warps enough: the clock could go up before memory is waited for. NaN for
     a single warp, which hides nothing.
-
-    .. math:: \frac{MWP\_App\_InfiN - 1}{N - 1}
 
     >>> clock_reduction(4.0, 2.0)  # Fig. 130
     3.0
@@ -395,50 +323,29 @@ def clock_reduction(mwp_app_infinite, warps_per_sm):
 
 @equation(source="Hong 2012, Eq. 64", symbol="Perf")
 def flops(peak_achievable, effective_ratio):
-    r"""Floating-point operations a second. [1/s]
-
-    .. math:: PeakAchi \times EffRatio
-
-    >>> flops(1e12, 0.15)
-    150000000000.0
-    """
+    """Floating-point operations a second. [1/s]"""
     return peak_achievable * effective_ratio
 
 
 @equation(source="Hong 2012, Eq. 68 and Fig. 108, computations only")
 def flops_without_memory(peak_achievable, perfect_cycles, comp_cycles):
-    r"""Floating-point operations a second if memory took no time. [1/s]
-
-    .. math:: PeakAchi \times \frac{PerfCycles}{TotalCycles}
-
-    >>> flops_without_memory(1e12, 5.0, 10.0)
-    500000000000.0
-    """
+    """Floating-point operations a second if memory took no time. [1/s]"""
     return peak_achievable * divide(perfect_cycles, comp_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 108, no ILP")
 def flops_without_ilp(flops_without_memory, ilp):
-    """The same if instructions issued one at a time: ILP 1 in TotalCycles alone. [1/s]
-
-    >>> flops_without_ilp(5e11, 2.0)
-    250000000000.0
-    """
+    """The same if instructions issued one at a time: ILP 1 in TotalCycles alone. [1/s]"""
     return flops_without_memory / ilp
 
 
 @equation(source="Hong 2012, Eqs. 77-82, of all warps", symbol=r"Exec\_cycles")
 def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
-    r"""Cycles of the whole workload. [cycles]
+    """Cycles of the whole workload. [cycles]
 
     The thesis stops at operations a second. All warps of a core take as many turns of N warps as it
     has; a grid that does not fill the cores takes one. On a GPU with an ILP of 1 the time that
     follows is that of all floating-point operations at ``flops``.
-
-    .. math:: Period \times \#Mem\_insts \times \max\left(\frac{Warps\_per\_SM}{N}, 1\right)
-
-    >>> exec_cycles(220.0, 4.0, 60.0, 6.0)
-    8800.0
     """
     turns = maximum(divide(warps_run_per_sm, warps_per_sm, at_zero=1.0), 1)
     return period_cycles * where(mem_insts > 0, mem_insts, 1.0) * turns
@@ -446,9 +353,5 @@ def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
 
 @equation(source="Hong 2012, Eqs. 77-82, of all warps")
 def time(exec_cycles, core_clock):
-    """Run time. [s]
-
-    >>> time(8800.0, 1e9)
-    8.8e-06
-    """
+    """Run time. [s]"""
     return exec_cycles / core_clock

@@ -10,8 +10,7 @@ Held against no measured times.
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.models.latency_roofline import dram_time
 from symbolic.ops import ceil, maximum
 
@@ -25,9 +24,7 @@ SHARED = (dram_time,)
 
 @equation(source=f"{GUIDE}, 3.1: tile quantisation")
 def product_tiles(product_rows, product_columns, product_batch, tile_rows, tile_columns):
-    r"""Tiles of all products. [tiles]
-
-    .. math:: B \lceil M / m \rceil \lceil N / n \rceil
+    """Tiles of all products. [tiles]
 
     A column beyond the tiles adds 0.39 % to what is asked, and half to what is done:
 
@@ -52,47 +49,27 @@ def product_waves(product_tiles, active_sms):
 
 @equation(source=f"{GUIDE}, 2: a product and a sum for each element and term")
 def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, n_sms):
-    r"""Time of a tile on its SM. [s]
-
-    .. math:: 2 m n K \, \#SMs / (\eta R)
-
-    >>> round(tile_time(256.0, 128.0, 1000.0, 312e12, 0.5, 108.0) * 1e6, 3)
-    45.371
-    """
+    """Time of a tile on its SM. [s]"""
     operations = 2 * tile_rows * tile_columns * product_depth
     return operations * n_sms / (product_share * product_rate)
 
 
 @equation(source=f"{GUIDE}, 2: math and memory bounds")
 def product_bytes(product_rows, product_columns, product_depth, product_batch, element_bytes):
-    r"""Bytes of all matrices, each once. [B]
-
-    .. math:: B (M K + K N + M N) b
-
-    >>> product_bytes(10.0, 20.0, 30.0, 1.0, 2.0)
-    2200.0
-    """
+    """Bytes of all matrices, each once. [B]"""
     factors = (product_rows + product_columns) * product_depth
     return product_batch * (factors + product_rows * product_columns) * element_bytes
 
 
 @equation(source="as product_bytes: all of it moves through DRAM")
 def dram_bytes(product_bytes):
-    """Bytes that DRAM moves. [B]
-
-    >>> dram_bytes(2200.0)
-    2200.0
-    """
+    """Bytes that DRAM moves. [B]"""
     return product_bytes
 
 
 @equation(source=f"{GUIDE}, 2: the longer of both")
 def time(start_up_time, product_waves, tile_time, dram_time):
-    """Run time. [s]
-
-    >>> time(1.0, 2.0, 3.0, 4.0)
-    7.0
-    """
+    """Run time. [s]"""
     return start_up_time + maximum(product_waves * tile_time, dram_time)
 
 
@@ -106,10 +83,6 @@ def product_efficiency(
     tile_rows,
     tile_columns,
 ):
-    """Operations asked over those of all waves, were they full. [ratio]
-
-    >>> round(product_efficiency(1792.0, 1792.0, 1.0, 1.0, 108.0, 256.0, 128.0), 4)
-    0.9074
-    """
+    """Operations asked over those of all waves, were they full. [ratio]"""
     asked = product_batch * product_rows * product_columns
     return asked / (product_waves * active_sms * tile_rows * tile_columns)

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.ops import ceil, divide, equal, maximum, where
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor")
@@ -73,49 +72,25 @@ TIE = 10**12
 
 @equation(source="Ma 2014, Table I", symbol="P")
 def n_cores(n_sms, cores_per_sm):
-    r"""Cores of the machine. [cores]
-
-    .. math:: P = Q \times \frac{P}{Q}
-
-    >>> n_cores(15, 32)  # GTX480
-    480
-    """
+    """Cores of the machine. [cores]"""
     return n_sms * cores_per_sm
 
 
 @equation(source="Ma 2014, Table I, with B_a and T_r of Eq. 4", symbol=r"\mathcal{T}")
 def threads_per_core(active_blocks_per_sm, threads_per_block, cores_per_sm):
-    r"""Threads that share one core: those resident on a multiprocessor over its cores. [threads]
-
-    .. math:: \mathcal{T} = \frac{B_a T_r}{P/n_{SM}}
-
-    >>> threads_per_core(4, 32, 32)  # §V
-    4.0
-    """
+    """Threads that share one core: those resident on a multiprocessor over its cores. [threads]"""
     return active_blocks_per_sm * threads_per_block / cores_per_sm
 
 
 @equation(source="Ma 2014, Eq. 1")
 def work_steps(work, n_cores):
-    r"""Steps in which all cores together do the work. [steps]
-
-    .. math:: T_1 / P
-
-    >>> work_steps(960.0, 480)
-    2.0
-    """
+    """Steps in which all cores together do the work. [steps]"""
     return work / n_cores
 
 
 @equation(source="Ma 2014, Eq. 1")
 def latency_steps(transactions, mem_latency, threads_per_core, n_cores):
-    r"""Steps of latency left to a core whose threads overlap their transactions. [steps]
-
-    .. math:: \frac{M L}{\mathcal{T} P}
-
-    >>> latency_steps(960.0, 400.0, 4.0, 480)
-    200.0
-    """
+    """Steps of latency left to a core whose threads overlap their transactions. [steps]"""
     return divide(transactions * mem_latency, threads_per_core * n_cores, at_zero=math.inf)
 
 
@@ -124,9 +99,6 @@ def time_steps(work_steps, span, latency_steps):
     r"""Steps of the algorithm on all cores, scheduled perfectly: the largest lower bound. [steps]
 
     .. math:: T_P = \max\left(\frac{T_1}{P}, T_\infty, \frac{M L}{\mathcal{T} P}\right)
-
-    >>> time_steps(2.0, 0.0, 200.0)
-    200.0
     """
     return maximum(work_steps, span, latency_steps)
 
@@ -150,18 +122,13 @@ def hiding_threads_per_core(transactions, mem_latency, work):
 
     .. math:: \frac{M L}{\mathcal{T} P} = \frac{T_1}{P}
         \;\Rightarrow\; \mathcal{T} = \frac{M L}{T_1}
-
-    >>> hiding_threads_per_core(10.0, 400.0, 500.0)
-    8.0
     """
     return divide(transactions * mem_latency, work, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 2", symbol=r"f_\mathrm{cache}")
 def cache_factor(fits_on_chip, cache_hit_rate, cache_miss_slowdown):
-    r"""What cache misses cost, where memory latency is not modelled. [ratio]
-
-    .. math:: f_{cache} = 1 \text{ if } A_C, \text{ else } r_H + r_M G,\quad r_M = 1 - r_H
+    """What cache misses cost, where memory latency is not modelled. [ratio]
 
     >>> cache_factor(0, 0.75, 5.0), cache_factor(1, 0.75, 5.0)
     (2.0, 1.0)
@@ -172,48 +139,29 @@ def cache_factor(fits_on_chip, cache_hit_rate, cache_miss_slowdown):
 
 @equation(source="Ma 2014, Eq. 3")
 def block_slots(active_blocks_per_sm, n_sms):
-    r"""Blocks that the machine holds at once. [blocks]
+    """Blocks that the machine holds at once. [blocks]
 
     At least one a multiprocessor: a point whose block does not fit breaks the rule
     ``active_blocks_per_sm >= 1``.
-
-    .. math:: B_a \times P/Q, \quad P/Q \text{ being the multiprocessors here}
-
-    >>> block_slots(4, 15)
-    60
     """
     return maximum(active_blocks_per_sm, 1) * n_sms
 
 
 @equation(source="Ma 2014, Eq. 3")
 def passes(blocks, block_slots):
-    r"""Times the machine is filled until all requested blocks are done. [passes]
-
-    .. math:: \left\lceil \frac{B_r}{B_a \times P/Q} \right\rceil
-
-    >>> passes(65536, 60)
-    1093.0
-    """
+    """Times the machine is filled until all requested blocks are done. [passes]"""
     return ceil(blocks / block_slots)
 
 
 @equation(source="Ma 2014, §III (3)")
 def full_pass_blocks(passes, block_slots):
-    r"""The blocks, no fewer than those requested, of which the last pass is full. [blocks]
-
-    .. math:: \left\lceil \frac{B_r}{B_a \times P/Q} \right\rceil \times B_a \times P/Q
-
-    >>> full_pass_blocks(2, 15)
-    30
-    """
+    """The blocks, no fewer than those requested, of which the last pass is full. [blocks]"""
     return passes * block_slots
 
 
 @equation(source="Ma 2014, Eq. 3", symbol=r"f_\mathrm{sched}")
 def sched_factor(passes, block_slots, blocks):
-    r"""What a last pass that is not full costs: slots paid for over blocks requested. [ratio]
-
-    .. math:: f_{sched} = \frac{\lceil B_r / (B_a P/Q) \rceil \times B_a P/Q}{B_r}
+    """What a last pass that is not full costs: slots paid for over blocks requested. [ratio]
 
     >>> sched_factor(2, 15, 30), sched_factor(2, 15, 16)  # Fig. 1
     (1.0, 1.875)
@@ -221,20 +169,9 @@ def sched_factor(passes, block_slots, blocks):
     return passes * block_slots / blocks
 
 
-@equation(
-    name="relative_time",
-    source="Ma 2014, Eqs. 6-8",
-    symbol="Time",
-    when={"latency_hiding": "modelled"},
-)
+@equation(source="Ma 2014, Eqs. 6-8", symbol="Time", when={"latency_hiding": "modelled"})
 def relative_time(time_steps, sched_factor):
-    r"""Run time in steps, to which seconds are proportional. [steps]
-
-    .. math:: Time \propto T_P \times f_{sched}
-
-    >>> relative_time(200.0, 1.875)
-    375.0
-    """
+    """Run time in steps, to which seconds are proportional. [steps]"""
     return time_steps * sched_factor
 
 
@@ -242,14 +179,9 @@ def relative_time(time_steps, sched_factor):
     name="relative_time", source="Ma 2014, Eq. 5", symbol="Time", when={"latency_hiding": "assumed"}
 )
 def relative_time_hidden(work_steps, cache_factor, sched_factor):
-    r"""Run time in steps if threads suffice to hide the latency (A_T). [steps]
+    """Run time in steps if threads suffice to hide the latency (A_T). [steps]
 
     The paper leaves the application's factor open; it is the work over all cores here, so that both
     forms agree where latency is hidden and the working set fits.
-
-    .. math:: Time \propto f_{app} \times f_{cache} \times f_{sched}, \quad f_{app} = T_1 / P
-
-    >>> relative_time_hidden(2.0, 2.0, 1.875)
-    7.5
     """
     return work_steps * cache_factor * sched_factor

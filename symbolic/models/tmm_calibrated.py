@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models import tmm
 from symbolic.ops import divide, maximum, sqrt
 
@@ -51,36 +50,22 @@ TMM = (tmm.threads_per_core,)
 
 @equation(source="Ma 2014, Fig. 2", symbol=r"\sqrt{B_r}/\mathcal{T}")
 def root_blocks_per_thread(blocks, threads_per_core):
-    r"""What run time is linear in where latency shows. [ratio]
-
-    .. math:: \sqrt{B_r} / \mathcal{T}
-
-    >>> root_blocks_per_thread(65536, 4)
-    64.0
-    """
+    """What run time is linear in where latency shows. [ratio]"""
     return divide(sqrt(blocks), threads_per_core, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 15")
 def latency_time(memory_time_slope, root_blocks_per_thread):
-    r"""The term of Eq. 15 that falls with the threads and rises with the blocks. [s]
-
-    .. math:: a_1 \frac{\sqrt{B_r}}{\mathcal{T}}
-
-    >>> round(latency_time(0.957, 64.0), 3)
-    61.248
-    """
+    """The term of Eq. 15 that falls with the threads and rises with the blocks. [s]"""
     return memory_time_slope * root_blocks_per_thread
 
 
 @equation(source="Ma 2014, Eq. 15", symbol="Time")
 def memory_bound_time(latency_time, memory_time_offset):
-    r"""Run time where memory latency shows. [s]
+    """Run time where memory latency shows. [s]
 
     The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. At its example
     of §V that is 115.15 s, where it prints 105 s.
-
-    .. math:: Time = a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0
 
     >>> round(memory_bound_time(61.248, 53.9), 3)
     115.148
@@ -90,11 +75,5 @@ def memory_bound_time(latency_time, memory_time_offset):
 
 @equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")
 def time(memory_bound_time, compute_bound_time):
-    r"""Run time: the line of Eq. 15, or the level at which computation bounds. [s]
-
-    .. math:: \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
-
-    >>> time(60.0, 69.0), time(115.148, 69.0)
-    (69.0, 115.148)
-    """
+    """Run time: the line of Eq. 15, or the level at which computation bounds. [s]"""
     return maximum(memory_bound_time, compute_bound_time)

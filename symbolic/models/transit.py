@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Family, Guide, Validity
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")
@@ -60,34 +59,19 @@ def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
     r"""Requests a cycle if neither system is full: each thread makes one a turnaround. [1/cycle]
 
     .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
-
-    >>> thread_limit(1024.0, 480.0, 32.0, 1.0)
-    2.0
     """
     return threads / (mem_latency + arithmetic_latency * intensity)
 
 
 @equation(source="Li 2015, Eq. 2", symbol=r"\frac{M}{Z}")
 def computation_limit(lanes_width, intensity):
-    r"""Requests a cycle that all lanes together make. [1/cycle]
-
-    .. math:: g(x) = M/Z \quad\text{for } x \ge \pi
-
-    >>> computation_limit(64.0, 32.0)
-    2.0
-    """
+    """Requests a cycle that all lanes together make. [1/cycle]"""
     return lanes_width / intensity
 
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-B", when={"supply": "sharp"})
 def supply_limit_sharp(thread_limit, ms_peak):
-    r"""Requests a cycle where the rising demand meets the roofline supply. [1/cycle]
-
-    .. math:: \min(n/(L+lZ), R)
-
-    >>> supply_limit_sharp(2.0, 1.5)
-    1.5
-    """
+    """Requests a cycle where the rising demand meets the roofline supply. [1/cycle]"""
     return minimum(thread_limit, ms_peak)
 
 
@@ -116,32 +100,19 @@ def ms_throughput_sharp(thread_limit, ms_peak, computation_limit):
     r"""Requests the memory system serves. [1/cycle]
 
     .. math:: r = \min\left(\frac{n}{L+lZ}, R, \frac{M}{Z}\right)
-
-    >>> ms_throughput_sharp(2.0, 1.5, 4.0)
-    1.5
     """
     return minimum(thread_limit, ms_peak, computation_limit)
 
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 2-3", symbol="r", when={"supply": "smooth"})
 def ms_throughput_smooth(supply_limit, computation_limit):
-    r"""Requests the memory system serves. [1/cycle]
-
-    .. math:: r = \min(r_{supply}, M/Z)
-
-    >>> ms_throughput_smooth(1.5, 4.0)
-    1.5
-    """
+    """Requests the memory system serves. [1/cycle]"""
     return minimum(supply_limit, computation_limit)
 
 
 @equation(source="Li 2015, §2.2", symbol="Zr")
 def cs_throughput(intensity, ms_throughput):
-    """Operations the lanes complete. [1/cycle]
-
-    >>> cs_throughput(32.0, 1.5)
-    48.0
-    """
+    """Operations the lanes complete. [1/cycle]"""
     return intensity * ms_throughput
 
 
@@ -179,13 +150,7 @@ def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
 def threads_in_ms_low_sharp(
     bound, threads, ms_throughput, mem_latency, intensity, arithmetic_latency
 ):
-    r"""Fewest threads in the memory system at this throughput. [threads]
-
-    .. math:: k_{low} = rL, \quad\text{but } n - rlZ \text{ where memory alone is full}
-
-    >>> threads_in_ms_low_sharp(1.0, 1000.0, 1.5, 400.0, 32.0, 1.0)
-    952.0
-    """
+    """Fewest threads in the memory system at this throughput. [threads]"""
     computing = ms_throughput * (arithmetic_latency * intensity)
     return where(equal(bound, 1), threads - computing, ms_throughput * mem_latency)
 
@@ -194,14 +159,9 @@ def threads_in_ms_low_sharp(
 def threads_in_ms_high_sharp(
     bound, threads_in_ms_low, threads, ms_throughput, intensity, arithmetic_latency
 ):
-    r"""Most threads in the memory system at this throughput. [threads]
+    """Most threads in the memory system at this throughput. [threads]
 
     Above the least only where both systems are full: threads to spare may wait in either.
-
-    .. math:: k_{high} = n - rlZ \quad\text{where both are full, else } k_{low}
-
-    >>> threads_in_ms_high_sharp(3.0, 600.0, 1000.0, 1.5, 32.0, 1.0)
-    952.0
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
     most = maximum(threads_in_ms_low, threads - computing)
@@ -212,13 +172,7 @@ def threads_in_ms_high_sharp(
 def threads_in_ms_low_smooth(
     bound, threads, ms_throughput, ms_peak, mem_latency, intensity, arithmetic_latency
 ):
-    r"""Threads in the memory system: the smooth supply leaves no range. [threads]
-
-    .. math:: k = \frac{rL}{1 - r/R} \quad\text{where the lanes are full, else } n - rlZ
-
-    >>> threads_in_ms_low_smooth(2.0, 1000.0, 1.5, 3.0, 200.0, 32.0, 1.0)
-    600.0
-    """
+    """Threads in the memory system: the smooth supply leaves no range. [threads]"""
     waiting = maximum(threads - ms_throughput * (arithmetic_latency * intensity), 0.0)
     spare = maximum(1 - ms_throughput / ms_peak, 0.0)
     supplying = divide(ms_throughput * mem_latency, spare, at_zero=math.inf)
@@ -227,11 +181,7 @@ def threads_in_ms_low_smooth(
 
 @equation(name="threads_in_ms_high", source="Li 2015, Eq. 3", when={"supply": "smooth"})
 def threads_in_ms_high_smooth(threads_in_ms_low):
-    """Threads in the memory system: the smooth supply leaves no range. [threads]
-
-    >>> threads_in_ms_high_smooth(600.0)
-    600.0
-    """
+    """Threads in the memory system: the smooth supply leaves no range. [threads]"""
     return threads_in_ms_low
 
 
@@ -241,48 +191,27 @@ def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
 
     The model does not say where threads to spare wait. The middle favours neither system, and is
     the exact value where there is no range.
-
-    >>> threads_in_ms(600.0, 952.0)
-    776.0
     """
     return (threads_in_ms_low + threads_in_ms_high) / 2
 
 
 @equation(source="Li 2015, Fig. 6", symbol="x")
 def threads_in_cs(threads, threads_in_ms):
-    """Threads in the computation system, x = n − k. [threads]
-
-    >>> threads_in_cs(1000.0, 776.0)
-    224.0
-    """
+    """Threads in the computation system, x = n − k; the fewest and most of a range. [threads]"""
     return threads - threads_in_ms
 
 
-@equation(source="Li 2015, Fig. 6")
-def threads_in_cs_low(threads, threads_in_ms_high):
-    """Fewest threads in the computation system. [threads]
-
-    >>> threads_in_cs_low(1000.0, 952.0)
-    48.0
-    """
-    return threads - threads_in_ms_high
-
-
-@equation(source="Li 2015, Fig. 6")
-def threads_in_cs_high(threads, threads_in_ms_low):
-    """Most threads in the computation system. [threads]
-
-    >>> threads_in_cs_high(1000.0, 600.0)
-    400.0
-    """
-    return threads - threads_in_ms_low
+threads_in_cs_low = threads_in_cs.of(
+    "threads_in_cs_low", "threads", "threads_in_ms_high", symbol=""
+)
+threads_in_cs_high = threads_in_cs.of(
+    "threads_in_cs_high", "threads", "threads_in_ms_low", symbol=""
+)
 
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    r"""Threads that fill the lanes: each lane as many as an operation takes cycles. [threads]
-
-    .. math:: \pi = l M
+    """Threads that fill the lanes: each lane as many as an operation takes cycles. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0
@@ -292,9 +221,5 @@ def cs_transition(lanes_width, arithmetic_latency):
 
 @equation(source="Li 2015, §2.2", symbol=r"\delta")
 def ms_transition(ms_peak, mem_latency):
-    """Threads that fill the memory system, δ = R L. A machine may give it as measured. [threads]
-
-    >>> ms_transition(1.5, 400.0)
-    600.0
-    """
+    """Threads that fill the memory system, δ = R L. A machine may give it as measured. [threads]"""
     return ms_peak * mem_latency

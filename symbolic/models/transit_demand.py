@@ -8,8 +8,7 @@ measured rates; over the lanes of the machine, π's threads are its ``arithmetic
 
 from __future__ import annotations
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import minimum
 
 OUTPUTS = ("attained_flops",)
@@ -18,9 +17,7 @@ VALIDITY = Validity(says="a machine of two units, whose curves are measured at h
 
 @equation(source="Li 2015, Eq. 1, Fig. 3-A", symbol="G(x)")
 def attained_flops(cs_peak_flops, threads_in_cs, cs_transition):
-    r"""Operations a second of x threads of one multiprocessor that do nothing but compute. [1/s]
-
-    .. math:: G(x) = G_\pi \min(1, x / \pi)
+    """Operations a second of x threads of one multiprocessor that do nothing but compute. [1/s]
 
     >>> attained_flops(24.8e9, 288.0, 576.0)  # C2075
     12400000000.0

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import absolute, divide
 
 OUTPUTS = ("threads", "intensity")
@@ -22,67 +21,40 @@ RULES = ("dram_reads + dram_writes > 0",)
 
 @equation(source="Li 2015, §3", symbol="n")
 def threads(occupancy, max_threads_per_sm):
-    """Threads of one multiprocessor: occupancy × the most that can be resident. [threads]
-
-    >>> threads(0.5, 1536.0)
-    768.0
-    """
+    """Threads of one multiprocessor: occupancy × the most that can be resident. [threads]"""
     return occupancy * max_threads_per_sm
 
 
 @equation(source="Li 2015, §3", symbol="Z")
 def intensity(issued_insts, dram_reads, dram_writes):
-    r"""Instructions issued for each DRAM access. [cycles]
-
-    .. math:: Z = \frac{instructions\ issued}{dram\ reads + dram\ writes}
-
-    >>> intensity(6400.0, 150.0, 50.0)
-    32.0
-    """
+    """Instructions issued for each DRAM access. [cycles]"""
     return divide(issued_insts, dram_reads + dram_writes, at_zero=math.inf)
 
 
 @equation(source="Li 2015, Figs. 18-19")
 def measured_ms_throughput(dram_reads, dram_writes, kernel_time, core_clock):
-    """Requests a cycle that the memory system served: the star. [1/cycle]
-
-    >>> measured_ms_throughput(150.0, 50.0, 1e-6, 1e9)
-    0.2
-    """
+    """Requests a cycle that the memory system served: the star. [1/cycle]"""
     return (dram_reads + dram_writes) / (kernel_time * core_clock)
 
 
 @equation(source="Li 2015, Figs. 18-19", symbol="PCT")
 def predicted_flops(cs_throughput, core_clock):
-    """Operations a second of one multiprocessor, as predicted. [1/s]
-
-    >>> predicted_flops(32.0, 1.15e9)
-    36800000000.0
-    """
+    """Operations a second of one multiprocessor, as predicted. [1/s]"""
     return cs_throughput * core_clock
 
 
 @equation(source="Li 2015, Figs. 18-19", symbol="RCT")
 def measured_flops(issued_insts, kernel_time):
-    """Operations a second of one multiprocessor, as measured. [1/s]
-
-    >>> measured_flops(6400.0, 2.0)
-    3200.0
-    """
+    """Operations a second of one multiprocessor, as measured. [1/s]"""
     return issued_insts / kernel_time
 
 
 @equation(source="Li 2015, §3")
 def prediction_accuracy(predicted_flops, measured_flops):
-    r"""One less the relative error of the predicted computation throughput. [ratio]
+    """One less the relative error of the predicted computation throughput. [ratio]
 
     The paper gives means of 90.4 % (C2075) and 82.6 % (GTX 690) over Rodinia without three
     outliers, and says no more about how they are made.
-
-    .. math:: 1 - |PCT - RCT| / RCT
-
-    >>> prediction_accuracy(9.0, 10.0)
-    0.9
     """
     error = absolute(predicted_flops - measured_flops)
     return 1 - divide(error, measured_flops, at_zero=math.inf)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("attained_bandwidth",)
@@ -20,25 +19,14 @@ VALIDITY = Validity(says="a machine of two units, whose curves are measured at h
 
 @equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-B", when={"supply": "sharp"})
 def attained_bandwidth_sharp(ms_peak_bandwidth, threads_in_ms, ms_transition):
-    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
-
-    .. math:: R \min(1, k / \delta), \quad \delta = R L
-
-    >>> attained_bandwidth_sharp(8.93e9, 768.0, 1536.0)
-    4465000000.0
-    """
+    """Bandwidth that k threads attain which do nothing but wait for memory. [B/s]"""
     return ms_peak_bandwidth * minimum(1, threads_in_ms / ms_transition)
 
 
 @equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-A", when={"supply": "smooth"})
 def attained_bandwidth_smooth(ms_peak_bandwidth, threads_in_ms, ms_transition):
-    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
+    """Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
 
     The curve k/(L + k/R): half of the peak where the sharp one is full.
-
-    .. math:: R / (1 + \delta / k)
-
-    >>> attained_bandwidth_smooth(8e9, 1536.0, 1536.0)
-    4000000000.0
     """
     return ms_peak_bandwidth / (1 + divide(ms_transition, threads_in_ms, at_zero=math.inf))

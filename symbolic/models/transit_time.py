@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation, equations_of
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation, equations_of
 from symbolic.models import (
     _memory,
     _residency,
@@ -38,14 +37,9 @@ OF_TRANSIT = (transit_warps.intensity,)
 CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
 
 
-@equation(source="Li 2015, §2.2; Hong 2012, Table 1", symbol="n")
-def threads(resident_warps):
-    """Warps resident on a busy multiprocessor. [warps]
-
-    >>> threads(20.0)
-    20.0
-    """
-    return resident_warps
+threads = transit_warps.threads.of(
+    *("threads", "resident_warps"), source="Li 2015, §2.2; Hong 2012, Table 1"
+)
 
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eq. 18", symbol="M")
@@ -60,9 +54,7 @@ def lanes_width(warp_size):
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eqs. 6 and 16", symbol="R")
 def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
-    r"""Most requests of warps that a multiprocessor has served a cycle. [1/cycle]
-
-    .. math:: \min(MWP\_Without\_BW\_full, MWP\_peak\_BW) / Mem\_L
+    """Most requests of warps that a multiprocessor has served a cycle. [1/cycle]
 
     >>> ms_peak(2.28125, 28.515625, 730.0)  # 1 / 320, the departure delay
     0.003125
@@ -72,22 +64,12 @@ def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
 
 @equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
 def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
-    r"""Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]
-
-    .. math:: \frac{N \times \#Rep \times \#Mem\_insts}{r \times Freq}
-
-    >>> time(20.0, 1.0, 6.0, 0.003125, 1e9)
-    3.84e-05
-    """
+    """Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]"""
     requests = resident_warps * repetitions * mem_insts
     return divide(requests, ms_throughput * core_clock, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.4, in the words of Hong 2012, §2.3.1", flags=CASES)
 def case(bound):
-    """The bound of Transit as a case of MWP-CWP; capacity is memory and computation at once.
-
-    >>> case(0)
-    1
-    """
+    """The bound of Transit as a case of MWP-CWP; capacity is memory and computation at once."""
     return bound + 1

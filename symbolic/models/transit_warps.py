@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import equation
-from symbolic.model import Validity
+from symbolic.equation import Validity, equation
 from symbolic.ops import divide
 
 #: A workload without memory instructions is outside the model.
@@ -21,21 +20,11 @@ VALIDITY = Validity(says="a machine of two units, whose curves are measured at h
 
 @equation(source="Li 2015, §2.2; Hong 2012, Eq. 2", symbol="Z")
 def intensity(comp_cycles, mem_insts):
-    r"""Computation of a warp between two of its memory requests. [cycles]
-
-    .. math:: Z = Comp\_cycles / \#Mem\_insts
-
-    >>> intensity(132.0, 6.0)
-    22.0
-    """
+    """Computation of a warp between two of its memory requests. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.2; Hong 2012, Table 1", symbol="n")
 def threads(warps_per_sm):
-    """Warps of one multiprocessor. [warps]
-
-    >>> threads(20.0)
-    20.0
-    """
+    """Warps of one multiprocessor. [warps]"""
     return warps_per_sm

@@ -26,24 +26,11 @@ _SPLIT = 2.0**27 + 1.0
 #: Magnitudes within which the error of a product is itself a float.
 _SMALL, _LARGE = 2.0**-900, 2.0**990
 
-Binary = Callable[[Any, Any], Any]
 
-
-def _moved(value: Any, error: Any, exact: Any, towards: float) -> Any:
-    """The value, moved by one float where the true one may lie further on that side."""
-    beyond = error * towards > 0
-    return np.where(~exact & (beyond | np.isnan(error)), np.nextafter(value, towards), value)
-
-
-def _sum(towards: float) -> Binary:
-    def add(a: Any, b: Any) -> Any:
-        value = a + b
-        part = value - a
-        error = (a - (value - part)) + (b - part)
-        error = np.where(np.isfinite(error), error, math.nan)
-        return _moved(value, error, np.isinf(a) | np.isinf(b), towards)
-
-    return add
+def _sum_error(value: Any, a: Any, b: Any) -> Any:
+    part = value - a
+    error = (a - (value - part)) + (b - part)
+    return np.where(np.isfinite(error), error, math.nan)
 
 
 def _halves(a: Any) -> tuple[Any, Any]:
@@ -52,8 +39,8 @@ def _halves(a: Any) -> tuple[Any, Any]:
     return high, a - high
 
 
-def _product_error(a: Any, b: Any, value: Any) -> Any:
-    """a b - value, exactly; NaN where that is no float."""
+def _product_error(value: Any, a: Any, b: Any) -> Any:
+    """Return a b - value, exactly; NaN where that is no float."""
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
@@ -61,47 +48,44 @@ def _product_error(a: Any, b: Any, value: Any) -> Any:
     return np.where(safe, error, math.nan)
 
 
-def _product(towards: float) -> Binary:
-    def mul(a: Any, b: Any) -> Any:
-        value = a * b
-        exact = np.isinf(a) | np.isinf(b) | (a == 0) | (b == 0)
-        return _moved(value, _product_error(a, b, value), exact, towards)
-
-    return mul
+def _quotient_error(value: Any, a: Any, b: Any) -> Any:
+    back = value * b
+    return ((a - back) - _product_error(back, value, b)) * np.sign(b)
 
 
-def _quotient(towards: float) -> Binary:
-    def div(a: Any, b: Any) -> Any:
-        value = a / b
-        back = value * b
-        error = ((a - back) - _product_error(value, b, back)) * np.sign(b)
-        exact = np.isinf(a) | np.isinf(b) | (a == 0) | (b == 0)
-        return _moved(value, error, exact, towards)
-
-    return div
+def _root_error(value: Any, a: Any) -> Any:
+    back = value * value
+    return (a - back) - _product_error(back, value, value)
 
 
-def _root(towards: float) -> Callable[[Any], Any]:
-    def sqrt(a: Any) -> Any:
-        value = np.sqrt(a)
-        back = value * value
-        error = (a - back) - _product_error(value, value, back)
-        return _moved(value, error, np.isinf(a) | (a == 0), towards)
+def _rounded(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
+    """Return the operation, moved by one float where the true value may lie further that way.
 
-    return sqrt
+    Of a zero or an infinity all four are exact.
+    """
+
+    def outward(*args: Any) -> Any:
+        value = function(*args)
+        missing = error(value, *args)
+        exact = np.isinf(args[0]) | (args[0] == 0)
+        for arg in args[1:]:
+            exact = exact | np.isinf(arg) | (arg == 0)
+        beyond = (missing * towards > 0) | np.isnan(missing)
+        return np.where(~exact & beyond, np.nextafter(value, towards), value)
+
+    return outward
 
 
-_DOWN, _UP = -math.inf, math.inf
 #: Each operation rounded for a lower and for an upper end.
 OUTWARD: dict[str, Callable[..., Any]] = {
-    "add_low": _sum(_DOWN),
-    "add_high": _sum(_UP),
-    "mul_low": _product(_DOWN),
-    "mul_high": _product(_UP),
-    "div_low": _quotient(_DOWN),
-    "div_high": _quotient(_UP),
-    "sqrt_low": _root(_DOWN),
-    "sqrt_high": _root(_UP),
+    f"{name}_{end}": _rounded(function, error, towards)
+    for name, function, error in (
+        ("add", np.add, _sum_error),
+        ("mul", np.multiply, _product_error),
+        ("div", np.divide, _quotient_error),
+        ("sqrt", np.sqrt, _root_error),
+    )
+    for end, towards in (("low", -math.inf), ("high", math.inf))
 }
 
 

@@ -48,7 +48,7 @@ formats, flags and codes
     sweeps/nest/summarize.py MEAN STD
     sweeps/prove/borders.py NONE
     sweeps/store/foreign.py _SLACK
-    symbolic/grammar.py _NOT _SIGN
+    symbolic/expression.py _NOT _SIGN
     symbolic/units.py _BINARY _SCALES
 numbers that doubles and integers have
     dse/measured/*.py _EXACT _LARGEST
@@ -110,10 +110,9 @@ limits of what a text may hold
     symbolic/errors.py
     symbolic/json_text.py
     symbolic/reach.py
-    symbolic/grammar.py MAX_DEPTH MAX_OPERATORS
+    symbolic/expression.py MAX_DEPTH MAX_OPERATORS
     symbolic/ops.py MAX_POWER
-    symbolic/terms.py _MAX_BITS
-    symbolic/tokens.py MAX_DIGITS MAX_LENGTH
+    symbolic/terms.py MAX_DIGITS MAX_LENGTH _MAX_BITS
     symbolic/units.py MAX_EXPONENT MAX_LENGTH
 published models: their own numbers, ties and exact ranges
     symbolic/models/*

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import dse
 from dse.advice import Advice, Move
-from symbolic.advice import extreme_terms, guides, steps
+from symbolic.advice import guides, steps
 from symbolic.crossings import Lines, first_along
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
+from symbolic.graph import extreme_terms
 from symbolic.library import load_model
 from symbolic.ops import reference
 from symbolic.quantities import TABLE, Domain

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from symbolic.ops import NUMERIC, Node
-from symbolic.sympy_primitives import SYMPY
+from symbolic.ops import NUMERIC, SYMPY, Node
 from tests.one_source.worlds import WORLDS, Case, cases, exact_steps, near_border
 
 DRAWS = 60

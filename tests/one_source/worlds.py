@@ -26,9 +26,8 @@ from symbolic.closed_form import symbol, to_sympy
 from symbolic.equation import Equation
 from symbolic.exact import exact
 from symbolic.library import iterate_models
-from symbolic.ops import Node, interpret, interpret_all, walk
+from symbolic.ops import SYMPY, Node, interpret, interpret_all, walk
 from symbolic.quantities import Quantity
-from symbolic.sympy_primitives import SYMPY
 from tests.one_source.points import point
 
 EXACT_DRAWS = 10

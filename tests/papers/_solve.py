@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -69,9 +71,26 @@ def _defaults(known: dict[str, Any], yielded: list[str]) -> bool:
     return len(known) > before
 
 
+#: Examples that no paper prints, by module: ``call -> result``, a line each.
+EXAMPLES = Path(__file__).with_name("examples.txt")
+
+
+@cache
+def examples() -> dict[str, list[tuple[str, str]]]:
+    """Return the calls and results of :data:`EXAMPLES`, by the name of the module."""
+    _, *parts = re.split(r"^\[(\w+)\]\n", EXAMPLES.read_text(), flags=re.M)
+    return {
+        name: [tuple(line.split(" -> ")) for line in text.split("\n") if line]  # type: ignore[misc]
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
 def run_doctests(module: ModuleType) -> tuple[int, int]:
-    """Failures and examples in the docstrings of a module's own equations."""
+    """Failures and examples of a module's own equations, in docstrings and :data:`EXAMPLES`."""
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    name = module.__name__.rpartition(".")[2]
+    listed = "".join(f">>> {call}\n{result}\n" for call, result in examples().get(name, ()))
+    runner.run(parser.get_doctest(listed, dict(vars(module)), name, str(EXAMPLES), 0))
     for name, value in vars(module).items():
         if isinstance(value, Equation) and value.function.__module__ == module.__name__:
             test = parser.get_doctest(value.doc, dict(vars(module)), name, module.__file__, 0)

@@ -18,6 +18,7 @@ from symbolic.exact import exact
 from symbolic.library import iterate_models, load_model
 from symbolic.ops import (
     NUMERIC,
+    SYMPY,
     absolute,
     divide,
     either,
@@ -31,7 +32,6 @@ from symbolic.ops import (
     where,
 )
 from symbolic.quantities import TABLE, quantity
-from symbolic.sympy_primitives import SYMPY
 from tests.long import draws, long, mostly_long
 from tests.one_source.points import point
 

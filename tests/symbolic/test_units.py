@@ -13,7 +13,7 @@ from pint import UnitRegistry
 from symbolic.errors import DseError, ExpressionError, UnitError
 from symbolic.expression import parse_condition, parse_value
 from symbolic.quantities import TABLE
-from symbolic.tokens import Source
+from symbolic.terms import Source
 from symbolic.units import (
     _BASES,
     _COUNTS,
