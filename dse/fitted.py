@@ -16,12 +16,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.inputs import FittedInputs
 from dse.provenance import version
 from sweeps.files.whole import write_whole
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
 from symbolic.quantities import TABLE
+from symbolic.reach import Base, located
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
@@ -29,7 +31,46 @@ _ERRORS = {"mean error": "mean", "largest error": "largest"}
 _LEFT_OUT = {"refit": ", a fit without each", "hat": ", by the hat matrix"}
 
 
-class Labelled(Report):
+class FitReport(Report):
+    """What was fitted, as a file and a study take it."""
+
+    __slots__ = ()
+
+    @property
+    def saved(self) -> SavedFit:
+        """What a file of it holds, and a study takes."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree of the file."""
+        return self.saved.to_dict()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``).
+
+        It appears when it is whole.
+
+        Raises
+        ------
+        DseError
+            Another ending, a name that exists, a folder that cannot be written.
+        """
+        path = Path(path)
+        if not path.name.endswith(ENDING) or path.name == ENDING:
+            raise DseError(f"{str(path)!r}: expected a name that ends in {ENDING}, runs{ENDING}")
+        try:
+            lines = [
+                f" {json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
+                for key, value in self.saved.to_dict().items()
+            ]
+        except (TypeError, ValueError) as error:
+            raise DseError(
+                f"the fit cannot be a file: {error}; give set= numbers and texts alone"
+            ) from error
+        return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
+
+
+class Labelled(FitReport):
     """What was fitted: values, of which those of ``per`` are one for each of ``labels``."""
 
     __slots__ = ()
@@ -40,11 +81,6 @@ class Labelled(Report):
 
     def _answer(self) -> Answer:
         return fit_answer("Fit", self.saved)
-
-    @property
-    def saved(self) -> SavedFit:
-        """What a file of it holds, and a study takes."""
-        raise NotImplementedError
 
     @property
     def set(self) -> dict[str, float]:
@@ -140,28 +176,6 @@ class SavedFit(Labelled):
             "tried": [_plain(one) for one in self.tried],
             "simt_dse_version": version(),
         }
-
-    def save(self, path: str | Path) -> Path:
-        """Write the file, whose name ends in ``.fit.json``; it appears when it is whole.
-
-        Raises
-        ------
-        DseError
-            Another ending, a name that exists, a folder that cannot be written.
-        """
-        path = Path(path)
-        if not path.name.endswith(ENDING) or path.name == ENDING:
-            raise DseError(f"{str(path)!r}: expected a name that ends in {ENDING}, runs{ENDING}")
-        try:
-            lines = [
-                f" {json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
-                for key, value in self.to_dict().items()
-            ]
-        except (TypeError, ValueError) as error:
-            raise DseError(
-                f"the fit cannot be a file: {error}; give set= numbers and texts alone"
-            ) from error
-        return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:
@@ -322,3 +336,80 @@ def load_fit(path: str | Path) -> SavedFit:
     except (ValueError, RecursionError) as error:
         raise DseError(f"the fit {str(path)!r} is no JSON: {error}") from error
     return SavedFit.from_dict(tree, f"the fit {str(path)!r}")
+
+
+# --- The fits that a study is given, as inputs with their sources
+
+
+_EXPECTED = (
+    'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
+    "or a list of these"
+)
+
+
+def read_fits(given: Any, folder: Base = None) -> FittedInputs:
+    """Return the inputs that ``fit=`` of a study supplies.
+
+    Raises
+    ------
+    DseError
+        Something other than a fit, a file that cannot be read, two fits of one quantity.
+    """
+    if isinstance(given, FittedInputs):
+        return given
+    several = given if isinstance(given, (list, tuple)) else [given]
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    units: dict[str, str] = {}
+    for one in several:
+        found = _read(one, folder)
+        for name, value in found.values.items():
+            if name in values and values[name] != value:
+                raise DseError(
+                    f"fit gives {name} twice, {sources[name]} and {found.sources[name]}: keep one "
+                    "of them"
+                )
+        values |= found.values
+        sources |= found.sources
+        units |= found.units
+    return FittedInputs(values=values, sources=sources, units=units)
+
+
+def _read(given: Any, folder: Base) -> FittedInputs:
+    if isinstance(given, Mapping) and set(given) == {"values", "sources"}:
+        return FittedInputs(**given, units={})  # as the text of a study tells it
+    told = {"file": given} if isinstance(given, (str, Path)) else given
+    if isinstance(told, Mapping):
+        file, label = told.get("file"), told.get("label")
+        if not set(told) <= {"file", "label"} or not isinstance(file, (str, Path)):
+            raise DseError(f"fit = {dict(told)!r}: {_EXPECTED}")
+        fit = load_fit(located(file, folder, "fit"))
+        return _inputs(fit, None if label is None else str(label))
+    saved = given if isinstance(given, SavedFit) else getattr(given, "saved", None)
+    if not isinstance(saved, SavedFit):
+        raise DseError(f"fit = {given!r}: {_EXPECTED}")
+    return _inputs(saved)
+
+
+def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
+    """What was fitted and set, with its sources."""
+    told = f"of the fit of {fit.model} to {', '.join(fit.to)}"
+    sources = dict.fromkeys(fit.given, f"set {told}")
+    fitted = fit.set if label is None else fit.set_of(label)
+    keys = {name: f"{name}[{label}]" if name in fit.per else name for name in fitted}
+    sources |= {name: _source(fit, key) for name, key in keys.items()}
+    units = {name: fit.units[key] for name, key in keys.items()}
+    return FittedInputs(values={**fit.given, **fitted}, sources=sources, units=units)
+
+
+def _source(fit: SavedFit, key: str) -> str:
+    """Where a value is from, in few words."""
+    rows = fit.rows
+    text = f"fitted: {fit.model} to {', '.join(fit.to)} of {rows.get('used', '?')} rows"
+    text += f" of {rows['data']}" if rows.get("data") else ""
+    text += f" on {fit.machine}" if fit.machine else ""
+    if key in fit.at_end:
+        return f"{text}, an end of its domain or bounds"
+    error = fit.standard_errors[key]
+    known = not math.isnan(error)
+    return f"{text}, standard error {value_text(error, fit.units[key])}" if known else text

@@ -12,7 +12,7 @@ from dse.catalog import Entry, machine, workload
 from sweeps.grid.grid import Leaf
 from sweeps.grid.laws import contents, is_law, read_label
 from sweeps.grid.space import Axis
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, UnitError, nearest
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
@@ -20,8 +20,6 @@ from symbolic.reach import Base, Reach, base_folder
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from dse.fitted_inputs import FittedInputs
 
 
 # --- Values of workloads that were counted for one launch, and whether a study keeps to it
@@ -64,6 +62,31 @@ def _is_always(given: Any, number: float) -> bool:
     if isinstance(given, (Node, str)) or given is None:
         return False
     return bool(np.all(np.asarray(given) == number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedInputs:
+    """What fits give to a study: values by their names, and the source of each.
+
+    ``units`` says in what units they are, where that is known.
+    """
+
+    values: Mapping[str, Any]
+    sources: Mapping[str, str]
+    units: Mapping[str, str]
+
+    def check(self, row: Quantity) -> None:
+        """Raise where a value is in another unit than that of its quantity."""
+        unit = self.units.get(row.name, row.unit)
+        if unit != row.unit:
+            raise UnitError(
+                f"{row.name} was fitted in {unit or 'plain numbers'}: expected "
+                f"{row.unit or 'plain numbers'}, in which files of fits hold it; fit again"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the text of a study tells of it, which a study reads again."""
+        return {"values": dict(self.values), "sources": dict(self.sources)}
 
 
 _ENTRIES = {"machine": machine, "workload": workload}

@@ -56,6 +56,14 @@ class Coordinate:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
         return low + share * (high - low)
 
+    @property
+    def middle(self) -> float:
+        """The start, else a value in the middle of where a search begins."""
+        if self.start is not None:
+            return self.start
+        value = float(self.beginning(np.array([0.5]))[0])
+        return min(max(value, self.low), self.high)
+
 
 def check_free(
     free: Sequence[str],

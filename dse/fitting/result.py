@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 
 from dse.fitted import Labelled, SavedFit
 from dse.fitting.columns import Floats
-from dse.fitting.problem import Problem
 from dse.fitting.rows import ROW, Case, Rows
-from dse.fitting.search import FLAT, STEP, Found, derivatives, units_at
+from dse.fitting.search import FLAT, STEP, Found, Problem, derivatives, units_at
 from sweeps.grid.dataset import assemble, describe
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_known
@@ -240,7 +238,7 @@ class Fit(Labelled):
             rows={
                 **asked["data"],
                 "used": self.rows,
-                "places": ranges(self.dataset["row"].values.tolist()),
+                "places": ranges(self.dataset["row"].values),
                 "where": asked["where"],
             },
             errors={
@@ -252,10 +250,6 @@ class Fit(Labelled):
             },
             left_out={"how": self.how_left_out, "rms": self.leave_one_out},
         )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
-        return self.saved.save(path)
 
     @property
     def rms(self) -> float:
@@ -289,19 +283,14 @@ class Fit(Labelled):
         }
 
 
-def ranges(places: Sequence[int]) -> list[list[int]]:
-    """Ascending places as ranges.
+def ranges(places: NDArray[np.int64]) -> list[list[int]]:
+    """Return ascending places as ranges.
 
-    >>> ranges([0, 1, 2, 5, 7, 8])
+    >>> ranges(np.array([0, 1, 2, 5, 7, 8]))
     [[0, 2], [5, 5], [7, 8]]
     """
-    found: list[list[int]] = []
-    for place in places:
-        if found and place == found[-1][1] + 1:
-            found[-1][1] = place
-        else:
-            found.append([place, place])
-    return found
+    parts = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
+    return [[int(part[0]), int(part[-1])] for part in parts if part.size]
 
 
 def _rms(arrays: Mapping[str, Floats]) -> float:
