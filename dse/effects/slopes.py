@@ -23,14 +23,15 @@ _WHOLE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slopes:
-    """Elasticities of outputs (rows) by inputs (columns), downwards, upwards and both."""
+    """Elasticities of outputs (rows) by inputs (columns): ``sides`` are downwards, upwards, both.
+
+    ``values`` are those of the inputs, ``here`` those of the outputs.
+    """
 
     inputs: tuple[str, ...]
     values: Floats
     here: Floats
-    down: Floats
-    up: Floats
-    both: Floats
+    sides: Floats
 
 
 def at_point(grid: Grid, texts: Sequence[str], point: Mapping[str, int]) -> Slopes:
@@ -38,8 +39,7 @@ def at_point(grid: Grid, texts: Sequence[str], point: Mapping[str, int]) -> Slop
 
     A whole quantity moves by one or a hundredth, any other by a ten-thousandth. NaN stands where a
     step leaves the domain of the input or breaks a rule, where the output is 0 or changes its sign,
-    and where it jumps; ``both`` also where the slopes on the two sides differ, as at the border of
-    a regime.
+    and where it jumps; that of both sides also where these differ, as at the border of a regime.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
@@ -50,39 +50,33 @@ def at_point(grid: Grid, texts: Sequence[str], point: Mapping[str, int]) -> Slop
     for name in references(*roots, *rules):
         array = leaves[name].array
         base[name] = array[tuple(point[a] for a in leaves[name].axes)] if array.ndim else array
-    places = {place_of(axis) for axis in grid.axes}  # which label of an axis
+    labels = {place_of(axis) for axis in grid.axes}  # which label of an axis
     inputs = tuple(
         name
         for name in references(*roots)
-        if name not in places and name in quantities and not quantities[name].is_label
+        if name not in labels and name in quantities and not quantities[name].is_label
     )
     steps = [_moves(float(base[name]), quantities[name]) for name in inputs]
-    width = 4
-    size = 1 + width * len(inputs)
+    places = [slice(1 + 4 * k, 5 + 4 * k) for k in range(len(inputs))]
+    size = 1 + 4 * len(inputs)
     values = {name: np.full(size, float(value)) for name, value in base.items()}
-    for k, (name, to) in enumerate(zip(inputs, steps, strict=True)):
-        values[name][1 + width * k : 1 + width * (k + 1)] = to
+    for name, place, to in zip(inputs, places, steps, strict=True):
+        values[name][place] = to
     found = interpret_arrays([*roots, *rules], values)
     allowed = np.ones(size, dtype=bool)
     for rule in found[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)
-    for k, name in enumerate(inputs):
-        place = slice(1 + width * k, 1 + width * (k + 1))
+    for name, place in zip(inputs, places, strict=True):
         allowed[place] &= quantities[name].domain.holds(values[name][place])
-    shape = (len(texts), len(inputs))
-    down, up, both = (np.full(shape, np.nan) for _ in range(3))
-    here = np.full(len(texts), np.nan)
+    sides, here = np.full((3, len(texts), len(inputs)), np.nan), np.full(len(texts), np.nan)
     for row, result in enumerate(found[: len(roots)]):
         y = np.where(allowed, np.broadcast_to(result, (size,)).astype(np.float64), np.nan)
         here[row] = y[0]
-        for k, name in enumerate(inputs):
-            moved = values[name][1 + width * k : 1 + width * (k + 1)]
-            around = y[1 + width * k : 1 + width * (k + 1)]
-            down[row, k], up[row, k], both[row, k] = _slopes(
-                values[name][0], y[0], moved, around, quantities[name].domain.whole
-            )
+        for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
+            x, whole = values[name], quantities[name].domain.whole
+            sides[:, row, k] = _slopes(x[0], y[0], x[place], y[place], whole)
     held = np.array([float(base[name]) for name in inputs])
-    return Slopes(inputs=inputs, values=held, here=here, down=down, up=up, both=both)
+    return Slopes(inputs=inputs, values=held, here=here, sides=sides)
 
 
 def _moves(value: float, row: Quantity) -> list[float]:
@@ -119,6 +113,18 @@ def _smooth(far: float, near: float) -> float:
     if not abs(near - far) <= _AGREE * (1 + abs(far)):
         return math.nan
     return (_FINER * near - far) / (_FINER - 1)
+
+
+def between_neighbours(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
+    """Return elasticities downwards, upwards and of both, between a place and its neighbours."""
+    order = np.argsort(x)
+    i = int(np.flatnonzero(order == place)[0])
+    x, y = x[order], y[order]
+    down = arc(x[i], y[i], x[i - 1], y[i - 1]) if i > 0 else math.nan
+    up = arc(x[i], y[i], x[i + 1], y[i + 1]) if i + 1 < x.size else math.nan
+    if math.isnan(down) or math.isnan(up):
+        return down, up, up if math.isnan(down) else down
+    return down, up, arc(x[i - 1], y[i - 1], x[i + 1], y[i + 1])
 
 
 def arc(x: float, y: float, to: float, at: float) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.provenance import version
 from sweeps.ask.matrix import refuse_statistic
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.data import StudyData
+
+
+def answer_attributes(study: StudyData, question: str, **told: Any) -> dict[str, Any]:
+    """Return the attributes of an answer: the question, what is told of it, and its study."""
+    identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
+    return {"question": question, **told, **identity}
 
 
 def met(
@@ -129,18 +136,14 @@ def labelled(
         ("total", [total] * math.prod(shape), "configurations of the study"),
     ):
         variables[name] = (per, _numbers(numbers).reshape(shape), {"long_name": text})
-    from dse.provenance import version
-
-    attributes = {
-        "question": f"configurations that meet {' and '.join(targets)}",
-        "targets": "; ".join(targets),
-        "conditions": "; ".join(condition.text for condition in grid.conditions),
-        "complete": int(found.complete),
-        "boxes_bounded": found.bounded,
-        "model": study.model,
-        "study": study.text(),
-        "simt_dse_version": version(),
-    }
+    attributes = answer_attributes(
+        study,
+        f"configurations that meet {' and '.join(targets)}",
+        targets="; ".join(targets),
+        conditions="; ".join(condition.text for condition in grid.conditions),
+        complete=int(found.complete),
+        boxes_bounded=found.bounded,
+    )
     return assemble(variables, {axis: coordinates[axis] for axis in per}, attributes)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.inverse.meeting import in_order, labelled
+from dse.inverse.meeting import answer_attributes, in_order, labelled
 from dse.study.uncertain import without
 from stochastic import sizes
 from sweeps.ask.matrix import refuse_statistic
@@ -245,8 +245,8 @@ def ranged(
     named = tuple(text for text in named if text not in flags)
     check(grid)
     inputs = [uncertain_input(grid, quantities[name], spec) for name, spec in within.items()]
+    told = json.dumps({name: str(spec) for name, spec in within.items()})
     if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MOST:
-        told = json.dumps({name: str(spec) for name, spec in within.items()})
         return rivalry(study, grid, goal, inputs).assign_attrs(within=told)
     variables: dict[str, Any] = {}
     for text in named:
@@ -266,15 +266,7 @@ def ranged(
             variables[name] = (dims, array, {"long_name": said, "conditions": texts_of})
     if goal is not None:
         variables["can_be_best"] = _best(grid, goal, inputs, dims, held)
-    from dse.provenance import version
-
-    attributes = {
-        "question": f"ranges of {', '.join(named)}",
-        "within": json.dumps({name: str(spec) for name, spec in within.items()}),
-        "model": study.model,
-        "study": study.text(),
-        "simt_dse_version": version(),
-    }
+    attributes = answer_attributes(study, f"ranges of {', '.join(named)}", within=told)
     if goal is not None:
         attributes["objective"] = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}"
     taken = [name for name in ("end", *variables) if name in grid.axes]
