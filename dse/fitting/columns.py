@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -152,16 +153,12 @@ def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str])
 
 
 def _from_dataset(ds: Any) -> Table:
-    dims = list(ds.sizes)
-    shape = [ds.sizes[dim] for dim in dims]
     columns: dict[str, Any] = {}
     for name, variable in ds.variables.items():
-        own = [dim for dim in dims if dim in variable.dims]
-        values = np.asarray(variable.transpose(*own).values)
+        values = np.asarray(variable.set_dims(dict(ds.sizes)).values)
         values = values.astype(object) if values.dtype.kind == "T" else values  # texts of zarr
-        shaped = values.reshape([ds.sizes[dim] if dim in own else 1 for dim in dims])
-        columns[str(name)] = np.broadcast_to(shaped, shape).reshape(-1)
-    rows = int(np.prod(shape, dtype=np.int64))
+        columns[str(name)] = values.reshape(-1)
+    rows = math.prod(ds.sizes.values())
     if _FEASIBLE in columns:
         kept = columns.pop(_FEASIBLE).astype(bool)
         columns = {name: column[kept] for name, column in columns.items()}
@@ -178,19 +175,11 @@ def _from_dataset(ds: Any) -> Table:
 def read_columns(
     table: Table, model: Model, named: Named, *, apart: Sequence[str] = ()
 ) -> dict[str, Floats]:
-    """The columns that are quantities of a model, in stored units; not yet checked for NaN.
+    """Return the columns that are quantities of a model, in stored units, NaN unchecked.
 
-    Parameters
-    ----------
-    table : Table
-        What was measured.
-    model : Model
-        Says what is a quantity.
-    named : sequence or mapping, optional
-        The columns to read; all where None, each of which must then be a quantity, but those of
-        Datasets of measurements (:func:`dse.open`), of which the others are left.
-    apart : sequence of str
-        Columns that are no quantities, such as weights.
+    ``named`` says which; without it all are read, each of which must then be a quantity, but those
+    of Datasets of measurements (:func:`dse.open`), of which the others are left. Columns ``apart``
+    are no quantities, such as weights.
     """
     return {
         name: _stored(table, header, model, name)

@@ -8,6 +8,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,19 +36,9 @@ class MeasuredFile:
 
     @cached_property
     def text(self) -> str:
-        """The text.
-
-        Raises
-        ------
-        DseError
-            It is a file of another tool, which its first bytes or its name tell.
-        """
-        what = _BY_NAME.get(self.path.suffix.lower())
-        start = self.start.lstrip()
-        what = what or next(
-            (told for head, told in _OTHERS.items() if start.startswith(head)), None
-        )
-        if what:
+        """The text; an error where the first bytes or the name tell a file of another tool."""
+        heads = (told for head, told in _OTHERS.items() if self.start.lstrip().startswith(head))
+        if what := _BY_NAME.get(self.path.suffix.lower()) or next(heads, None):
             raise DseError(f"{str(self.path)!r} is {what}")
         return text_of(self.path)
 
@@ -62,21 +53,12 @@ class MeasuredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A row of :data:`FORMATS`.
+    """A row of :data:`FORMATS`: ``title`` is what the files are called.
 
-    Attributes
-    ----------
-    title : str
-        What the files are called.
-    read : str or callable
-        Reads a :class:`MeasuredFile` into :class:`Records`, or gives None where the file is of
-        another format; ``module:function`` where it is loaded when it is first used.
-    suffixes : tuple of str
-        Names by which a file is known to be one of measurements.
-    key : str
-        Of JSON, the key of its top level by which it is known.
-    matches : callable, optional
-        Tells whether a file is of this format; where None, ``key`` does.
+    ``read`` makes :class:`Records` of a :class:`MeasuredFile`, or None where the file is of another
+    format; as ``module:function`` it is loaded when it is first used. By ``suffixes`` of its name a
+    file is known to be one of measurements. ``key`` is the key of the top level of JSON by which
+    the format is known; else ``matches`` tells it.
     """
 
     title: str
@@ -171,17 +153,12 @@ def is_measured(path: Path) -> bool:
     return path.is_file() and not _is_ours(path)
 
 
-def _open_text(path: Path) -> Any:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
 def _is_ours(path: Path) -> bool:
     """True if a CSV or Parquet file is one that this library wrote."""
     try:
         if not path.name.lower().endswith(".parquet"):
-            with _open_text(path) as file:
+            opened: Any = gzip.open if path.suffix == ".gz" else open
+            with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
                 return bool(file.readline(len(_MARK)) == _MARK)
         from sweeps.files.tabular import parquet_library
 
@@ -191,13 +168,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def read_measured(path: Path) -> Records:
-    """Return the records of a file of measurements.
-
-    Raises
-    ------
-    DseError
-        It is of no format that is known, or not whole.
-    """
+    """Return the records of a file of measurements; an error where its format is not known."""
     file = MeasuredFile(path)
     is_json = file.name.endswith(_JSON)
     for one in FORMATS.values():
@@ -210,24 +181,20 @@ def read_measured(path: Path) -> Records:
                 "the cache has no end, as of a tuner that was interrupted: what is whole was read"
             )
             return replace(records, notes=(*records.notes, note))
-    if is_json:
-        raise _unknown_json(file)
-    titles = ", ".join(dict.fromkeys(one.title for one in FORMATS.values()))
-    raise DseError(
-        f"{str(path)!r} is no file of measurements that is known: expected one of {titles}"
-    )
-
-
-def _unknown_json(file: MeasuredFile) -> DseError:
-    where, tree = repr(str(file.path)), file.tree
+    where, tree = repr(str(path)), file.tree
+    if not is_json:
+        titles = ", ".join(dict.fromkeys(one.title for one in FORMATS.values()))
+        raise DseError(
+            f"{where} is no file of measurements that is known: expected one of {titles}"
+        )
     if isinstance(tree, dict) and "traceEvents" in tree:
-        return DseError(
+        raise DseError(
             f"{where} is a trace of events for a browser, which holds no counters: import the "
             "profiler's CSV or report"
         )
     held = f"; it holds {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
     known = [f"no {one.title} file (with {one.key!r})" for one in FORMATS.values() if one.key]
-    return DseError(f"{where} is {', '.join(known)}{held}")
+    raise DseError(f"{where} is {', '.join(known)}{held}")
 
 
 # --- Contents of files
@@ -264,25 +231,19 @@ def printed_numbers(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | 
 
 
 def _tree(text: str, path: Path) -> tuple[Any, bool]:
-    """The document, and whether it is a cache that has no end."""
-    if re.search(r"\\u[dD][89a-fA-F]", text):  # half of a character: no text that can be written
-        text = _whole(text)
+    """Return the document, and True if it is a cache that has no end."""
+    # half of a character, which no file can hold, becomes the mark of one
+    pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
+    if re.search(r"\\u[dD][89a-fA-F]", text):
+        text = re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
     try:
         return json.loads(text), False
     except (ValueError, RecursionError) as error:
         said = error
     body = text.rstrip()
     for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be torn
-        try:
+        with suppress(ValueError, RecursionError):
             tree = json.loads(whole.rstrip(",") + "}}")
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
-            return tree, True
+            if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
+                return tree, True
     raise DseError(f"{str(path)!r} is no JSON: {said}") from said
-
-
-def _whole(text: str) -> str:
-    """JSON text whose escapes of half a character, which no file can hold, are the mark of one."""
-    pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
-    return re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,20 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 
 def column_unit(
     name: str, told: str, unit: str, values: NDArray[Any]
-) -> tuple[tuple[int, int], dict[str, Any]]:
+) -> tuple[Fraction, dict[str, Any]]:
     """Return the exact factor to the stored unit, and the attributes of a column."""
     row = TABLE.get(name)
     meaning = row.meaning if row is not None and row.meaning else told
     if values.dtype.kind not in "if":
-        return (1, 1), {"long_name": meaning}
+        return Fraction(1), {"long_name": meaning}
     expected = "" if row is None or row.is_label else row.unit
     if not unit.strip():
-        return (1, 1), {"long_name": meaning, "units": expected or "1"}
+        return Fraction(1), {"long_name": meaning, "units": expected or "1"}
     try:
         factor, kind = exact(1, unit)
     except UnitError as error:
         if row is None:  # a plain number whose name tells the unit
-            return (1, 1), {"long_name": f"{told} [{unit}]", "units": "1"}
+            return Fraction(1), {"long_name": f"{told} [{unit}]", "units": "1"}
         raise UnitError(f"the unit of {told!r}: {error}; or say it by units=") from None
     if row is not None and not row.is_label:
         if kind != dimension(expected):
@@ -62,15 +63,14 @@ def column_unit(
         stored = expected
     else:
         stored = _SPOKEN.get(kind.unit, kind.unit)
-    attrs = {"long_name": meaning, "units": stored or "1"}
-    return (factor.numerator, factor.denominator), attrs
+    return factor, {"long_name": meaning, "units": stored or "1"}
 
 
-def scaled(values: NDArray[Any], factor: tuple[int, int]) -> NDArray[Any]:
+def scaled(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     """Return numbers multiplied by an exact factor; labels as they are."""
-    if factor == (1, 1) or values.dtype.kind not in "if":
+    if factor == 1 or values.dtype.kind not in "if":
         return values
-    scaled: NDArray[Any] = values * float(factor[0]) / float(factor[1])
+    scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
     return scaled
 
 
@@ -111,12 +111,8 @@ class Records:
     assumptions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One column in stored units, with its attributes."""
-
-    values: NDArray[Any]
-    attrs: Mapping[str, Any]
+#: One column in stored units, with its attributes.
+Column = tuple[NDArray[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,17 +157,7 @@ def identifier(text: str) -> str:
 def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     """Settle names, units and types.
 
-    Parameters
-    ----------
-    records : Records
-        What a file holds.
-    units : mapping of str to str
-        Units of some columns, by their names here or in the file; they count before the file's.
-
-    Raises
-    ------
-    DseError
-        Two columns of one name, a configuration without a value, a unit that does not fit.
+    ``units`` of some columns, by their names here or in the file, count before the file's.
     """
     names: dict[str, str] = {}
     for told in records.columns:
@@ -201,20 +187,18 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
         listed = _listed(records.columns[told])
         if told in records.labels and told not in records.axes:
             texts = np.array(list(map(str, listed)), dtype=np.str_)
-            measured[name] = Column(values=texts, attrs={"long_name": told, **source})
+            measured[name] = (texts, {"long_name": told, **source})
             continue
         settled = _axis(listed, name) if told in records.axes else _measured(listed, why)
         factor, attrs = column_unit(name, told, unit, settled)
         if told in records.axes:
-            axes[name] = Column(values=scaled(settled, factor), attrs=attrs | source)
+            axes[name] = (scaled(settled, factor), attrs | source)
             if told in records.order:
                 order[name] = scaled(_axis(_listed(records.order[told]), name), factor)
             continue
-        if settled.dtype.kind == "i" and factor != (1, 1):
-            settled = settled.astype(np.float64)
         if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
             large.append(name)
-        measured[name] = Column(values=scaled(settled, factor), attrs=attrs | source)
+        measured[name] = (scaled(settled, factor), attrs | source)
         if settled.dtype.kind in "if":
             numbers.append(settled)
     if numbers and axes:

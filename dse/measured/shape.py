@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.measured.records import Column, Records, Rows, identifier
+from dse.measured.records import Column, Records, Rows, identifier, read_rows
 from dse.provenance import version
 from stochastic import sizes
 from sweeps.grid.dataset import flagged
@@ -108,12 +108,15 @@ _MOST = sizes.MEASURED_CELLS
 _UNMEASURED = "not measured"
 
 
-def shaped(records: Records, rows: Rows, shape: str, name: str) -> xr.Dataset:
-    """The Dataset of some rows.
+def shaped(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
+    """Return the Dataset of what a file holds; ``units`` of columns count before its own.
 
     ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid where no configuration occurs twice
     and at least half of all combinations of the values do.
     """
+    import xarray as xr
+
+    rows = read_rows(records, units)
     count = len(rows.status)
     axes = {axis: _axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
     sizes = {axis: len(values) for axis, values in axes.items()}
@@ -128,7 +131,9 @@ def shaped(records: Records, rows: Rows, shape: str, name: str) -> xr.Dataset:
         flat = _places(rows, axes)
         twice = _repeated(flat)
         if twice is not None and shape == "grid":
-            at = ", ".join(f"{axis} = {c.values[twice[0]]}" for axis, c in rows.axes.items())
+            at = ", ".join(
+                f"{axis} = {values[twice[0]]}" for axis, (values, _) in rows.axes.items()
+            )
             raise DseError(
                 f"rows {twice[0]} and {twice[1]} both measure {at}: a grid holds one of each; "
                 "leave shape='rows', or name further axes"
@@ -140,18 +145,16 @@ def shaped(records: Records, rows: Rows, shape: str, name: str) -> xr.Dataset:
         coords: dict[str, Any] = {
             CONFIGURATION: (dims, np.arange(count), {"long_name": "row of the measurements"})
         }
-        coords |= {axis: (dims, c.values, dict(c.attrs)) for axis, c in rows.axes.items()}
+        coords |= {axis: (dims, *column) for axis, column in rows.axes.items()}
     else:
-        coords = {axis: (axis, axes[axis], dict(c.attrs)) for axis, c in rows.axes.items()}
-    import xarray as xr
-
+        coords = {axis: (axis, axes[axis], attrs) for axis, (_, attrs) in rows.axes.items()}
     attributes = _attributes(records, rows, dims, name, list(variables))
     return xr.Dataset(variables, coords=coords, attrs=attributes)
 
 
 def _axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
     """The distinct values: numbers ascending, labels as listed, then as they occur."""
-    seen = column.values if order is None else np.concatenate([order, column.values])
+    seen = column[0] if order is None else np.concatenate([order, column[0]])
     if seen.dtype.kind in "if":
         return np.unique(seen)
     _, first = np.unique(seen, return_index=True)
@@ -163,7 +166,7 @@ def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
     index = []
     for axis, values in axes.items():
         order = np.argsort(values)
-        index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])
+        index.append(order[np.searchsorted(values[order], rows.axes[axis][0])])
     return ravel(index, [len(values) for values in axes.values()])
 
 
@@ -188,9 +191,9 @@ def _variables(
         full[flat] = values
         return full.reshape(shape)
 
-    for name, column in rows.measured.items():
-        empty = "" if column.values.dtype.kind == "U" else np.nan
-        yield name, (dims, spread(column.values, empty), dict(column.attrs))
+    for name, (values, attrs) in rows.measured.items():
+        empty = "" if values.dtype.kind == "U" else np.nan
+        yield name, (dims, spread(values, empty), attrs)
     reasons = list(rows.reasons)
     whole = flat is None or flat.size == math.prod(shape)
     reasons += [] if whole else [_UNMEASURED]

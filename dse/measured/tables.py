@@ -21,13 +21,7 @@ _TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
 
 
 def from_table(file: MeasuredFile) -> Records:
-    """Return the columns of a file of delimited text or Parquet.
-
-    Raises
-    ------
-    DseError
-        A file that cannot be read or may be read in two ways, or a column named twice.
-    """
+    """Return the columns of a file of delimited text or Parquet."""
     path = file.path
     if not path.name.lower().endswith(".parquet"):
         table = table_of(path)

@@ -15,11 +15,11 @@ from dse.fitting.columns import Floats, Table, read_table
 from dse.fitting.rows import Case, Rows, chosen, read_rows
 from dse.progress import Shown, shown
 from dse.validation.baselines import beside, parts_of
-from dse.validation.result import Validation
 from dse.validation.scores import (
     Folds,
     Places,
     Score,
+    Validation,
     deal,
     groups_of,
     keys_of,

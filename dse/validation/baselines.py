@@ -12,7 +12,7 @@ import numpy as np
 from dse.fitting.columns import Floats, Table, numbers
 from dse.fitting.rows import Rows
 from dse.inputs import Parts, read_parts
-from dse.validation.scores import Folds, Places, Score, groups_of, keys_of, score, tied
+from dse.validation.scores import DRAWN, Folds, Places, Score, groups_of, keys_of, score, tied
 from symbolic.errors import DseError
 from symbolic.expression import parse
 from symbolic.model import Model
@@ -87,8 +87,6 @@ def random_search(
 # --- The baselines of a validation, scored as its predictions are
 
 
-#: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
-DRAWN = ", mean over its ties"
 #: The score on some rows, with the spaces among these, in their numbers.
 Scored = Callable[[Places, Sequence[Places]], Score]
 

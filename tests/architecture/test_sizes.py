@@ -76,7 +76,7 @@ draws, samples and other statistics
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/advise.py
-    dse/effects/slopes.py _FINER
+    dse/effects.py _FINER
     dse/fitting/*.py
     dse/kernels/compile.py _ROUNDS
     stochastic/loss/timed.py
