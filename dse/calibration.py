@@ -18,8 +18,14 @@ import numpy as np
 
 from dse.fitted import FitReport, SavedFit, fit_answer, joined
 from dse.fitting import Fit, fit
-from dse.fitting.columns import Table, numbers, read_columns, read_table
-from dse.fitting.rows import FewRowsError, NoRowError
+from dse.fitting.rows import (
+    FewRowsError,
+    NoRowError,
+    Table,
+    numbers,
+    read_columns,
+    read_table,
+)
 from dse.progress import Shown
 from sweeps.grid.goals import texts_of
 from symbolic.answer import Answer
@@ -30,8 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.columns import Floats, Named
-    from dse.fitting.coordinates import Start
+    from dse.fitting.coordinates import Floats, Start
+    from dse.fitting.rows import Named
     from symbolic.model import Model
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitting.columns import Floats
-from dse.fitting.coordinates import Coordinate, check_free, coordinates
+from dse.fitting.coordinates import Coordinate, Floats, check_free, coordinates
 from dse.fitting.result import Fit, covariance, dataset_of, root_of_squares
 from dse.fitting.rows import (
     Case,
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.columns import Named
     from dse.fitting.coordinates import Start
+    from dse.fitting.rows import Named
     from symbolic.model import Model
 
 __all__ = ["Fit", "fit"]

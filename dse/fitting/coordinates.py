@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dse.fitting.columns import Floats
 from symbolic.errors import DseError, check_known
 from symbolic.expression import parse_value
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
 
+Floats = NDArray[np.float64]
 Start = Mapping[str, float | str]
 
 #: A positive quantity whose typical values span this factor is searched on a logarithmic scale.

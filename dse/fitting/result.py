@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitted import Labelled, SavedFit
-from dse.fitting.columns import Floats
+from dse.fitting.coordinates import Floats
 from dse.fitting.rows import ROW, Case, Rows
 from dse.fitting.search import FLAT, STEP, Found, Problem, derivatives, units_at
 from sweeps.grid.dataset import assemble, describe

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.columns import Floats
-from dse.fitting.coordinates import Coordinate
+from dse.fitting.coordinates import Coordinate, Floats
 from stochastic import sizes
 from symbolic.intervals import Parted
 from symbolic.ops import Node

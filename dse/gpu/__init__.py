@@ -15,8 +15,7 @@ from dse.gpu.launch_times import blocks, launches
 from dse.gpu.losses import lockstep
 from dse.gpu.measuring import demand, latency, power, supply
 from dse.gpu.paths import paths, shortest_paths
-from dse.measured.records import Records
-from dse.measured.shape import shaped
+from dse.measured.records import Records, shaped
 
 if TYPE_CHECKING:
     import xarray as xr

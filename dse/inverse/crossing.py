@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.inverse.meeting import answer_attributes
-from dse.inverse.within import number, opened
+from dse.inverse.within import answer_attributes, number, opened
 from dse.places import places_of
 from dse.study.uncertain import check_settled
 from stochastic import sizes

@@ -28,7 +28,7 @@ def open_measured(
     """A file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.measured.formats import read_measured
     from dse.measured.mapping import layered, map_of, mapped, own_map
-    from dse.measured.shape import apart, shaped, together
+    from dse.measured.records import apart, shaped, together
     from sweeps.grid.goals import texts_of
 
     if shape not in _SHAPES:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.fitting import Fit, fit
-from dse.fitting.columns import Floats, Table, read_table
-from dse.fitting.rows import Case, Rows, chosen, read_rows
+from dse.fitting.coordinates import Floats
+from dse.fitting.rows import Case, Rows, Table, chosen, read_rows, read_table
 from dse.progress import Shown, shown
 from dse.validation.baselines import beside, parts_of
 from dse.validation.scores import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.columns import Named
+    from dse.fitting.rows import Named
 
 __all__ = ["Score", "Validation", "validate"]
 

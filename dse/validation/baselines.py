@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dse.fitting.columns import Floats, Table, numbers
-from dse.fitting.rows import Rows
+from dse.fitting.coordinates import Floats
+from dse.fitting.rows import Rows, Table, numbers
 from dse.inputs import Parts, read_parts
 from dse.validation.scores import DRAWN, Folds, Places, Score, groups_of, keys_of, score, tied
 from symbolic.errors import DseError

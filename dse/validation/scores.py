@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.columns import Floats, Table
+from dse.fitting.coordinates import Floats
+from dse.fitting.rows import Table
 from symbolic.answer import Answer, Report
 from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
