@@ -81,11 +81,6 @@ class Calibration(FitReport):
     tried: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def set(self) -> dict[str, float]:
-        """The fitted values, for ``set=`` of a study of the model."""
-        return self.saved.set
-
-    @property
     def standard_errors(self) -> dict[str, float]:
         """Their standard errors, in the same units."""
         return dict(self.saved.standard_errors)

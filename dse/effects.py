@@ -392,24 +392,23 @@ def analysed(source: Source) -> xr.Dataset:
     kept = [t for t in source.texts if not found[t].constant]
     if not kept:
         _constant(source, found)
-    shape = (len(source.texts), len(axes))
-    columns = {name: np.zeros(shape) for name in ("first", "total", "low", "high")}
-    curves = {a: np.zeros((shape[0], len(source.coords[a][1]))) for a in axes}
-    for row, text in enumerate(source.texts):
-        one, dims = found[text], source.dims(text)
-        for k, axis in enumerate(axes):
-            depends = axis in dims
-            at = dims.index(axis) if depends else 0
-            curve = one.means[at] if depends else np.full(len(source.coords[axis][1]), one.mean)
-            curves[axis][row] = curve
-            columns["low"][row, k], columns["high"][row, k] = np.nanmin(curve), np.nanmax(curve)
-            for name in ("first", "total"):
-                share = getattr(one, name)[at] / one.variance if depends and one.variance else 0.0
-                columns[name][row, k] = math.nan if one.constant else share
+    curves: list[dict[str, Floats]] = []
+    columns: dict[str, list[list[float]]] = {name: [] for name in ("first", "total", "low", "high")}
+    for text, one in found.items():
+        dims = source.dims(text)
+        at = {axis: dims.index(axis) for axis in axes if axis in dims}
+        plain = {axis: np.full(len(source.coords[axis][1]), one.mean) for axis in axes}
+        curves.append(plain | {axis: one.means[place] for axis, place in at.items()})
+        columns["low"].append([np.nanmin(curves[-1][axis]) for axis in axes])
+        columns["high"].append([np.nanmax(curves[-1][axis]) for axis in axes])
+        for name in ("first", "total"):
+            parts = getattr(one, name) if one.variance else [0.0] * len(dims)
+            shares = [parts[at[a]] / (one.variance or 1.0) if a in at else 0.0 for a in axes]
+            columns[name].append([math.nan] * len(axes) if one.constant else shares)
     source = _settled(source, kept[0])
     slopes = source.slopes(source.point)
     over, by = ("output", "axis"), ("output", "input")
-    variables: dict[str, Any] = {name: (over, array) for name, array in columns.items()}
+    variables: dict[str, Any] = {name: (over, np.array(told)) for name, told in columns.items()}
     each = list(found.values())
     variables |= {
         "mean": ("output", [one.mean for one in each]),
@@ -426,8 +425,9 @@ def analysed(source: Source) -> xr.Dataset:
         name: (dims, array, {"long_name": _MEANINGS[name]} | _unit(name))
         for name, (dims, array) in variables.items()
     }
-    for axis, curve in curves.items():
+    for axis in axes:
         said = f"mean of the output at each value of {axis}; in the unit of the output"
+        curve = np.stack([one[axis] for one in curves])
         variables[f"over_{axis}"] = (("output", axis), curve, {"long_name": said})
     coords: dict[str, Any] = {axis: source.coords[axis] for axis in axes}
     coords |= {

@@ -32,7 +32,7 @@ _LEFT_OUT = {"refit": ", a fit without each", "hat": ", by the hat matrix"}
 
 
 class FitReport(Report):
-    """What was fitted, as a file and a study take it."""
+    """What was fitted, as a file and a study take it; ``per`` has a value for each label."""
 
     __slots__ = ()
 
@@ -41,9 +41,28 @@ class FitReport(Report):
         """What a file of it holds, and a study takes."""
         raise NotImplementedError
 
+    def _answer(self) -> Answer:
+        return fit_answer("Fit", self.saved)
+
     def to_dict(self) -> dict[str, Any]:
         """The tree of the file."""
         return self.saved.to_dict()
+
+    @property
+    def set(self) -> dict[str, float]:
+        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
+
+        See :meth:`set_of`.
+        """
+        saved = self.saved
+        apart = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
+        return {name: value for name, value in saved.values.items() if name not in apart}
+
+    def set_of(self, label: str) -> dict[str, float]:
+        """The values for ``set=`` of a study of one label: its own, and those of all."""
+        saved = self.saved
+        check_known(label, saved.labels, f"{label!r} is no label of this fit")
+        return self.set | {name: saved.values[f"{name}[{label}]"] for name in saved.per}
 
     def save(self, path: str | Path) -> Path:
         """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``).
@@ -70,35 +89,8 @@ class FitReport(Report):
         return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
 
 
-class Labelled(FitReport):
-    """What was fitted: values, of which those of ``per`` are one for each of ``labels``."""
-
-    __slots__ = ()
-
-    values: Mapping[str, float]
-    per: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    def _answer(self) -> Answer:
-        return fit_answer("Fit", self.saved)
-
-    @property
-    def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
-
-        See :meth:`set_of`.
-        """
-        apart = {f"{name}[{label}]" for name in self.per for label in self.labels}
-        return {name: value for name, value in self.values.items() if name not in apart}
-
-    def set_of(self, label: str) -> dict[str, float]:
-        """The values for ``set=`` of a study of one label: its own, and those of all."""
-        check_known(label, self.labels, f"{label!r} is no label of this fit")
-        return self.set | {name: self.values[f"{name}[{label}]"] for name in self.per}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SavedFit(Labelled):
+class SavedFit(FitReport):
     """A fit as its file tells it.
 
     Attributes
@@ -179,13 +171,7 @@ class SavedFit(Labelled):
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:
-        """The fit that the tree of a file tells.
-
-        Raises
-        ------
-        DseError
-            A key is missing, or holds what it should not.
-        """
+        """Return the fit that the tree of a file tells; an error where it is damaged."""
         if not isinstance(tree, Mapping) or tree.get("format") != FORMAT:
             told = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
             raise DseError(f"{name} has the format {told!r}: expected {FORMAT!r}")
@@ -348,13 +334,7 @@ _EXPECTED = (
 
 
 def read_fits(given: Any, folder: Base = None) -> FittedInputs:
-    """Return the inputs that ``fit=`` of a study supplies.
-
-    Raises
-    ------
-    DseError
-        Something other than a fit, a file that cannot be read, two fits of one quantity.
-    """
+    """Return the inputs that ``fit=`` of a study supplies."""
     if isinstance(given, FittedInputs):
         return given
     several = given if isinstance(given, (list, tuple)) else [given]

@@ -196,15 +196,18 @@ def read_parts(
                 if value is not None and value.assumed:
                     assumptions.append(f"{name} of {entry.name}: {value.assumed}")
             if row.is_label:
-                _entry_label(row, loaded, kind, by_name, labels, switches, folder)
+                of = switches if row.is_switch else labels
+                of[name] = _entry_label(row, loaded, kind, folder)
                 origins[name] = _origin(loaded[0], name)
                 continue
             counted[name] = loaded
-            column = [_entry_value(entry, row, model) for entry in loaded]
+            told = [entry.values.get(name) for entry in loaded]
+            column: list[Any] = [
+                None if value is None else _set_value(row, value.value, model, by_name)
+                for value in told
+            ]
             if kind not in by_name:
-                value_here = column[0]
-                assert value_here is not None
-                values[name] = value_here
+                values[name] = column[0]
                 for table in tables.values():
                     table.pop(name, None)
                 origins[name] = _origin(loaded[0], name)
@@ -231,7 +234,9 @@ def read_parts(
         if fitted is not None and name in fits:
             fitted.check(row)
         if row.is_label:
-            (switches if row.is_switch else labels)[name] = _set_label(row, value, folder)
+            if not isinstance(value, (str, bool)) and not is_law(name):
+                raise DseError(f"{name} = {value!r}: expected a label")
+            (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
         else:
             values[name] = _set_value(row, value, model, by_name)
         origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
@@ -262,26 +267,8 @@ def _origin(entry: Entry, name: str) -> str:
     return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
 
 
-def _entry_value(entry: Entry, row: Quantity, model: Model) -> float | Node | None:
-    from symbolic.expression import parse_value
-
-    value = entry.values.get(row.name)
-    if value is None:
-        return None
-    if isinstance(value.value, str):
-        return parse_value(value.value, row, model.quantities)
-    return float(value.value)
-
-
-def _entry_label(
-    row: Quantity,
-    entries: Sequence[Entry],
-    kind: str,
-    axes: Mapping[str, Axis],
-    labels: dict[str, str],
-    switches: dict[str, str],
-    folder: Base,
-) -> None:
+def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Base) -> str:
+    """Return the one label that files give."""
     found = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(found) > 1:
         raise DseError(
@@ -290,14 +277,7 @@ def _entry_label(
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
     if not isinstance(folder, Reach):  # the user named the file, and not what is named in it
         folder = Reach(base_folder(folder), first.path.parent)
-    label = read_label(row.name, str(found.pop()), folder)
-    (switches if row.is_switch else labels)[row.name] = label
-
-
-def _set_label(row: Quantity, value: Any, folder: Base) -> str:
-    if not isinstance(value, (str, bool)) and not is_law(row.name):
-        raise DseError(f"{row.name} = {value!r}: expected a label")
-    return read_label(row.name, value, folder)
+    return read_label(row.name, str(found.pop()), folder)
 
 
 def _set_value(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -219,53 +219,41 @@ TINY = 2.0**-65
 
 
 def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
-    """The moves of one input, up and down, or of several upwards by one factor."""
-    up = _Way(site=site.free_of(names), names=names, raising=True)
-    lines = up.ended()
-    for way in (up, replace(up, raising=False)) if len(names) == 1 else (up,):
-        move = way.move(lines)
+    """Yield the moves of one input, up and down, or of several upwards by one factor."""
+    site = site.free_of(names)
+    lines = _Way(site, names, raising=True).ended()
+    for raising in (True, False) if len(names) == 1 else (True,):
+        move = _Way(site, names, raising=raising).move(lines)
         if move is not None:
             yield move
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """Where a move leads: places are values of the input, or the common factor of several."""
+    """Where a move leads: places are values of the input, or the common factor of several.
 
-    site: Site
-    names: tuple[str, ...]
-    raising: bool
+    ``axis`` stands for the place in a tree over the leaves, ``domain`` is that of a place; ``told``
+    is True if the first term tells the state, as a whole number may stand on a border.
+    """
 
-    @property
-    def domain(self) -> Domain:
-        """Of a place."""
-        alone = len(self.names) == 1
-        return self.site.row(self.names[0]).domain if alone else Domain(low=0)
-
-    @property
-    def told(self) -> bool:
-        """Whether the first term tells the state; a whole number may stand on a border."""
-        return self.site.told and not self.domain.whole
-
-    @property
-    def start(self) -> float:
-        return self.site.value(self.names[0]) if len(self.names) == 1 else 1.0
-
-    @property
-    def axis(self) -> str:
-        """What stands for the place in a tree over the leaves."""
-        return self.names[0] if len(self.names) == 1 else PLACE
+    def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
+        self.site, self.names, self.raising = site, names, raising
+        here = {name: site.value(name) for name in names}
+        alone = len(names) == 1
+        self.axis = names[0] if alone else PLACE
+        self.domain = site.row(names[0]).domain if alone else Domain(low=0)
+        self.start = here[names[0]] if alone else 1.0
+        #: What a place is multiplied by; nothing of one input.
+        self.factors = {} if alone else here
+        self.told = site.told and not self.domain.whole
 
     def moved(self, places: Floats) -> dict[str, Floats]:
-        if len(self.names) == 1:
-            return {self.names[0]: places}
-        return {name: self.site.value(name) * places for name in self.names}
+        return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
 
     def value(self, place: float) -> float:
-        """Of the first quantity."""
+        """Return the first quantity at a place."""
         if math.isnan(place):
             return math.nan  # one object, so that equal moves are equal
-        return place if len(self.names) == 1 else self.site.value(self.names[0]) * place
+        return self.factors[self.names[0]] * place if self.factors else place
 
     def gain(self, place: float) -> float:
         """The factor by which the goal improves."""
@@ -274,13 +262,6 @@ class _Way:
     def gains(self, places: Floats) -> Floats:
         """The same at several places."""
         return self.site.gains(self.moved(places))
-
-    def tendency(self, place: float) -> dict[str, float]:
-        """The factors by which the quantities that the guide tells along with the goal change."""
-        names = self.site.guide.along if math.isfinite(place) else ()
-        there = self.site.at(names, self.moved(np.array([place]))) if names else ()
-        here = [self.site.value(name) or math.nan for name in names]
-        return {n: float(x[0]) / y for n, x, y in zip(names, there, here, strict=True)}
 
     def allowed(self, places: Floats) -> NDArray[np.bool_]:
         return self.site.holds(self._can_be(), {self.axis: places})
@@ -292,12 +273,10 @@ class _Way:
         return constant(both(self._by_place(self.site.allowed()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """A tree over the leaves with what is moved written by the place."""
-        if len(self.names) == 1:
-            return node
+        """Return a tree over the leaves with what is moved written by the place."""
         place = reference(PLACE)
-        moved = {name: constant(place * self.site.value(name)) for name in self.names}
-        return substitute(node, moved)
+        moved = {n: constant(place * f) for n, f in self.factors.items()}
+        return substitute(node, moved) if moved else node
 
     def ended(self) -> Lines:
         """Whether a place is beyond a border, or cannot be had."""
@@ -409,6 +388,9 @@ class _Way:
         if not (helps or keep or artefact):
             return None
         site, graph = self.site, self.site.grid.graph
+        along = site.guide.along if math.isfinite(place) else ()
+        there = site.at(along, self.moved(np.array([place]))) if along else ()
+        here = [site.value(name) or math.nan for name in along]
         label: str | None = None
         limiter: tuple[str, ...] = ()
         decides = site.binding[0]
@@ -436,7 +418,7 @@ class _Way:
             next_bound=label,
             next_limiter=limiter,
             gain=gain,
-            along=self.tendency(place),
+            along={n: float(x[0]) / y for n, x, y in zip(along, there, here, strict=True)},
             helps=helps,
             artefact=artefact,
             lever=site.lever(self.names),

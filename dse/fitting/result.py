@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitted import Labelled, SavedFit
+from dse.fitted import FitReport, SavedFit
 from dse.fitting.coordinates import Floats
 from dse.fitting.rows import ROW, Case, Rows
-from dse.fitting.search import FLAT, STEP, Found, Problem, derivatives, units_at
+from dse.fitting.search import FLAT, STEP, Found, Problem, derivatives, normed, units_at
 from sweeps.grid.dataset import assemble, describe
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_known
@@ -109,9 +109,7 @@ def _cancelling(problem: Problem, found: Found, slopes: Floats) -> NDArray[np.bo
     none = np.zeros(len(found.point), dtype=bool)
     if not found.at_end.any() or len(slopes) < len(none):
         return none
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    _, sizes, directions = np.linalg.svd(normed(slopes)[0], full_matrices=False)
     moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
     inward = np.where(found.point <= [c.low for c in problem.free], 1.0, -1.0)
     ways = (moving * inward)[found.at_end & (moving != 0)]
@@ -134,9 +132,8 @@ def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]
             return full, tuple(keys[k] for k in np.flatnonzero(loose))
     if not kept.size:
         return full, ()
-    slopes = slopes[:, kept]
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    slopes, lengths = normed(slopes[:, kept])
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     if len(sizes) < len(kept) or sizes[-1] <= FLAT * sizes[0]:
         return full, tuple(keys[k] for k in kept[np.abs(directions[-1]) > 0.1])
     spare = int(np.count_nonzero(problem.scale)) - len(kept)
@@ -148,7 +145,7 @@ def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Fit(Labelled):
+class Fit(FitReport):
     """Free quantities of a model fitted to measured rows; its text tells all of it.
 
     Two fits are equal where values, errors and what was asked are.

@@ -126,9 +126,8 @@ def _read(path: Path) -> Any:
 
 def _from_text(path: Path) -> Table:
     """Return the columns of a file of delimited text."""
-    from dse.measured.formats import MeasuredFile
+    from dse.measured.formats import MeasuredFile, from_table
     from dse.measured.records import assumed_units
-    from dse.measured.tables import from_table
 
     records = from_table(MeasuredFile(path))
     kept = [k for k, why in enumerate(records.status) if not why]

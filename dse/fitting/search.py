@@ -27,20 +27,11 @@ HELD = sizes.FIT_HELD
 class Problem:
     """Find the values at which ``scale`` × (predicted - measured) is smallest in squares.
 
-    Attributes
-    ----------
-    nodes : tuple of Node
-        Each measured quantity over the leaves; NaN where a rule is broken.
-    leaves : mapping of str to array
-        The leaves that are not free, of shape (rows,) or (1,).
-    free : tuple of Coordinate
-        What is fitted; a point has a value for each. Those of one name, one for each label, stand
-        together in the order of the labels.
-    labels : array
-        The label of each row, as a number.
-    measured, scale : array
-        Of shape (measured quantities, rows). Let the measured values, scaled, be of length 1, so
-        that no squares leave the range of numbers.
+    ``nodes`` are the measured quantities over the leaves, NaN where a rule is broken; ``leaves``
+    those that are not free, of shape (rows,) or (1,). A point has a value for each of ``free``, of
+    which those of one name stand together in the order of the labels; ``labels`` numbers the label
+    of each row. ``measured`` and ``scale`` are of shape (measured quantities, rows). Let the
+    measured values, scaled, be of length 1, so that no squares leave the range of numbers.
     """
 
     nodes: tuple[Node, ...]
@@ -459,6 +450,13 @@ def _at_ends(problem: Problem, point: Floats, cost: float) -> Found:
     return Found(point=point, cost=float(problem.costs(point[None, :])[0]), at_end=held)
 
 
+def normed(slopes: Floats) -> tuple[Floats, Floats]:
+    """Return slopes with columns of length 1, and the lengths; a column of zeros stays."""
+    lengths = np.sqrt(np.square(slopes).sum(axis=0))
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    return slopes / lengths, lengths
+
+
 def _presses(problem: Problem, point: Floats, place: int) -> bool:
     """Whether the squares grow as a value leaves the end of its domain at which it stands."""
     steps, none = STEP * units_at(problem, point), np.zeros(len(point))
@@ -475,10 +473,8 @@ def _costs_of_ends(problem: Problem, point: Floats) -> Floats:
 
     1 / (JᵀJ)⁻¹ᵢᵢ; 0 for what the rows do not determine.
     """
-    slopes = derivatives(problem, point)
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    slopes, lengths = normed(derivatives(problem, point))
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     sizes = np.maximum(sizes, FLAT * sizes[0] or 1.0)
     spread = np.square(directions.T / sizes).sum(axis=1)
     return np.square(lengths) / np.where(spread > 0, spread, 1.0)
@@ -508,9 +504,7 @@ def left_out_residuals(problem: Problem, found: Found, how: str) -> Floats:
     without which the others do not determine what is free.
     """
     shape = problem.measured.shape
-    slopes = derivatives(problem, found.point)[:, ~found.at_end]
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    basis = np.linalg.qr(slopes / np.where(lengths > 0, lengths, 1.0))[0]
+    basis = np.linalg.qr(normed(derivatives(problem, found.point)[:, ~found.at_end])[0])[0]
     own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row
     residuals = problem.residuals(found.point[None, :])[0].reshape(shape)
     shrunk = np.eye(shape[0]) - own @ own.transpose(0, 2, 1)

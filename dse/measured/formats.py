@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
+import pkgutil
 import re
 import zlib
 from collections.abc import Callable, Iterable
@@ -14,9 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dse.delimited import bytes_of, input_errors, text_of
-from dse.measured.records import Records
+from dse.delimited import bytes_of, column_header, input_errors, known_unit, table_of, text_of
+from dse.measured.records import CORRECT, FAILED, Records
 from stochastic.delimited import Cell, numbers_of
+from stochastic.delimited.numerals import numbers
+from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError
 
 
@@ -67,18 +69,15 @@ class Format:
     key: str = ""
     matches: Callable[[MeasuredFile], bool] | None = None
 
-    def is_format_of(self, file: MeasuredFile) -> bool:
-        """True if a file is of this format, or may be."""
-        if self.matches is not None:
-            return self.matches(file)
-        return isinstance(file.tree, dict) and self.key in file.tree
-
     def records(self, file: MeasuredFile) -> Records | None:
-        """Return the records of a file; None where it turns out to be of another format."""
+        """Return the records of a file; None where it is of another format."""
+        if self.matches is not None and not self.matches(file):
+            return None
+        if self.matches is None and not (isinstance(file.tree, dict) and self.key in file.tree):
+            return None
         read = self.read
         if isinstance(read, str):
-            module, _, name = read.partition(":")
-            read = getattr(importlib.import_module(module), name)
+            read = pkgutil.resolve_name(read)
         if not self.key:
             return read(file)
         try:
@@ -118,7 +117,7 @@ FORMATS: dict[str, Format] = {
     "ktt": Format(title="KTT", read="dse.measured.tuner:from_ktt", suffixes=_JSON, key="Results"),
     "parquet": Format(
         title="Parquet table",
-        read="dse.measured.tables:from_table",
+        read="dse.measured.formats:from_table",
         suffixes=(".parquet",),
         matches=lambda file: file.start.startswith(b"PAR1"),
     ),
@@ -136,7 +135,7 @@ FORMATS: dict[str, Format] = {
     ),
     "table": Format(
         title="CSV or Parquet table",
-        read="dse.measured.tables:from_table",
+        read="dse.measured.formats:from_table",
         suffixes=_TABLES,
         matches=lambda file: file.name.endswith(_TABLES),
     ),
@@ -160,8 +159,6 @@ def _is_ours(path: Path) -> bool:
             opened: Any = gzip.open if path.suffix == ".gz" else open
             with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
                 return bool(file.readline(len(_MARK)) == _MARK)
-        from sweeps.files.tabular import parquet_library
-
         return _KEY in (parquet_library().read_schema(path).metadata or {})
     except (OSError, EOFError, ValueError, zlib.error):
         return False
@@ -174,7 +171,7 @@ def read_measured(path: Path) -> Records:
     for one in FORMATS.values():
         if is_json and not one.key:
             continue
-        if one.is_format_of(file) and (records := one.records(file)) is not None:
+        if (records := one.records(file)) is not None:
             if not file.unfinished:
                 return records
             note = (
@@ -247,3 +244,121 @@ def _tree(text: str, path: Path) -> tuple[Any, bool]:
             if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
                 return tree, True
     raise DseError(f"{str(path)!r} is no JSON: {said}") from said
+
+
+# --- CSV and Parquet files that anybody wrote: columns with names, a row a configuration
+
+#: Columns of a table; one of more takes seconds to read.
+_COLUMNS = 4096
+#: What a column ``status`` says of a configuration that is as it should be.
+_FINE = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
+_TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
+_TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
+
+
+def from_table(file: MeasuredFile) -> Records:
+    """Return the columns of a file of delimited text or Parquet."""
+    path = file.path
+    if not path.name.lower().endswith(".parquet"):
+        table = table_of(path)
+        with input_errors():
+            read = table.numbers()
+        told, values = list(table.names), read.columns
+        assumed = table.assumptions(read)
+    else:
+        told, values = _parquet(path)
+        assumed = []
+    if len(told) > _COLUMNS:
+        raise DseError(
+            f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table "
+            "with a row for each configuration"
+        )
+    split = [column_header(text) for text in told]
+    places: dict[str, int] = {}
+    for place, (name, _) in enumerate(split):
+        if not name:
+            raise DseError(f"{str(path)!r} has a column without a name (column {place + 1})")
+        if name in places:
+            raise DseError(
+                f"{str(path)!r} has two columns {name!r}: {told[places[name]]!r} (column "
+                f"{places[name] + 1}) and {told[place]!r} (column {place + 1}): give each a name "
+                "of its own"
+            )
+        places[name] = place
+    columns = dict(zip(places, values, strict=True))
+    units = {name: unit or "" for name, unit in split}
+    if below := _units_below(columns):
+        columns = {name: column[1:] for name, column in columns.items()}
+        units |= {name: unit for name, unit in below.items() if not units[name]}
+        assumed = [*assumed, "the line below the header is read as units"]
+    rows = len(next(iter(columns.values()), ()))
+    if not rows:
+        raise DseError(f"{str(path)!r} holds no rows")
+    status = _status(columns, rows)
+    return Records(
+        kind="table",
+        axes=(),
+        columns=columns,
+        units=units,
+        status=status,
+        assumptions=tuple(assumed),
+        aliases={text: name for text, (name, _) in zip(told, split, strict=True) if text != name},
+    )
+
+
+def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Return the names and the columns of a Parquet file; whole numbers stay exact."""
+    import pandas as pd
+
+    parquet_library()
+    try:
+        frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
+    except (OSError, EOFError, ValueError) as error:  # pandas' and pyarrow's among them
+        why = getattr(error, "strerror", None) or error
+        raise DseError(f"{str(path)!r} is no table that can be read: {why}") from error
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    values = []
+    for place in range(frame.shape[1]):
+        listed = [
+            None if value is pd.NA or value is None or value != value else value
+            for value in frame.iloc[:, place].tolist()
+        ]
+        if listed and all(value is None or isinstance(value, str) for value in listed):
+            texts = [value or "" for value in listed]
+            with input_errors():
+                read = numbers([texts], range(1, len(texts) + 1), str(path))
+            listed = list(read.columns[0])
+        values.append(listed)
+    return [str(name) for name in frame.columns], values
+
+
+def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
+    """Return the units in the first row, if it holds units and the rows below it numbers."""
+    found: dict[str, str] = {}
+    for name, column in columns.items():
+        first = column[0] if column else None
+        if first is None or (isinstance(first, str) and first.strip("[]() ") == ""):
+            continue
+        unit = known_unit(first.strip("[]()")) if isinstance(first, str) else None
+        if unit is None or any(isinstance(value, str) for value in column[1:]):
+            return {}
+        found[name] = unit
+    return found if len(next(iter(columns.values()), ())) > 1 else {}
+
+
+def _status(columns: dict[str, list[Any]], rows: int) -> list[str]:
+    """Why rows failed, of the columns ``status`` and ``feasible``, which are taken out."""
+    why = [""] * rows
+    if "status" in columns:
+        told = ["" if value is None else str(value).strip() for value in columns.pop("status")]
+        why = ["" if text.lower() in _FINE else text for text in told]
+    if "feasible" in columns:
+        for row, value in enumerate(columns.pop("feasible")):
+            fine = _TRUTHS.get(str(value).strip().lower())
+            if fine is None:
+                raise DseError(
+                    f"the column feasible holds {value!r} at row {row}: expected true or false"
+                )
+            why[row] = "" if fine else why[row] or FAILED
+    return why

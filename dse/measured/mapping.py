@@ -230,8 +230,7 @@ class Formulas:
                 raise DseError(
                     f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
                 )
-            known = number is not None and math.isfinite(number)
-            numbers.append(number if number is not None and known else np.nan)
+            numbers.append(np.nan if number is None or not math.isfinite(number) else number)
         whole = [abs(one) for one in numbers if isinstance(one, int)]
         large = _EXACT < max(whole, default=0) < _LARGEST
         return np.array(numbers, dtype=object if large else np.float64)

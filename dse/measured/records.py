@@ -305,15 +305,10 @@ def _number(value: Any) -> float | None:
 
 
 def apart(records: Records) -> tuple[Records, dict[str, list[str]]]:
-    """Records with a column for each run, and the columns of each quantity that was repeated.
+    """Return records with a column for each run, and the columns of each repeated quantity.
 
     A tuner's file lists the runs of a configuration; of a table, rows of the same configuration
     are its runs, in their order.
-
-    Raises
-    ------
-    DseError
-        Nothing is repeated.
     """
     if records.repeats:
         lists: Mapping[str, Sequence[Sequence[Any]]] = records.repeats
@@ -406,7 +401,9 @@ def shaped(records: Records, units: Mapping[str, str], shape: str, name: str) ->
                 "to be kept: leave shape='rows'"
             )
         flat = _places(rows, axes)
-        twice = _repeated(flat)
+        order = np.argsort(flat, kind="stable")
+        same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+        twice = order[same[0] : same[0] + 2].tolist() if same.size else None
         if twice is not None and shape == "grid":
             at = ", ".join(
                 f"{axis} = {values[twice[0]]}" for axis, (values, _) in rows.axes.items()
@@ -445,13 +442,6 @@ def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         order = np.argsort(values)
         index.append(order[np.searchsorted(values[order], rows.axes[axis][0])])
     return ravel(index, [len(values) for values in axes.values()])
-
-
-def _repeated(flat: NDArray[np.int64]) -> tuple[int, int] | None:
-    """Two rows of the same cell."""
-    order = np.argsort(flat, kind="stable")
-    same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
-    return (int(order[same[0]]), int(order[same[0] + 1])) if same.size else None
 
 
 def _variables(

@@ -32,11 +32,6 @@ def from_ktt(file: MeasuredFile) -> Records:
 
     A row is a launch of a kernel function, or a configuration that has none since it failed. A
     configuration may be run several times; counters are of those runs that were profiled.
-
-    Raises
-    ------
-    DseError
-        A unit of time that KTT does not write.
     """
     tree = file.tree
     about = dict(tree.get("Metadata") or {})

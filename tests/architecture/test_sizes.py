@@ -102,7 +102,7 @@ retries, threads, seconds, bytes that are always there, speeds
 limits of what a text may hold
     stochastic/work/parse.py _LONGEST
     dse/kernels/formula.py
-    dse/measured/tables.py _COLUMNS
+    dse/measured/formats.py _COLUMNS
     dse/toml_text.py _DEPTH
     sweeps/files/export.py
     sweeps/files/tabular.py _VALUE
