@@ -180,21 +180,18 @@ def calibrate(
     >>> {name: round(value, 6) for name, value in found.set.items()}
     {'memory_time_slope': 1.0, 'memory_time_offset': 54.0, 'compute_bound_time': 70.0}
     """
+    given = dict(set or {})
+    said: dict[str, Any] = {"machine": machine, "workload": workload, "progress": progress}
+    said |= {"columns": columns, "weights": weights, "where": where, "set": given}
     if free or per or choose or leave_out:
-        asked: dict[str, Any] = {"machine": machine, "workload": workload, "where": where}
-        asked["set"] = dict(set or {})
-        asked |= {"free": free, "per": per, "weights": weights, "start": start, "bounds": bounds}
-        asked |= {"columns": columns, "residuals": residuals or "relative", "progress": progress}
-        return _general(data, model, to, leave_out, choose or {}, asked)
-    residuals = residuals or "absolute"
+        said |= {"free": free, "per": per, "start": start, "bounds": bounds}
+        said["residuals"] = residuals or "relative"
+        return _general(data, model, to, leave_out, choose or {}, said)
+    said |= {"to": "time", "residuals": residuals or "absolute"}
     if regimes not in ("apart", "together"):
         raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
-    given = dict(set or {})
-    said: dict[str, Any] = {"to": "time", "machine": machine, "workload": workload}
-    said |= {"columns": columns, "weights": weights, "residuals": residuals, "progress": progress}
     if regimes == "together":
         free = [n for _, names, _ in REGIMES.values() for n in names if n not in given]
-        said |= {"where": where, "set": given}
         return Calibration(fits={"together": fit(model, data, free=free, **said)})
     _check_bounds(data, columns)
     fits: dict[str, Fit] = {}

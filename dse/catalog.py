@@ -186,19 +186,18 @@ class Entry(Visible):
             values[name] |= (
                 {"assumed": value.assumed} if value.assumed else {"source": value.source}
             )
-        capability = self.compute_capability
+        capability, more = self.compute_capability, {}
+        if self.kind != "workload":
+            closed = {name: list(lacking) for name, lacking in closed_models(self).items()}
+            more = {"unknown": dict(self.unknown), "closed_models": closed}
         return {
             "name": self.name,
             "kind": self.kind,
             "title": self.title,
             **({"compute_capability": capability} if capability else {}),
             "values": values,
-            **({} if self.kind == "workload" else self._lacking()),
+            **more,
         }
-
-    def _lacking(self) -> dict[str, Any]:
-        closed = {name: list(lacking) for name, lacking in closed_models(self).items()}
-        return {"unknown": dict(self.unknown), "closed_models": closed}
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)

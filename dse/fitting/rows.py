@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -196,23 +196,11 @@ def read_columns(
     of Datasets of measurements (:func:`dse.open`), of which the others are left. Columns ``apart``
     are no quantities, such as weights.
     """
-    return {
-        name: _stored(table, header, model, name)
-        for name, header in _wanted(table, model, named, apart)
-    }
-
-
-def _wanted(
-    table: Table, model: Model, named: Named, apart: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Quantities with the header of their column."""
     if isinstance(named, Mapping):
-        for name, header in named.items():
-            model.quantity(name)
-            yield name, header
-        return
+        return {name: _stored(table, header, model, name) for name, header in named.items()}
     if isinstance(named, str):
         raise DseError(f"columns = {named!r}: expected a list of names, or a mapping")
+    found = {}
     for header in table.columns if named is None else named:
         name, _ = table.find(header)
         if name in apart:
@@ -228,7 +216,8 @@ def _wanted(
                 "columns= which columns are read: a list of their names, or a mapping from "
                 f"quantities to headers, such as {{'time': '{name} [ms]'}}"
             )
-        yield name, header
+        found[name] = _stored(table, header, model, name)
+    return found
 
 
 def _stored(table: Table, header: str, model: Model, name: str) -> Floats:

@@ -206,13 +206,11 @@ def _validated(question: Any) -> Validation:
     predicted, values = predict(question, model, table, rows, folds)
     spaces, keys = _spaces(question, table, rows)
     low, high = _interval(question, measured, predicted, folds)
-    inside = None
-    if np.isfinite(low).any():
-        inside = (low <= measured) & (measured <= high)
+    inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
     others = beside(question, model, table, rows, folds, spaces, keys)
-    parts = {
-        label: (own, _inside(spaces, own))
+    parts = {  # with the spaces all of whose rows are among these, in the numbers of these
+        label: (own, [np.searchsorted(own, s) for s in spaces if np.isin(s, own).all()])
         for label, own in _parts(question, table, rows, labels).items()
     }
     return Validation(
@@ -310,26 +308,13 @@ def _parts(question: Any, table: Table, rows: Rows, labels: Sequence[str]) -> di
 
 def _spaces(question: Any, table: Table, rows: Rows) -> tuple[list[Places], list[str]]:
     """The spaces in which a configuration is chosen, and what each row's is called."""
-    every = np.arange(len(rows.places))
-    if not question.within:
-        keys = [""] * every.size
-        spaces = [every] if question.draws else []
-    else:
-        keys = keys_of(table, question.within, rows.places)
-        spaces = list(groups_of(keys).values())
+    keys = keys_of(table, question.within, rows.places) or [""] * len(rows.places)
+    spaces = list(groups_of(keys).values()) if question.within or question.draws else []
     return (subspaces(spaces, *question.draws) if question.draws else spaces), keys
 
 
-def _inside(spaces: Sequence[Places], own: Places) -> list[Places]:
-    """The spaces all of whose rows are among some, in the numbers of these."""
-    return [np.searchsorted(own, space) for space in spaces if np.isin(space, own).all()]
-
-
 def _interval(
-    question: Any,
-    measured: Floats,
-    predicted: Floats,
-    folds: Folds,
+    question: Any, measured: Floats, predicted: Floats, folds: Folds
 ) -> tuple[Floats, Floats]:
     """Between which values rows are expected: by how far off the predictions were elsewhere.
 
