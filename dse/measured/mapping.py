@@ -311,15 +311,17 @@ def mapped(
         )
     if left:
         notes.append(f"the file does not tell, so left out: {', '.join(left)}")
-    columns = {name: values for name, values in columns.items() if name not in records.axes}
-    others = [n for n in records.columns if n not in columns and n not in taken]
-    kept = _apart(others, columns) if records.kind in shipped() else {n: n for n in others}
+    axes = {name: name for name in records.axes}
+    columns = {name: values for name, values in columns.items() if name not in axes}
+    others = [n for n in records.columns if n not in columns and n not in {*taken, *axes}]
+    known = records.kind in shipped()
+    kept = axes | (_apart(others, [*axes, *columns]) if known else {n: n for n in others})
     raw = {name: records.columns[column] for name, column in kept.items()}
     units = {**{n: records.units[c] for n, c in kept.items() if c in records.units}, **units}
     sources = {n: f"{chosen.title}: {c}" for n, c in kept.items()} if chosen.title else {}
     return replace(
         records,
-        columns={**{n: raw.pop(n) for n in records.axes}, **columns, **raw},
+        columns={**{n: raw.pop(n) for n in axes}, **columns, **raw},
         units=units,
         sources={**sources, **{n: work.sources[n] for n in columns}},
         notes=tuple(notes),
