@@ -31,26 +31,20 @@ def refused(
     """Return the values of files that do not hold at what a study gives, and why."""
     changed = {**given, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
-    return {
-        name: why for name, entries in counted.items() if (why := _not_held(name, entries, changed))
-    }
-
-
-def _not_held(name: str, entries: Sequence[Entry], changed: Mapping[str, Any]) -> str:
-    """Return why a value of a file does not hold at what the study gives; empty where it does."""
-    for entry in entries:
+    reasons: dict[str, str] = {}
+    for name, entry in ((name, entry) for name, several in counted.items() for entry in several):
         value = entry.values.get(name)
         for other, number in value.holds_for if value else ():
             own = entry.values.get(other)
             now = changed.get(other, own.value if own else None)
-            if not _is_always(now, number):
-                return (
+            if name not in reasons and not _is_always(now, number):
+                reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
                     "these values (dse kernel) into a file for each, leave "
                     f"{other} at {number:.15g}, or give {name} yourself"
                 )
-    return ""
+    return reasons
 
 
 def _is_always(given: Any, number: float) -> bool:

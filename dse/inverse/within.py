@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 # --- The configurations that meet targets, as boxes
 
 
-def answer_attributes(study: StudyData, question: str, **told: Any) -> dict[str, Any]:
-    """Return the attributes of an answer: the question, what is told of it, and its study."""
+def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
+    """Return the attributes of an answer: the question, ``more`` of it, and its study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
-    return {"question": question, **told, **identity}
+    return {"question": question, **more, **identity}
 
 
 def met(

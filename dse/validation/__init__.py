@@ -204,7 +204,9 @@ def _validated(question: Any) -> Validation:
         )
     labels, folds = _folds(question, table, rows)
     predicted, values = predict(question, model, table, rows, folds)
-    spaces, keys = _spaces(question, table, rows)
+    keys = keys_of(table, question.within, rows.places) or [""] * len(measured)
+    spaces = list(groups_of(keys).values()) if question.within or question.draws else []
+    spaces = subspaces(spaces, *question.draws) if question.draws else spaces
     low, high = _interval(question, measured, predicted, folds)
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
@@ -304,13 +306,6 @@ def _parts(question: Any, table: Table, rows: Rows, labels: Sequence[str]) -> di
         return {}
     few = groups_of(labels)
     return few if len(few) <= FEW else {}
-
-
-def _spaces(question: Any, table: Table, rows: Rows) -> tuple[list[Places], list[str]]:
-    """The spaces in which a configuration is chosen, and what each row's is called."""
-    keys = keys_of(table, question.within, rows.places) or [""] * len(rows.places)
-    spaces = list(groups_of(keys).values()) if question.within or question.draws else []
-    return (subspaces(spaces, *question.draws) if question.draws else spaces), keys
 
 
 def _interval(

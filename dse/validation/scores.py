@@ -1,4 +1,4 @@
-"""What predictions are worth: errors, ranks, what choosing by them costs, and all of it told."""
+"""Scores of predictions: errors, ranks, the cost of choosing by them; results of validations."""
 
 from __future__ import annotations
 
