@@ -22,9 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from validation_cases import CASES, Case, validated
 
 import dse
-from dse.validation.baselines import DRAWN
-from dse.validation.result import cells, heads
-from dse.validation.scores import MEASURES, Score
+from dse.validation.scores import DRAWN, MEASURES, Score, cells, heads
 
 INTRODUCTION = """# Validation
 

@@ -46,10 +46,10 @@ from dse.verbs.statistics import histogram as histogram
 from dse.verbs.statistics import quantiles as quantiles
 from dse.verbs.targets import meets as meets
 from dse.verbs.uncertain import chances as chances
-from symbolic.equation import equation as equation
-from symbolic.errors import DseError as DseError
 from symbolic.equation import Family as Family
 from symbolic.equation import Guide as Guide
+from symbolic.equation import equation as equation
+from symbolic.errors import DseError as DseError
 from symbolic.ops import absolute as absolute
 from symbolic.ops import both as both
 from symbolic.ops import ceil as ceil

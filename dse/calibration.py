@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitted import SavedFit, fit_answer, joined
+from dse.fitted import FitReport, SavedFit, fit_answer, joined
 from dse.fitting import Fit, fit
-from dse.fitting.columns import Table, numbers, read_columns, read_table
-from dse.fitting.rows import FewRowsError, NoRowError
+from dse.fitting.rows import (
+    FewRowsError,
+    NoRowError,
+    Table,
+    numbers,
+    read_columns,
+    read_table,
+)
 from dse.progress import Shown
 from sweeps.grid.goals import texts_of
-from symbolic.answer import Answer, Report
+from symbolic.answer import Answer
 from symbolic.errors import DseError
 from symbolic.library import load_model
 
@@ -29,8 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.columns import Floats, Named
-    from dse.fitting.coordinates import Start
+    from dse.fitting.coordinates import Floats, Start
+    from dse.fitting.rows import Named
     from symbolic.model import Model
 
 
@@ -53,7 +60,7 @@ REGIMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Calibration(Report):
+class Calibration(FitReport):
     """Quantities from measured rows, and errors of what was left out; its text tells all of it.
 
     Attributes
@@ -74,14 +81,9 @@ class Calibration(Report):
     tried: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def set(self) -> dict[str, float]:
-        """The fitted values, for ``set=`` of a study of the model."""
-        return {name: value for found in self.fits.values() for name, value in found.set.items()}
-
-    @property
     def standard_errors(self) -> dict[str, float]:
         """Their standard errors, in the same units."""
-        return {n: error for one in self.fits.values() for n, error in one.standard_errors.items()}
+        return dict(self.saved.standard_errors)
 
     @property
     def r2(self) -> dict[str, float]:
@@ -104,19 +106,11 @@ class Calibration(Report):
         more = {"by": self.by, "groups": groups} if groups else {}
         return replace(one, left_out={**one.left_out, **more}, tried=self.tried)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
-        return self.saved.save(path)
-
     def _answer(self) -> Answer:
         missing = [regime for regime in REGIMES if not {regime, "together"} & {*self.fits}]
         notes = [f"{regime}: no row is of this regime" for regime in missing]
         r2 = [f"r2 of {regime} = {r2:.6g}" for regime, r2 in self.r2.items() if len(self.r2) > 1]
         return fit_answer("Calibration", self.saved, [*r2, *notes])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The tree of the file."""
-        return self.saved.to_dict()
 
 
 def calibrate(
@@ -186,21 +180,18 @@ def calibrate(
     >>> {name: round(value, 6) for name, value in found.set.items()}
     {'memory_time_slope': 1.0, 'memory_time_offset': 54.0, 'compute_bound_time': 70.0}
     """
+    given = dict(set or {})
+    said: dict[str, Any] = {"machine": machine, "workload": workload, "progress": progress}
+    said |= {"columns": columns, "weights": weights, "where": where, "set": given}
     if free or per or choose or leave_out:
-        asked: dict[str, Any] = {"machine": machine, "workload": workload, "where": where}
-        asked["set"] = dict(set or {})
-        asked |= {"free": free, "per": per, "weights": weights, "start": start, "bounds": bounds}
-        asked |= {"columns": columns, "residuals": residuals or "relative", "progress": progress}
-        return _general(data, model, to, leave_out, choose or {}, asked)
-    residuals = residuals or "absolute"
+        said |= {"free": free, "per": per, "start": start, "bounds": bounds}
+        said["residuals"] = residuals or "relative"
+        return _general(data, model, to, leave_out, choose or {}, said)
+    said |= {"to": "time", "residuals": residuals or "absolute"}
     if regimes not in ("apart", "together"):
         raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
-    given = dict(set or {})
-    said: dict[str, Any] = {"to": "time", "machine": machine, "workload": workload}
-    said |= {"columns": columns, "weights": weights, "residuals": residuals, "progress": progress}
     if regimes == "together":
         free = [n for _, names, _ in REGIMES.values() for n in names if n not in given]
-        said |= {"where": where, "set": given}
         return Calibration(fits={"together": fit(model, data, free=free, **said)})
     _check_bounds(data, columns)
     fits: dict[str, Fit] = {}
@@ -234,7 +225,11 @@ def _general(
     choose: Mapping[str, Sequence[str]],
     asked: dict[str, Any],
 ) -> Calibration:
-    """One fit to all rows, of the alternative that errs least on rows left out."""
+    """Fit all rows, with the alternative that errs least on rows left out.
+
+    An alternative that the rows do not determine is listed with its reason; where none is
+    determined, that is an error.
+    """
     table, per = read_table(data), asked["per"] or {}
     if by in per:
         raise DseError(f"{by} has values of its own (per): nothing is known of one left out")
@@ -246,8 +241,64 @@ def _general(
         inputs = load_model(model).inputs  # profiles hold many other columns
         read = [name for name in table.columns if name in inputs and name not in apart]
         asked["columns"] = [*read, to] if to in table.columns else read
-    found, groups, tried = best_of(model, table, choose, by, to, asked)
-    return Calibration(fits={"together": found}, by=by, groups=groups, tried=tuple(tried))
+    for name, labels in choose.items():
+        if isinstance(labels, str) or len(labels) < 2:
+            raise DseError(f"choose of {name} is {labels!r}: expected a list of two labels or more")
+    found: list[tuple[float, Fit, dict[str, Floats]]] = []
+    tried: list[dict[str, Any]] = []
+    how = "hat" if by else "auto"
+    for several in itertools.product(*choose.values()):
+        alternative = dict(zip(choose, several, strict=True))
+        said = {**asked, "set": {**asked["set"], **alternative}}
+        try:
+            fitted = fit(model, table.some(slice(None)), to=to, left_out=how, **said)
+            groups = left_out_of(table, model, by, to, said) if by else {}
+        except FewRowsError as error:
+            if not choose:
+                raise
+            tried.append({"set": alternative, "reason": str(error), "chosen": False})
+            continue
+        rest = np.concatenate(list(groups.values())) if groups else fitted.left_out[to]
+        known = rest[np.isfinite(rest)]
+        off = math.sqrt(float(np.square(known).mean())) if known.size else math.inf
+        found.append((off, fitted, groups))
+        unknown = int(rest.size - known.size)
+        tried.append({"set": alternative, "error": off, "unknown": unknown, "chosen": False})
+    if not found:
+        why = "; ".join(f"{one['set']}: {one['reason']}" for one in tried)
+        raise FewRowsError(f"the rows determine none of the alternatives: {why}")
+    least, best, groups = min(found, key=itemgetter(0))
+    for one in tried:
+        one["chosen"] = one.get("error") == least
+    tried = tried if choose else []
+    return Calibration(fits={"together": best}, by=by, groups=groups, tried=tuple(tried))
+
+
+def left_out_of(
+    table: Table, model: str | Model, by: str, to: str, said: Mapping[str, Any]
+) -> dict[str, Floats]:
+    """Return (predicted - measured) / measured of the rows of each label by a fit to all others.
+
+    NaN where no number comes out.
+    """
+    from dse.evaluation import evaluate
+
+    labels = np.asarray(table.columns[table.find(by)[0]]).astype(str)
+    if len(set(labels)) < 2:
+        raise DseError(f"the column {by} has one label: nothing is known of what is left out")
+    loaded = load_model(model, prefer=said.get("prefer"))
+    found = {}
+    for label in dict.fromkeys(labels.tolist()):
+        out = labels == label
+        fitted = fit(model, table.some(~out), to=to, left_out="hat", **said)
+        names = [*(name for name in said["columns"] if name != to), to]
+        values = read_columns(read_table(table.some(out)), loaded, names)
+        measured = values.pop(to)
+        entries = {key: said.get(key) for key in ("machine", "workload")}
+        given = {**values, **(said.get("set") or {}), **fitted.set}
+        predicted = evaluate(model, outputs=[to], **entries, **given)[to].values
+        found[label] = np.broadcast_to(predicted, measured.shape) / measured - 1
+    return found
 
 
 def _check_bounds(data: Any, columns: Named) -> None:
@@ -266,84 +317,3 @@ def _check_bounds(data: Any, columns: Named) -> None:
             f"the column {header!r} holds {values[wrong[0]]:g} at row {wrong[0]}: expected 0 "
             "(computation), 1 (span) or 2 (memory); leave the column out where model= yields bound"
         )
-
-
-# --- Fits that leave out whole groups of rows, and alternatives chosen by what that says
-
-
-def left_out_of(
-    table: Table, model: str | Model, by: str, to: str, said: Mapping[str, Any]
-) -> dict[str, Floats]:
-    """Of each label of a column, how far its rows are from what a fit to all others predicts.
-
-    (predicted - measured) / measured, NaN where no number comes out.
-    """
-    from dse.evaluation import evaluate
-
-    labels = np.asarray(table.columns[table.find(by)[0]]).astype(str)
-    if len(set(labels)) < 2:
-        raise DseError(f"the column {by} has one label: nothing is known of what is left out")
-    loaded = load_model(model, prefer=said.get("prefer"))
-    inputs = [name for name in said["columns"] if name != to]
-    found = {}
-    for label in dict.fromkeys(labels.tolist()):
-        out = labels == label
-        fitted = fit(model, table.some(~out), to=to, left_out="hat", **said)
-        rows = read_table(table.some(out))
-        values = read_columns(rows, loaded, [*inputs, to])
-        measured = values.pop(to)
-        entries = {key: said.get(key) for key in ("machine", "workload")}
-        given = {**values, **(said.get("set") or {}), **fitted.set}
-        predicted = evaluate(model, outputs=[to], **entries, **given)[to].values
-        found[label] = np.broadcast_to(predicted, measured.shape) / measured - 1
-    return found
-
-
-def best_of(
-    model: str | Model,
-    table: Table,
-    choose: Mapping[str, Sequence[str]],
-    by: str | None,
-    to: str,
-    said: Mapping[str, Any],
-) -> tuple[Fit, dict[str, Floats], list[dict[str, Any]]]:
-    """The fit of the alternative with the smallest error left out, and what all of them came to.
-
-    One that the rows do not determine is told with its reason; where none is determined, that is
-    an error.
-    """
-    found: list[tuple[float, Fit, dict[str, Floats]]] = []
-    tried: list[dict[str, Any]] = []
-    for own in _alternatives(choose):
-        asked = {**said, "set": {**(said.get("set") or {}), **own}}
-        try:
-            fitted = fit(
-                model, table.some(slice(None)), to=to, left_out="hat" if by else "auto", **asked
-            )
-            groups = left_out_of(table, model, by, to, asked) if by else {}
-        except FewRowsError as error:
-            if not own:
-                raise
-            tried.append({"set": own, "reason": str(error), "chosen": False})
-            continue
-        rest = np.concatenate(list(groups.values())) if groups else fitted.left_out[to]
-        known = rest[np.isfinite(rest)]
-        off = math.sqrt(float(np.square(known).mean())) if known.size else math.inf
-        found.append((off, fitted, groups))
-        told = {"set": own, "error": off, "unknown": int(rest.size - known.size)}
-        tried.append({**told, "chosen": False})
-    if not found:
-        why = "; ".join(f"{one['set']}: {one['reason']}" for one in tried)
-        raise FewRowsError(f"the rows determine none of the alternatives: {why}")
-    best = min(found, key=lambda one: one[0])
-    for one in tried:
-        one["chosen"] = one.get("error") == best[0]
-    return best[1], best[2], tried if choose else []
-
-
-def _alternatives(choose: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
-    for name, labels in choose.items():
-        if isinstance(labels, str) or len(labels) < 2:
-            raise DseError(f"choose of {name} is {labels!r}: expected a list of two labels or more")
-    for several in itertools.product(*choose.values()):
-        yield dict(zip(choose, several, strict=True))

@@ -40,10 +40,11 @@ from types import MappingProxyType
 from typing import Any
 
 from dse.entry_file import Value, read_entry_file
-from dse.products import alike, capability_of, meant, plain_name, written_capability
+from dse.library import models
 from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.library import file_text
+from symbolic.model import Model
 from symbolic.plain_text import one_line
 from symbolic.quantities import TABLE, Quantity
 from symbolic.reach import Base, below, folders, located
@@ -52,6 +53,7 @@ from symbolic.reach import Base, below, folders, located
 
 
 DATA = Path(__file__).parent / "data"
+_MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 
 
 def absolute(path: Path) -> Path:
@@ -184,21 +186,18 @@ class Entry(Visible):
             values[name] |= (
                 {"assumed": value.assumed} if value.assumed else {"source": value.source}
             )
-        capability = self.compute_capability
+        capability, more = self.compute_capability, {}
+        if self.kind != "workload":
+            closed = {name: list(lacking) for name, lacking in closed_models(self).items()}
+            more = {"unknown": dict(self.unknown), "closed_models": closed}
         return {
             "name": self.name,
             "kind": self.kind,
             "title": self.title,
             **({"compute_capability": capability} if capability else {}),
             "values": values,
-            **({} if self.kind == "workload" else self._lacking()),
+            **more,
         }
-
-    def _lacking(self) -> dict[str, Any]:
-        from dse.gaps import closed_models
-
-        closed = {name: list(lacking) for name, lacking in closed_models(self).items()}
-        return {"unknown": dict(self.unknown), "closed_models": closed}
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
@@ -384,3 +383,131 @@ def titles(kind: str) -> dict[str, str]:
             if name not in found:
                 found[name] = compute_capability(name.removeprefix("cc")).title
     return found
+
+
+# --- Names of products as people write them
+
+
+def plain_name(name: str) -> str:
+    """A name without its maker, capitals, spaces and signs.
+
+    >>> plain_name("NVIDIA GeForce RTX 3080"), plain_name("A100-SXM4-80GB")
+    ('rtx3080', 'a100sxm480gb')
+    """
+    return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
+
+
+def meant(name: str, titles: Mapping[str, str]) -> list[str]:
+    """The machines that a name means: the same but for its maker, capitals, spaces and signs.
+
+    >>> meant("RTX 3080", {"rtx3080": "NVIDIA GeForce RTX 3080, 10 GB"})
+    ['rtx3080']
+    >>> meant("A100-SXM4-80GB", {"a100_80": "NVIDIA A100 SXM4, 80 GB"})
+    ['a100_80']
+    """
+    plain = plain_name(name)
+    return [key for key, title in titles.items() if plain and plain in _forms(key, title)]
+
+
+def _forms(key: str, title: str) -> set[str]:
+    whole = {plain_name(key), plain_name(title), plain_name(title.partition(",")[0])}
+    return whole | {form.removeprefix("rtx").removeprefix("gtx") for form in whole}
+
+
+def alike(name: str, titles: Mapping[str, str]) -> list[str]:
+    """The machines of which a name says only the beginning, such as ``h100`` of ``h100_sxm``.
+
+    >>> alike("H100", {"h100_pcie": "H100 PCIe", "h100_sxm": "H100 SXM5", "h1000": "H1000"})
+    ['h100_pcie', 'h100_sxm']
+    """
+    plain = plain_name(name)
+    found = []
+    for key, title in titles.items():
+        starts = (form for form in _forms(key, title) if form.startswith(plain))
+        # "h100" is not the beginning of "h1000": a number goes on
+        if plain and any(not (plain[-1:] + form[len(plain) :][:1]).isdigit() for form in starts):
+            found.append(key)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _products() -> dict[str, str]:
+    tree = tomllib.loads((DATA / "products.toml").read_text(encoding="utf-8"))
+    found = {}
+    for capability, names in tree.items():
+        for name in names.split(","):
+            for form in _forms(name, name):
+                found[form] = capability
+    return found
+
+
+def capability_of(name: str) -> str:
+    """The compute capability of a product of NVIDIA's; empty where it is not known.
+
+    >>> capability_of("GeForce RTX 4080"), capability_of("rtx4080"), capability_of("svm")
+    ('8.9', '8.9', '')
+    """
+    return _products().get(plain_name(name), "")
+
+
+def written_capability(name: str) -> str:
+    """The compute capability that a name writes, as NVIDIA's tools do; empty where it writes none.
+
+    >>> written_capability("cc8.0"), written_capability("sm_80"), written_capability("sm_121")
+    ('8.0', '8.0', '12.1')
+    """
+    found = re.fullmatch(r"(?:cc ?(\d+)\.(\d)|(?:cc|sm|compute) ?_?(\d+)(\d)[af]?)", name.lower())
+    return ".".join(part for part in found.groups() if part) if found else ""
+
+
+# --- What a machine's file does not tell, and which models that closes
+
+
+def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
+    """Return the shipped models that lack a value of the machine, each with what it lacks.
+
+    What the workload or the programmer gives is not counted, nor what has a default; of a value
+    that is a formula, what it needs is. A study opens such a model by giving the values itself.
+
+    >>> closed_models(machine("rtx3080"))["mwp_cwp"]
+    ('mem_latency_nominal',)
+    """
+    found = {}
+    known = models()
+    for name in known:
+        try:
+            model = known[name]
+        except DseError:  # a model of one's own that cannot be loaded: dse models says why
+            continue
+        needed = model.needs(*model.outputs)
+        lacking = dict.fromkeys(each for need in needed for each in _lacking(need, entry, model))
+        if lacking:
+            found[name] = tuple(lacking)
+    return found
+
+
+def formula_of(name: str, value: object) -> tuple[str, ...]:
+    """Return the quantities in a value that is a formula; none of a number.
+
+    >>> formula_of("peak_flops", "fp32_flops"), formula_of("mem_bandwidth", "900 GB/s")
+    (('fp32_flops',), ())
+    """
+    from symbolic.expression import parse_value
+    from symbolic.ops import Node, references
+
+    if not isinstance(value, str) or name not in TABLE or TABLE[name].is_label:
+        return ()
+    parsed = parse_value(value, TABLE[name], TABLE)
+    return tuple(references(parsed)) if isinstance(parsed, Node) else ()
+
+
+def _lacking(need: str, entry: Entry, model: Model, seen: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield what is not known of a quantity, down to what its formula or its default names."""
+    if need in seen or (need in model.yields and seen):
+        return
+    row, given = model.quantity(need), entry.values.get(need)
+    value = row.default if given is None else given.value
+    if value is None and row.lever == "designer":
+        yield need
+    for each in formula_of(need, value):
+        yield from _lacking(each, entry, model, (*seen, need))

@@ -225,14 +225,7 @@ def read_entry_file(
 
 
 def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) -> Path:
-    """Write a machine or workload file, if it can be read back.
-
-    Raises
-    ------
-    DseError
-        The text is refused by the reader of such files: nothing is written; or as of
-        :func:`sweeps.files.whole.write_whole`.
-    """
+    """Write a machine or workload file; nothing is written that could not be read back."""
     try:
         parse_entry(SourceText(path, text), kind)
     except DseError as error:

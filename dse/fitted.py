@@ -16,12 +16,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.inputs import FittedInputs
 from dse.provenance import version
 from sweeps.files.whole import write_whole
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, check_known
 from symbolic.json_text import read_json
 from symbolic.quantities import TABLE
+from symbolic.reach import Base, located
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
@@ -29,22 +31,22 @@ _ERRORS = {"mean error": "mean", "largest error": "largest"}
 _LEFT_OUT = {"refit": ", a fit without each", "hat": ", by the hat matrix"}
 
 
-class Labelled(Report):
-    """What was fitted: values, of which those of ``per`` are one for each of ``labels``."""
+class FitReport(Report):
+    """What was fitted, as a file and a study take it; ``per`` has a value for each label."""
 
     __slots__ = ()
-
-    values: Mapping[str, float]
-    per: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    def _answer(self) -> Answer:
-        return fit_answer("Fit", self.saved)
 
     @property
     def saved(self) -> SavedFit:
         """What a file of it holds, and a study takes."""
         raise NotImplementedError
+
+    def _answer(self) -> Answer:
+        return fit_answer("Fit", self.saved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree of the file."""
+        return self.saved.to_dict()
 
     @property
     def set(self) -> dict[str, float]:
@@ -52,17 +54,43 @@ class Labelled(Report):
 
         See :meth:`set_of`.
         """
-        apart = {f"{name}[{label}]" for name in self.per for label in self.labels}
-        return {name: value for name, value in self.values.items() if name not in apart}
+        saved = self.saved
+        apart = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
+        return {name: value for name, value in saved.values.items() if name not in apart}
 
     def set_of(self, label: str) -> dict[str, float]:
         """The values for ``set=`` of a study of one label: its own, and those of all."""
-        check_known(label, self.labels, f"{label!r} is no label of this fit")
-        return self.set | {name: self.values[f"{name}[{label}]"] for name in self.per}
+        saved = self.saved
+        check_known(label, saved.labels, f"{label!r} is no label of this fit")
+        return self.set | {name: saved.values[f"{name}[{label}]"] for name in saved.per}
+
+    def save(self, path: str | Path) -> Path:
+        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``).
+
+        It appears when it is whole.
+
+        Raises
+        ------
+        DseError
+            Another ending, a name that exists, a folder that cannot be written.
+        """
+        path = Path(path)
+        if not path.name.endswith(ENDING) or path.name == ENDING:
+            raise DseError(f"{str(path)!r}: expected a name that ends in {ENDING}, runs{ENDING}")
+        try:
+            lines = [
+                f" {json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
+                for key, value in self.saved.to_dict().items()
+            ]
+        except (TypeError, ValueError) as error:
+            raise DseError(
+                f"the fit cannot be a file: {error}; give set= numbers and texts alone"
+            ) from error
+        return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SavedFit(Labelled):
+class SavedFit(FitReport):
     """A fit as its file tells it.
 
     Attributes
@@ -141,37 +169,9 @@ class SavedFit(Labelled):
             "simt_dse_version": version(),
         }
 
-    def save(self, path: str | Path) -> Path:
-        """Write the file, whose name ends in ``.fit.json``; it appears when it is whole.
-
-        Raises
-        ------
-        DseError
-            Another ending, a name that exists, a folder that cannot be written.
-        """
-        path = Path(path)
-        if not path.name.endswith(ENDING) or path.name == ENDING:
-            raise DseError(f"{str(path)!r}: expected a name that ends in {ENDING}, runs{ENDING}")
-        try:
-            lines = [
-                f" {json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
-                for key, value in self.to_dict().items()
-            ]
-        except (TypeError, ValueError) as error:
-            raise DseError(
-                f"the fit cannot be a file: {error}; give set= numbers and texts alone"
-            ) from error
-        return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
-
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:
-        """The fit that the tree of a file tells.
-
-        Raises
-        ------
-        DseError
-            A key is missing, or holds what it should not.
-        """
+        """Return the fit that the tree of a file tells; an error where it is damaged."""
         if not isinstance(tree, Mapping) or tree.get("format") != FORMAT:
             told = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
             raise DseError(f"{name} has the format {told!r}: expected {FORMAT!r}")
@@ -322,3 +322,74 @@ def load_fit(path: str | Path) -> SavedFit:
     except (ValueError, RecursionError) as error:
         raise DseError(f"the fit {str(path)!r} is no JSON: {error}") from error
     return SavedFit.from_dict(tree, f"the fit {str(path)!r}")
+
+
+# --- The fits that a study is given, as inputs with their sources
+
+
+_EXPECTED = (
+    'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
+    "or a list of these"
+)
+
+
+def read_fits(given: Any, folder: Base = None) -> FittedInputs:
+    """Return the inputs that ``fit=`` of a study supplies."""
+    if isinstance(given, FittedInputs):
+        return given
+    several = given if isinstance(given, (list, tuple)) else [given]
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    units: dict[str, str] = {}
+    for one in several:
+        found = _read(one, folder)
+        for name, value in found.values.items():
+            if name in values and values[name] != value:
+                raise DseError(
+                    f"fit gives {name} twice, {sources[name]} and {found.sources[name]}: keep one "
+                    "of them"
+                )
+        values |= found.values
+        sources |= found.sources
+        units |= found.units
+    return FittedInputs(values=values, sources=sources, units=units)
+
+
+def _read(given: Any, folder: Base) -> FittedInputs:
+    if isinstance(given, Mapping) and set(given) == {"values", "sources"}:
+        return FittedInputs(**given, units={})  # as the text of a study tells it
+    told = {"file": given} if isinstance(given, (str, Path)) else given
+    if isinstance(told, Mapping):
+        file, label = told.get("file"), told.get("label")
+        if not set(told) <= {"file", "label"} or not isinstance(file, (str, Path)):
+            raise DseError(f"fit = {dict(told)!r}: {_EXPECTED}")
+        fit = load_fit(located(file, folder, "fit"))
+        return _inputs(fit, None if label is None else str(label))
+    saved = given if isinstance(given, SavedFit) else getattr(given, "saved", None)
+    if not isinstance(saved, SavedFit):
+        raise DseError(f"fit = {given!r}: {_EXPECTED}")
+    return _inputs(saved)
+
+
+def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
+    """What was fitted and set, with its sources."""
+    told = f"of the fit of {fit.model} to {', '.join(fit.to)}"
+    sources = dict.fromkeys(fit.given, f"set {told}")
+    fitted = fit.set if label is None else fit.set_of(label)
+    keys = {name: f"{name}[{label}]" if name in fit.per else name for name in fitted}
+    sources |= {name: _source(fit, key) for name, key in keys.items()}
+    units = {name: fit.units[key] for name, key in keys.items()}
+    return FittedInputs(values={**fit.given, **fitted}, sources=sources, units=units)
+
+
+def _source(fit: SavedFit, key: str) -> str:
+    """Where a value is from, in few words."""
+    rows = fit.rows
+    text = f"fitted: {fit.model} to {', '.join(fit.to)} of {rows.get('used', '?')} rows"
+    text += f" of {rows['data']}" if rows.get("data") else ""
+    text += f" on {fit.machine}" if fit.machine else ""
+    if key in fit.at_end:
+        return f"{text}, an end of its domain or bounds"
+    error = fit.standard_errors[key]
+    known = not math.isnan(error)
+    return f"{text}, standard error {value_text(error, fit.units[key])}" if known else text

@@ -12,7 +12,7 @@ from dse.catalog import Entry, machine, workload
 from sweeps.grid.grid import Leaf
 from sweeps.grid.laws import contents, is_law, read_label
 from sweeps.grid.space import Axis
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, UnitError, nearest
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
@@ -20,8 +20,6 @@ from symbolic.reach import Base, Reach, base_folder
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from dse.fitted_inputs import FittedInputs
 
 
 # --- Values of workloads that were counted for one launch, and whether a study keeps to it
@@ -33,26 +31,20 @@ def refused(
     """Return the values of files that do not hold at what a study gives, and why."""
     changed = {**given, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
-    return {
-        name: why for name, entries in counted.items() if (why := _not_held(name, entries, changed))
-    }
-
-
-def _not_held(name: str, entries: Sequence[Entry], changed: Mapping[str, Any]) -> str:
-    """Return why a value of a file does not hold at what the study gives; empty where it does."""
-    for entry in entries:
+    reasons: dict[str, str] = {}
+    for name, entry in ((name, entry) for name, several in counted.items() for entry in several):
         value = entry.values.get(name)
         for other, number in value.holds_for if value else ():
             own = entry.values.get(other)
             now = changed.get(other, own.value if own else None)
-            if not _is_always(now, number):
-                return (
+            if name not in reasons and not _is_always(now, number):
+                reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
                     "these values (dse kernel) into a file for each, leave "
                     f"{other} at {number:.15g}, or give {name} yourself"
                 )
-    return ""
+    return reasons
 
 
 def _is_always(given: Any, number: float) -> bool:
@@ -64,6 +56,31 @@ def _is_always(given: Any, number: float) -> bool:
     if isinstance(given, (Node, str)) or given is None:
         return False
     return bool(np.all(np.asarray(given) == number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedInputs:
+    """What fits give to a study: values by their names, and the source of each.
+
+    ``units`` says in what units they are, where that is known.
+    """
+
+    values: Mapping[str, Any]
+    sources: Mapping[str, str]
+    units: Mapping[str, str]
+
+    def check(self, row: Quantity) -> None:
+        """Raise where a value is in another unit than that of its quantity."""
+        unit = self.units.get(row.name, row.unit)
+        if unit != row.unit:
+            raise UnitError(
+                f"{row.name} was fitted in {unit or 'plain numbers'}: expected "
+                f"{row.unit or 'plain numbers'}, in which files of fits hold it; fit again"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the text of a study tells of it, which a study reads again."""
+        return {"values": dict(self.values), "sources": dict(self.sources)}
 
 
 _ENTRIES = {"machine": machine, "workload": workload}
@@ -173,15 +190,18 @@ def read_parts(
                 if value is not None and value.assumed:
                     assumptions.append(f"{name} of {entry.name}: {value.assumed}")
             if row.is_label:
-                _entry_label(row, loaded, kind, by_name, labels, switches, folder)
+                of = switches if row.is_switch else labels
+                of[name] = _entry_label(row, loaded, kind, folder)
                 origins[name] = _origin(loaded[0], name)
                 continue
             counted[name] = loaded
-            column = [_entry_value(entry, row, model) for entry in loaded]
+            told = [entry.values.get(name) for entry in loaded]
+            column: list[Any] = [
+                None if value is None else _set_value(row, value.value, model, by_name)
+                for value in told
+            ]
             if kind not in by_name:
-                value_here = column[0]
-                assert value_here is not None
-                values[name] = value_here
+                values[name] = column[0]
                 for table in tables.values():
                     table.pop(name, None)
                 origins[name] = _origin(loaded[0], name)
@@ -208,7 +228,9 @@ def read_parts(
         if fitted is not None and name in fits:
             fitted.check(row)
         if row.is_label:
-            (switches if row.is_switch else labels)[name] = _set_label(row, value, folder)
+            if not isinstance(value, (str, bool)) and not is_law(name):
+                raise DseError(f"{name} = {value!r}: expected a label")
+            (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
         else:
             values[name] = _set_value(row, value, model, by_name)
         origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
@@ -239,26 +261,8 @@ def _origin(entry: Entry, name: str) -> str:
     return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
 
 
-def _entry_value(entry: Entry, row: Quantity, model: Model) -> float | Node | None:
-    from symbolic.expression import parse_value
-
-    value = entry.values.get(row.name)
-    if value is None:
-        return None
-    if isinstance(value.value, str):
-        return parse_value(value.value, row, model.quantities)
-    return float(value.value)
-
-
-def _entry_label(
-    row: Quantity,
-    entries: Sequence[Entry],
-    kind: str,
-    axes: Mapping[str, Axis],
-    labels: dict[str, str],
-    switches: dict[str, str],
-    folder: Base,
-) -> None:
+def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Base) -> str:
+    """Return the one label that files give."""
     found = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(found) > 1:
         raise DseError(
@@ -267,14 +271,7 @@ def _entry_label(
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
     if not isinstance(folder, Reach):  # the user named the file, and not what is named in it
         folder = Reach(base_folder(folder), first.path.parent)
-    label = read_label(row.name, str(found.pop()), folder)
-    (switches if row.is_switch else labels)[row.name] = label
-
-
-def _set_label(row: Quantity, value: Any, folder: Base) -> str:
-    if not isinstance(value, (str, bool)) and not is_law(row.name):
-        raise DseError(f"{row.name} = {value!r}: expected a label")
-    return read_label(row.name, value, folder)
+    return read_label(row.name, str(found.pop()), folder)
 
 
 def _set_value(

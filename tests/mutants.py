@@ -71,8 +71,8 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        "index.append(order[np.searchsorted(values[order], rows.axes[axis].values)])",
-        "index.append(np.searchsorted(values[order], rows.axes[axis].values))",
+        "index.append(order[np.searchsorted(values[order], rows.axes[axis][0])])",
+        "index.append(np.searchsorted(values[order], rows.axes[axis][0]))",
         "tests/dse/test_measured.py::test_labels_of_an_axis_stand_as_they_occur",
     ),
     # --- sweeps

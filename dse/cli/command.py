@@ -321,7 +321,7 @@ def assumed(ds: xr.Dataset) -> xr.Dataset:
 
 def assumed_of_rows(path: str) -> None:
     """Print what a fit assumes when it reads a table of text."""
-    from dse.fitting.columns import read_table
+    from dse.fitting.rows import read_table
 
     if path.lower().endswith(".csv") and Path(path).is_file():
         with reading():

@@ -130,7 +130,7 @@ def _opened(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
     """
     from dataclasses import replace
 
-    from dse.gaps import closed_models
+    from dse.catalog import closed_models
 
     still = closed_models(other)
     closed = closed_models(replace(entry, values={**_standing(other), **entry.values}))
@@ -139,7 +139,7 @@ def _opened(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
 
 def _standing(other: Entry) -> dict[str, Value]:
     """What holds for other machines as well: formulas, and what is said of workloads."""
-    from dse.gaps import formula_of
+    from dse.catalog import formula_of
     from symbolic.quantities import TABLE
 
     return {

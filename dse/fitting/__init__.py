@@ -1,23 +1,50 @@
-"""Fits: free quantities of a model from measured columns."""
+"""Fits: free quantities of a model from measured columns, by least squares."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.fitting.result import Fit
+import numpy as np
+
+from dse.fitting.coordinates import Coordinate, Floats, check_free, coordinates
+from dse.fitting.result import Fit, covariance, dataset_of, root_of_squares
+from dse.fitting.rows import (
+    Case,
+    FewRowsError,
+    Rows,
+    check_enough,
+    check_rows,
+    check_size,
+    chosen,
+    read_rows,
+)
+from dse.fitting.search import Found, Problem, left_out_residuals, search
+from dse.inputs import read_parts
 from dse.progress import Shown, shown
+from sweeps.bounds.check import check
+from symbolic.errors import DseError, InfeasibleError
+from symbolic.library import load_model
+from symbolic.ops import references
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.columns import Floats, Named
     from dse.fitting.coordinates import Start
+    from dse.fitting.rows import Named
     from symbolic.model import Model
 
 __all__ = ["Fit", "fit"]
+
+_RESIDUALS, _LEFT_OUT = ("absolute", "relative"), ("auto", "refit", "hat")
+#: The most rows that are each left out by a fit of their own, unless asked otherwise.
+REFITTED = 50
 
 
 def fit(
@@ -96,10 +123,222 @@ def fit(
     >>> round(found["ms_peak_bandwidth"]), round(found["ms_transition"])
     (8000000000, 512)
     """
-    asked: dict[str, Any] = dict(locals())
-    from dse.fitting.run import Request, run
+    choices: Mapping[str, tuple[str, tuple[str, ...]]]
+    choices = {"residuals": (residuals, _RESIDUALS), "left_out": (left_out, _LEFT_OUT)}
+    for key, (choice, known_choices) in choices.items():
+        if choice not in known_choices:
+            raise DseError(f"{key} = {choice!r}: expected one of {known_choices}")
+    with shown(progress, "fitting"):
+        entries, given = {"machine": machine, "workload": workload}, dict(set or {})
+        loaded = load_model(model, prefer=prefer)
+        if len(per or {}) > 1:
+            raise DseError(f"per names the columns {', '.join(per or {})}: expected one")
+        column, own = next(iter(per.items())) if per else (None, ())
+        rows = read_rows(data, loaded, to=to, columns=columns, weights=weights, labels=column)
+        targets = tuple(rows.measured)
+        names = check_free(free, own, loaded, rows.inputs, targets)
+        for name in given:
+            for role, taken in (("free", names), ("measured", targets), ("a column", rows.inputs)):
+                if name in taken:
+                    raise DseError(f"{name} is {role} and set: keep one of them")
+        if rows.workloads and workload is not None:
+            raise DseError("workload is a column and is given: keep one of them")
+        parts = read_parts(
+            loaded,
+            [rows.axis] if rows.workloads else (),
+            entries=entries,
+            given=given,
+            replaced=(*rows.inputs, *targets, *names),
+        )
+        case = Case(model=loaded, parts=parts, to=targets, free=names)
+        known = read_parts(loaded, (), entries=entries, given={}).values
+        inputs = {name: known.get(name, loaded.quantity(name).default) for name in names}
+        starts = {n: float(v) for n, v in inputs.items() if isinstance(v, (int, float))}
 
-    with shown(asked.pop("progress"), "fitting"):
-        entries = {kind: asked.pop(kind) for kind in ("machine", "workload")}
-        given = dict(asked.pop("set") or {})
-        return run(Request(entries=entries, given=given, **asked))
+        def sought(labels: Sequence[str]) -> tuple[Coordinate, ...]:
+            return coordinates(
+                names, loaded, per=own, labels=labels, known=starts, start=start, bounds=bounds
+            )
+
+        rows = chosen(case, rows, {c.name: c.middle for c in sought([""])}, where)
+        relative = residuals == "relative"
+        problem = _problem(case, rows, sought(rows.known_labels), relative)
+        if (found := search(problem)) is None:
+            raise InfeasibleError(
+                f"{', '.join(targets)} cannot be computed for all rows wherever the search begins "
+                f"({_unknown(case, rows, problem)}): give start= or bounds= of what is free, or "
+                "leave rows out with where="
+            )
+        request = {
+            "model": loaded.name,
+            "fit": list(free),
+            "to": list(targets),
+            "per": {name: list(names) for name, names in (per or {}).items()},
+            **{kind: name for kind, name in entries.items() if name is not None},
+            "set": {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()},
+            "where": where if isinstance(where, str) else list(where),
+            "residuals": residuals,
+            "data": data_identity(data),
+            "outputs": list(targets),
+        }
+        labels = rows.known_labels if column is not None else ()
+        return _result(case, rows, problem, found, left_out, labels, request)
+
+
+def data_identity(data: Any) -> dict[str, str]:
+    """Return the name of a file of rows and the hash of its bytes; of other data its type.
+
+    >>> data_identity({"time": [1, 2]})
+    {'data': 'a dict in memory'}
+    """
+    if not isinstance(data, (str, Path)):
+        return {"data": f"a {type(data).__name__} in memory"}
+    path = Path(data)
+    with suppress(OSError):  # a store is a folder
+        return {"data": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return {"data": path.name}
+
+
+def _unknown(case: Case, rows: Rows, problem: Problem) -> str:
+    """Where a prediction is no number, were all values in the middle."""
+    middle = np.array([[c.middle for c in problem.free]])
+    missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
+    if not len(missing):
+        return "at some rows here, at others there"
+    at = ", ".join(f"{c.key} = {v:g}" for c, v in zip(problem.free, middle[0], strict=True))
+    return f"not {case.to[missing[0][0]]} of row {rows.places[missing[0][1]]} at {at}"
+
+
+def _values(problem: Problem, point: Floats) -> dict[str, float | Floats]:
+    """What is free at a point: a value, or one for each row."""
+    found: dict[str, float | Floats] = {}
+    for name, places in problem.places.items():
+        shared = problem.free[places[0]].label is None
+        found[name] = float(point[places[0]]) if shared else point[places][problem.labels]
+    return found
+
+
+def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: bool) -> Problem:
+    """The graph on the rows, as a problem of least squares."""
+    grid = case.grid(rows, {c.name: c.middle for c in free})
+    check_rows(case, rows, grid)
+    check_enough(case, rows, free)
+    units = {case.model.quantity(name).unit for name in case.to}
+    if len(units) > 1 and not relative:
+        raise DseError(
+            f"{', '.join(case.to)} are measured in different units: fit them together with "
+            "residuals='relative', or one by one"
+        )
+    measured = np.stack(list(rows.measured.values()))
+    check_size(case, rows, measured)
+    scale = np.broadcast_to(np.sqrt(rows.weights / rows.weights.max()), measured.shape)
+    if relative:
+        if np.any(measured == 0):
+            what, place = np.argwhere(measured == 0)[0]
+            raise DseError(
+                f"{case.to[what]} is 0 at row {rows.places[place]}, of which nothing is a share: "
+                "leave the row out, or take residuals='absolute'"
+            )
+        scale = scale / np.abs(measured)
+    with np.errstate(all="ignore"):
+        length = root_of_squares(measured * scale)
+    nodes = tuple(grid.output_node(name, (), tuple(grid.axes)) for name in case.to)
+    leaves = {
+        name: np.atleast_1d(grid.leaves[()][name].array).astype(np.float64)
+        for name in references(*nodes)
+        if name not in case.free
+    }
+    return Problem(
+        nodes=nodes,
+        leaves=leaves,
+        free=free,
+        labels=rows.numbered,
+        measured=measured,
+        scale=np.array(scale / length if length else scale),
+    )
+
+
+def _result(
+    case: Case,
+    rows: Rows,
+    problem: Problem,
+    found: Found,
+    how: str,
+    labels: tuple[str, ...],
+    request: Mapping[str, Any],
+) -> Fit:
+    """Return the fit at the best point, with its errors."""
+    matrix, undetermined = covariance(problem, found)
+    if undetermined:
+        several = len(undetermined) > 1
+        raise FewRowsError(
+            f"the rows do not determine {', '.join(undetermined)}: at the best fit "
+            + ("changes of them that cancel change" if several else "a change of it changes")
+            + " no prediction; set "
+            + ("some of them" if several else "it")
+            + ", or give rows on which more depends"
+        )
+    keys = [c.key for c in problem.free]
+    values = dict(zip(keys, found.point.tolist(), strict=True))
+    units = {c.key: case.model.quantity(c.name).unit for c in problem.free}
+    grid = case.grid(rows, _values(problem, found.point))
+    check(grid)
+    if how == "auto":
+        how = "refit" if len(rows.places) <= REFITTED else "hat"
+    difference = problem.predict(found.point[None, :])[0] - problem.measured
+    rest = left_out_residuals(problem, found, how) / problem.scale
+    relative = request["residuals"] == "relative"
+    with np.errstate(all="ignore"):
+        shares = difference / np.abs(problem.measured)
+        rest = rest / np.abs(problem.measured) if relative else rest
+    residuals = _by_name(case.to, shares if relative else difference)
+    errors = np.abs(shares[problem.measured != 0])
+    spread = np.sqrt(np.diag(matrix))
+    return Fit(
+        model=case.model.name,
+        to=case.to,
+        rows=len(rows.places),
+        per=tuple(dict.fromkeys(c.name for c in problem.free if c.label is not None)),
+        labels=labels,
+        values=values,
+        units=units,
+        standard_errors=dict(zip(keys, spread.tolist(), strict=True)),
+        covariance=_frozen(matrix),
+        relative=relative,
+        residuals=residuals,
+        left_out=_by_name(case.to, rest),
+        how_left_out=how,
+        mean_error=float(errors.mean()) if errors.size else math.nan,
+        largest_error=float(errors.max()) if errors.size else math.nan,
+        r2=_r2(problem, found.cost),
+        at_end=tuple(key for key, held in zip(keys, found.at_end, strict=True) if held),
+        dataset=dataset_of(
+            case,
+            rows,
+            grid,
+            text=json.dumps(request),
+            residuals=residuals,
+            values=values,
+            units=units,
+            covariance=matrix,
+            relative=relative,
+        ),
+    )
+
+
+def _frozen(array: Floats) -> Floats:
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
+
+
+def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
+    return {name: _frozen(array) for name, array in zip(names, arrays, strict=True)}
+
+
+def _r2(problem: Problem, cost: float) -> float:
+    """1 - sum of squares / that about the weighted mean; NaN where nothing varies."""
+    squares = np.square(problem.scale / problem.scale.max())
+    mean = (squares * problem.measured).sum(axis=1) / squares.sum(axis=1)
+    total = float(np.square(problem.scale * (problem.measured - mean[:, None])).sum())
+    return 1 - cost / total if total else math.nan

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dse.fitting.columns import Floats
 from symbolic.errors import DseError, check_known
 from symbolic.expression import parse_value
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
 
+Floats = NDArray[np.float64]
 Start = Mapping[str, float | str]
 
 #: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
@@ -55,6 +56,14 @@ class Coordinate:
         if self.spread:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
         return low + share * (high - low)
+
+    @property
+    def middle(self) -> float:
+        """The start, else a value in the middle of where a search begins."""
+        if self.start is not None:
+            return self.start
+        value = float(self.beginning(np.array([0.5]))[0])
+        return min(max(value, self.low), self.high)
 
 
 def check_free(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitted import Labelled, SavedFit
-from dse.fitting.columns import Floats
-from dse.fitting.problem import Problem
+from dse.fitted import FitReport, SavedFit
+from dse.fitting.coordinates import Floats
 from dse.fitting.rows import ROW, Case, Rows
-from dse.fitting.search import FLAT, STEP, Found, derivatives, units_at
+from dse.fitting.search import FLAT, STEP, Found, Problem, derivatives, normed, units_at
 from sweeps.grid.dataset import assemble, describe
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_known
@@ -111,9 +109,7 @@ def _cancelling(problem: Problem, found: Found, slopes: Floats) -> NDArray[np.bo
     none = np.zeros(len(found.point), dtype=bool)
     if not found.at_end.any() or len(slopes) < len(none):
         return none
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    _, sizes, directions = np.linalg.svd(normed(slopes)[0], full_matrices=False)
     moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
     inward = np.where(found.point <= [c.low for c in problem.free], 1.0, -1.0)
     ways = (moving * inward)[found.at_end & (moving != 0)]
@@ -136,9 +132,8 @@ def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]
             return full, tuple(keys[k] for k in np.flatnonzero(loose))
     if not kept.size:
         return full, ()
-    slopes = slopes[:, kept]
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    slopes, lengths = normed(slopes[:, kept])
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     if len(sizes) < len(kept) or sizes[-1] <= FLAT * sizes[0]:
         return full, tuple(keys[k] for k in kept[np.abs(directions[-1]) > 0.1])
     spare = int(np.count_nonzero(problem.scale)) - len(kept)
@@ -150,7 +145,7 @@ def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Fit(Labelled):
+class Fit(FitReport):
     """Free quantities of a model fitted to measured rows; its text tells all of it.
 
     Two fits are equal where values, errors and what was asked are.
@@ -240,7 +235,7 @@ class Fit(Labelled):
             rows={
                 **asked["data"],
                 "used": self.rows,
-                "places": ranges(self.dataset["row"].values.tolist()),
+                "places": ranges(self.dataset["row"].values),
                 "where": asked["where"],
             },
             errors={
@@ -252,10 +247,6 @@ class Fit(Labelled):
             },
             left_out={"how": self.how_left_out, "rms": self.leave_one_out},
         )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``)."""
-        return self.saved.save(path)
 
     @property
     def rms(self) -> float:
@@ -289,19 +280,14 @@ class Fit(Labelled):
         }
 
 
-def ranges(places: Sequence[int]) -> list[list[int]]:
-    """Ascending places as ranges.
+def ranges(places: NDArray[np.int64]) -> list[list[int]]:
+    """Return ascending places as ranges.
 
-    >>> ranges([0, 1, 2, 5, 7, 8])
+    >>> ranges(np.array([0, 1, 2, 5, 7, 8]))
     [[0, 2], [5, 5], [7, 8]]
     """
-    found: list[list[int]] = []
-    for place in places:
-        if found and place == found[-1][1] + 1:
-            found[-1][1] = place
-        else:
-            found.append([place, place])
-    return found
+    parts = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
+    return [[int(part[0]), int(part[-1])] for part in parts if part.size]
 
 
 def _rms(arrays: Mapping[str, Floats]) -> float:

@@ -1,17 +1,165 @@
-"""Least squares: from many beginnings to the best values, their errors, and each row left out."""
+"""Least squares: a model on measured rows, the best values of what is free, each row left out."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.columns import Floats
-from dse.fitting.problem import HELD, Problem
+from dse.fitting.coordinates import Coordinate, Floats
+from stochastic import sizes
+from symbolic.intervals import Parted
+from symbolic.ops import Node
+
+# --- What a model predicts at many values of its free quantities at once
+
+
+#: Numbers held at once while many candidates are looked at.
+HELD = sizes.FIT_HELD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Find the values at which ``scale`` × (predicted - measured) is smallest in squares.
+
+    ``nodes`` are the measured quantities over the leaves, NaN where a rule is broken; ``leaves``
+    those that are not free, of shape (rows,) or (1,). A point has a value for each of ``free``, of
+    which those of one name stand together in the order of the labels; ``labels`` numbers the label
+    of each row. ``measured`` and ``scale`` are of shape (measured quantities, rows). Let the
+    measured values, scaled, be of length 1, so that no squares leave the range of numbers.
+    """
+
+    nodes: tuple[Node, ...]
+    leaves: Mapping[str, Floats]
+    free: tuple[Coordinate, ...]
+    labels: NDArray[np.int64]
+    measured: Floats
+    scale: Floats
+    _parted: list[Parted] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def places(self) -> dict[str, list[int]]:
+        """Where in a point the values of each quantity stand."""
+        found: dict[str, list[int]] = {}
+        for place, coordinate in enumerate(self.free):
+            found.setdefault(coordinate.name, []).append(place)
+        return found
+
+    @property
+    def size(self) -> float:
+        """The length of what was measured, scaled; 1 where that is 0."""
+        return math.sqrt(float(np.square(self.measured * self.scale).sum())) or 1.0
+
+    def predict(self, points: Floats) -> Floats:
+        """What is predicted at points, shape (points, free): (points, measured, rows)."""
+        shape = (len(points), self.measured.shape[1])
+        places = self.places
+        if not self._parted:  # what only the rows tell is computed once
+            values = {name: leaf[None, :] for name, leaf in self.leaves.items()}
+            self._parted.append(Parted(self.nodes, places, values))
+        moved = {}
+        for name, own in places.items():
+            shared = self.free[own[0]].label is None
+            moved[name] = points[:, own] if shared else points[:, own][:, self.labels]
+        found = self._parted[0].at(moved)
+        return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in found], axis=1)
+
+    def residuals(self, points: Floats) -> Floats:
+        """Scaled residuals at points, shape (points, measured x rows)."""
+        return self._scaled(self.predict(points) - self.measured)
+
+    def scaled(self, points: Floats) -> Floats:
+        """Scaled predictions at points: their differences do not drown in what was measured."""
+        return self._scaled(self.predict(points))
+
+    def _scaled(self, found: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            found = np.where(self.scale == 0, 0.0, found * self.scale)
+        return found.reshape(len(found), -1)
+
+    def costs(self, points: Floats) -> Floats:
+        """Sums of squares at points; infinite where anything is not a number."""
+        step = max(1, HELD // max(self.measured.size, 1))
+        with np.errstate(over="ignore"):
+            found = [
+                np.square(self.residuals(points[low : low + step])).sum(axis=1)
+                for low in range(0, len(points), step)
+            ]
+        costs = np.concatenate(found)
+        return np.where(np.isfinite(costs), costs, math.inf)
+
+    def slopes(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
+        """Derivatives of the scaled residuals at a point: shape (residuals, free)."""
+        slopes: Floats = self.around(point[None, :], steps, back)[1][0]
+        return slopes
+
+    def around(
+        self, points: Floats, steps: Floats, back: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Scaled predictions at points and their derivatives by each free quantity, by differences.
+
+        Steps ahead and ``back`` (the same by default) are those of central differences; one-sided
+        at a bound and where the other side is not a number; 0 for what does not move. What has a
+        value for each label is moved for all labels at once: rows know but their own. Shapes
+        (points, residuals) and (points, residuals, free).
+        """
+        back = steps if back is None else back
+        ahead = np.minimum(points + steps, [c.high for c in self.free])
+        behind = np.maximum(points - back, [c.low for c in self.free])
+        moving = [k for k in self.places.values() if steps[k].any() or back[k].any()]
+        moved = np.repeat(points[:, None, :], 1 + 2 * len(moving), axis=1)
+        for number, places in enumerate(moving):
+            moved[:, 1 + 2 * number, places] = ahead[:, places]
+            moved[:, 2 + 2 * number, places] = behind[:, places]
+        found = self.scaled(moved.reshape(-1, len(self.free)))
+        found = found.reshape(*moved.shape[:2], self.measured.size)
+        here = found[:, 0]
+        slopes = np.zeros((*here.shape, len(self.free)))
+        for number, places in enumerate(moving):
+            own = np.array(places)
+            if self.free[places[0]].label is not None:  # of each residual, that of its label
+                own = np.tile(own[self.labels], len(self.measured))
+            up, down = found[:, 1 + 2 * number], found[:, 2 + 2 * number]
+            each = _slope(here, up, down, points[:, own], ahead[:, own], behind[:, own])
+            slopes[:, np.arange(here.shape[1]), own] = each
+        return here, slopes
+
+    def without(self, row: int) -> Problem:
+        """The same problem in which one row does not count."""
+        scale = self.scale.copy()
+        scale[:, row] = 0
+        return replace(self, scale=scale)
+
+    def thinned(self, most: int) -> Problem:
+        """The same problem on at most so many of its rows, drawn at random, always the same."""
+        total = self.measured.shape[1]
+        if total <= most:
+            return self
+        kept = np.sort(np.random.default_rng(0).permutation(total)[:most])
+        return replace(
+            self,
+            _parted=[],
+            leaves={
+                n: leaf[kept] if leaf.size == total else leaf for n, leaf in self.leaves.items()
+            },
+            labels=self.labels[kept],
+            measured=self.measured[:, kept],
+            scale=self.scale[:, kept],
+        )
+
+
+def _slope(here: Floats, up: Floats, down: Floats, at: Floats, high: Floats, low: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        both = (up - down) / (high - low)
+        right, left = (up - here) / (high - at), (here - down) / (at - low)
+    slope = np.where(np.isfinite(both), both, np.where(np.isfinite(right), right, left))
+    return np.where(np.isfinite(slope), slope, 0.0)
+
 
 # --- Where a search begins: many points about typical values, each solved for what is linear
 
@@ -302,6 +450,13 @@ def _at_ends(problem: Problem, point: Floats, cost: float) -> Found:
     return Found(point=point, cost=float(problem.costs(point[None, :])[0]), at_end=held)
 
 
+def normed(slopes: Floats) -> tuple[Floats, Floats]:
+    """Return slopes with columns of length 1, and the lengths; a column of zeros stays."""
+    lengths = np.sqrt(np.square(slopes).sum(axis=0))
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    return slopes / lengths, lengths
+
+
 def _presses(problem: Problem, point: Floats, place: int) -> bool:
     """Whether the squares grow as a value leaves the end of its domain at which it stands."""
     steps, none = STEP * units_at(problem, point), np.zeros(len(point))
@@ -318,10 +473,8 @@ def _costs_of_ends(problem: Problem, point: Floats) -> Floats:
 
     1 / (JᵀJ)⁻¹ᵢᵢ; 0 for what the rows do not determine.
     """
-    slopes = derivatives(problem, point)
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    _, sizes, directions = np.linalg.svd(slopes / lengths, full_matrices=False)
+    slopes, lengths = normed(derivatives(problem, point))
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     sizes = np.maximum(sizes, FLAT * sizes[0] or 1.0)
     spread = np.square(directions.T / sizes).sum(axis=1)
     return np.square(lengths) / np.where(spread > 0, spread, 1.0)
@@ -342,7 +495,7 @@ def units_at(problem: Problem, point: Floats) -> Floats:
     return np.asarray(np.maximum(np.abs(point), TINY * natural))
 
 
-def left_out(problem: Problem, found: Found, how: str) -> Floats:
+def left_out_residuals(problem: Problem, found: Found, how: str) -> Floats:
     """Scaled residuals of each row, predicted by a fit to all others; shape as measured.
 
     ``how`` is ``"refit"``, a search from the best point for each row, or ``"hat"``: with the
@@ -351,9 +504,7 @@ def left_out(problem: Problem, found: Found, how: str) -> Floats:
     without which the others do not determine what is free.
     """
     shape = problem.measured.shape
-    slopes = derivatives(problem, found.point)[:, ~found.at_end]
-    lengths = np.sqrt(np.square(slopes).sum(axis=0))
-    basis = np.linalg.qr(slopes / np.where(lengths > 0, lengths, 1.0))[0]
+    basis = np.linalg.qr(normed(derivatives(problem, found.point)[:, ~found.at_end])[0])[0]
     own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row
     residuals = problem.residuals(found.point[None, :])[0].reshape(shape)
     shrunk = np.eye(shape[0]) - own @ own.transpose(0, 2, 1)

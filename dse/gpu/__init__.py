@@ -15,8 +15,7 @@ from dse.gpu.launch_times import blocks, launches
 from dse.gpu.losses import lockstep
 from dse.gpu.measuring import demand, latency, power, supply
 from dse.gpu.paths import paths, shortest_paths
-from dse.measured.records import Records, read_rows
-from dse.measured.shape import shaped
+from dse.measured.records import Records, shaped
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -71,4 +70,4 @@ def dataset_of(what: str, columns: Mapping[str, Any], told: Mapping[str, Any]) -
         labels=frozenset(_LABELS),
         attributes={"provenance": json.dumps(dict(told))},
     )
-    return shaped(records, read_rows(records, {}), "rows", f"the GPU at hand: {what}")
+    return shaped(records, {}, "rows", f"the GPU at hand: {what}")

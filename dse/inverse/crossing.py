@@ -6,20 +6,19 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.inverse.within import number, opened
+from dse.inverse.within import answer_attributes, number, opened
 from dse.places import places_of
 from dse.study.uncertain import check_settled
 from stochastic import sizes
 from sweeps.bounds.check import check, enclosed
 from sweeps.grid.dataset import assemble, axis_coordinates, flagged, meanings_of
-from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.prove.borders import NONE, Way, grid_borders
@@ -51,36 +50,23 @@ SIDES = ("below", "above")
 _TAKEN = ("along", "side", "unit", "border", "beyond", "distance")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A study with what is asked of it: the case, its nodes, the ways, and from where."""
-
-    study: StudyData
-    case: Case
-    grid: Grid
-    roots: Mapping[tuple[str, ...], Node]
-    dims: tuple[str, ...]
-    ways: tuple[Way, ...]
-    places: Mapping[str, NDArray[np.int64]]
-    fixed: frozenset[str]
-
-
-def prepared(
+def borders_of(
     study: StudyData,
-    case: Case,
+    quantity: str | None,
     along: str | Sequence[str] | Mapping[str, Any] | None,
     at: Mapping[str, Any],
     where: tuple[str, ...],
-) -> Asked:
-    """Read along what, and from where; everything that can be wrong is found here."""
+    closed_form: bool = False,
+) -> xr.Dataset:
+    """Return the next borders below and above every configuration; see :func:`dse.borders`."""
+    case = read_case(study, quantity)
     needed = references(case.node)
     check_settled(study.grid(needed, where, draws=True), [(case.text, needed)])
     grid = study.grid(needed, where)
     fixed = places_of(grid, at)
+    names: dict[str, Any]
     if along is None:
-        names: dict[str, Any] = dict.fromkeys(
-            name for name, axis in grid.axes.items() if axis.kind == "number"
-        )
+        names = dict.fromkeys(name for name, axis in grid.axes.items() if axis.kind == "number")
     elif isinstance(along, Mapping):
         names = dict(along)
     else:
@@ -91,16 +77,13 @@ def prepared(
             'along="mem_bandwidth"'
         )
     used = {name for graph in grid.graphs.values() for name in graph.definitions}
-    ways = tuple(
-        _way(grid, name, ends) for name, ends in names.items() if along is not None or name in used
-    )
-    grid = opened(study, grid, [way.name for way in ways], references(case.node), where)
+    used |= set(names if along is not None else ())
+    ways = [_way(grid, name, ends) for name, ends in names.items() if name in used]
+    grid = opened(study, grid, [way.name for way in ways], needed, where)
     roots = {key: case.root(grid, key) for key in grid.graphs}
     enclosed(grid, roots)
     check(grid)
-    found: set[str] = set()
-    for key, root in roots.items():
-        found |= grid.node_dims(root, key)
+    found = {dim for key, root in roots.items() for dim in grid.node_dims(root, key)}
     if len({id(root) for root in roots.values()}) > 1:
         found |= set(grid.switch_axes)
     dims = grid.ordered(found)
@@ -110,7 +93,7 @@ def prepared(
     idle = [w.name for w in ways if not any(w.name in references(r) for r in roots.values())]
     if along is not None and idle:
         raise DseError(f"{case.text} does not depend on {idle[0]}: there is no border along it")
-    ways = tuple(way for way in ways if way.name not in idle)
+    ways = [way for way in ways if way.name not in idle]
     if not ways:
         raise DseError(
             f"{case.text} depends on no axis of the study: name other quantities with along="
@@ -125,16 +108,20 @@ def prepared(
             f"{points:,} configurations, each along {len(ways)} quantities, are more than fit "
             f"({MOST:,}): give values of some axes with at=, or fewer quantities with along="
         )
-    return Asked(
-        study=study,
-        case=case,
-        grid=grid,
-        roots=roots,
-        dims=dims,
-        ways=ways,
-        places=places,
-        fixed=frozenset(fixed),
+    ds = _found(case, grid, roots, dims, ways, places)
+    ds.attrs = answer_attributes(
+        study,
+        f"borders of {case.text}",
+        case=case.text,
+        method=(
+            "enclosures tell where no border is; what they leave open is halved "
+            f"{DEPTH} times between neighbouring values, and each border located by bisection"
+        ),
+        undecided=ds.attrs["undecided"],
+        conditions=json.dumps([condition.text for condition in grid.conditions]),
     )
+    ds = ds.squeeze([dim for dim in dims if dim in fixed])
+    return _with_closed_forms(case, grid, ways, ds) if closed_form else ds
 
 
 def _way(grid: Grid, name: str, ends: Any) -> Way:
@@ -158,51 +145,56 @@ def _way(grid: Grid, name: str, ends: Any) -> Way:
     return Way(name=name, domain=row.domain, ends=(low, high))
 
 
-# --- the answer
-def find(asked: Asked) -> xr.Dataset:
-    """The next borders below and above every configuration, along every way."""
-    grid, dims = asked.grid, asked.dims
-    found = [grid_borders(grid, asked.roots, dims, way, asked.places) for way in asked.ways]
+def _found(
+    case: Case,
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: tuple[str, ...],
+    ways: Sequence[Way],
+    places: Mapping[str, NDArray[np.int64]],
+) -> xr.Dataset:
+    """Return the case at each configuration and the next borders along every way."""
+    found = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
     border, beyond = (
         np.stack([getattr(one, name) for one in found]) for name in ("border", "beyond")
     )
     away = np.stack([np.abs(one.border - one.value) for one in found])
     distance = np.where(beyond == NONE, math.inf, away)
-    flags = {int(flag): label for flag, label in asked.case.flags.items()}
-    flags = {BROKEN: "not feasible", **flags} if asked.case.name != "feasible" else flags
+    flags = {int(flag): label for flag, label in case.flags.items()}
+    flags = {BROKEN: "not feasible", **flags} if case.name != "feasible" else flags
+    here = _here(grid, roots, dims, places)
     variables: dict[str, Any] = {
-        asked.case.name: (
-            dims,
-            _here(asked),
-            {"long_name": asked.case.text} | flagged(flags, np.int16),
-        ),
+        case.name: (dims, here, {"long_name": case.text} | flagged(flags, np.int16)),
         "border": (over, border, {"long_name": "where the next border lies"}),
         "beyond": (
             over,
             beyond,
-            {"long_name": f"{asked.case.text} beyond the next border"}
+            {"long_name": f"{case.text} beyond the next border"}
             | flagged({NONE: "none", **flags}, np.int16),
         ),
         "distance": (over, distance, {"long_name": "how far away the next border lies"}),
     }
-    names = [way.name for way in asked.ways]
+    names = [way.name for way in ways]
     coords: dict[str, Any] = {
-        name: (along, values[asked.places[along]], said)
+        name: (along, values[places[along]], said)
         for name, (along, values, said) in axis_coordinates(grid).items()
         if along in dims
     }
     units = [grid.model.quantities[name].unit or "1" for name in names]
     coords |= {"along": names, "side": list(SIDES), "unit": ("along", units)}
-    ds = assemble(variables, coords, _attributes(asked, sum(one.undecided for one in found)))
-    return ds.squeeze([dim for dim in dims if dim in asked.fixed])
+    return assemble(variables, coords, {"undecided": sum(one.undecided for one in found)})
 
 
-def _here(asked: Asked) -> NDArray[np.int16]:
-    """The case at each configuration."""
-    grid, dims, places = asked.grid, asked.dims, asked.places
+def _here(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: tuple[str, ...],
+    places: Mapping[str, NDArray[np.int64]],
+) -> NDArray[np.int16]:
+    """Return the case at each configuration."""
     array = np.empty([len(places[dim]) for dim in dims], dtype=np.int16)
-    for key, root in asked.roots.items():
+    for key, root in roots.items():
         label_of = dict(zip(grid.switch_axes, key, strict=True))
         inside = [
             np.flatnonzero(places[d] == grid.axes[d].labels.index(label_of[d]))
@@ -220,24 +212,6 @@ def _here(asked: Asked) -> NDArray[np.int16]:
         case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=BROKEN)
         array[cells] = case if dims else case.item()
     return array
-
-
-def _attributes(asked: Asked, undecided: int) -> dict[str, Any]:
-    from dse.provenance import version
-
-    return {
-        "question": f"borders of {asked.case.text}",
-        "case": asked.case.text,
-        "method": (
-            "enclosures tell where no border is; what they leave open is halved "
-            f"{DEPTH} times between neighbouring values, and each border located by bisection"
-        ),
-        "undecided": undecided,
-        "conditions": json.dumps([condition.text for condition in asked.grid.conditions]),
-        "model": asked.study.model,
-        "study": asked.study.text(),
-        "simt_dse_version": version(),
-    }
 
 
 # --- What a border is of: a case or bound, the regimes of a quantity, a condition
@@ -344,63 +318,36 @@ def border_rows(found: xr.Dataset) -> list[dict[str, Any]]:
     >>> row["intensity"], row["border"], row["from"], row["to"]
     (10, 610.0, 'thread', 'memory')
     """
-    meanings = meanings_of(found.beyond.attrs)
-    return [row for along in found.along.values.tolist() for row in _rows(found, along, meanings)]
-
-
-def _rows(found: xr.Dataset, along: str, meanings: Mapping[int, str]) -> Iterator[dict[str, Any]]:
-    """The rows of one quantity."""
-    one, here = found.sel(along=along), found[case_of(found)]
-    others = [str(dim) for dim in here.dims if dim != along]
-    known: dict[tuple[int, int, int], set[float]] = defaultdict(set)
-    for at, first, second, border, _ in _lines(here, one.sel(side="above"), along):
-        known[at, first, second].add(border)
-    for at, first, second, border, start in _lines(here, one.sel(side="below"), along):
-        same = known[at, first, second]
-        if not any(border <= other <= start for other in same):
-            same.add(border)
-    listed = sorted((key[0], b, *key[1:]) for key, seen in known.items() for b in seen)
-    lines = np.array([at for at, *_ in listed], dtype=np.int64)
-    _, *places = unravel(lines, (1, *(found.sizes[dim] for dim in others)))
-    points = {
-        dim: found[dim].values[where].tolist() for dim, where in zip(others, places, strict=True)
-    }
-    unit = str(one.unit.values)
-    for k, (_, border, *ends) in enumerate(listed):
-        yield {
-            "along": along,
-            "unit": unit,
-            **{dim: values[k] for dim, values in points.items()},
-            "border": border,
-            "from": meanings[ends[0]],
-            "to": meanings[ends[1]],
-        }
-
-
-def _lines(
-    here: xr.DataArray, told: xr.Dataset, along: str
-) -> Iterator[tuple[int, int, int, float, float]]:
-    """What is seen on one side: on which line, from and to which case on the way up, and whence.
-
-    In the order of the points. Of those on a line that see the same border the first is given: they
-    see no other before it.
-    """
     import pandas as pd
 
-    beyond = told.beyond.values.reshape(-1)
-    seen = np.flatnonzero(beyond != NONE)
-    index = unravel(seen, (1, *here.shape))
-    places = dict(zip(here.dims, index[1:], strict=True))
-    others = [dim for dim in here.dims if dim != along]
-    sizes = (1, *(here.sizes[dim] for dim in others))
-    line = ravel((index[0], *(places[dim] for dim in others)), sizes)
-    ends = here.values.reshape(-1)[seen], beyond[seen]
-    first, second = ends if told.side == "above" else ends[::-1]
-    border = told.border.values.reshape(-1)[seen]
-    start = here[along].values[places[along]] if along in places else border
-    columns = {"line": line, "from": first, "to": second, "border": border}
-    seen_first = pd.DataFrame(columns | {"start": start}).drop_duplicates(list(columns))
-    yield from seen_first.itertuples(index=False, name=None)
+    meanings, here = meanings_of(found.beyond.attrs), found[case_of(found)]
+    rows = []
+    for along in found.along.values.tolist():
+        others = [str(dim) for dim in here.dims if dim != along]
+        known: dict[Any, set[float]] = defaultdict(set)
+        for side in ("above", "below"):
+            told = found.sel(along=along, side=side)
+            cases, beyond, borders = map(np.atleast_1d, (here, told.beyond, told.border))
+            seen = np.nonzero(beyond != NONE)
+            places = dict(zip(here.dims, seen, strict=False))
+            ends = (cases[seen], beyond[seen])[:: 1 if side == "above" else -1]
+            columns = [*(places[dim] for dim in others), *ends, borders[seen]]
+            start = here[along].values[places[along]] if along in places else borders[seen]
+            # of the points of a line that see the same border the first sees no other before it
+            frame = pd.DataFrame(dict(enumerate([*columns, start])))
+            frame = frame.drop_duplicates(list(range(len(columns))))
+            for *at, first, second, border, begin in frame.itertuples(index=False, name=None):
+                same = known[*at, first, second]
+                if side == "above" or not any(border <= other <= begin for other in same):
+                    same.add(border)
+        unit = str(found.unit.sel(along=along).values)
+        labels = [found[dim].values.tolist() for dim in others]
+        listed = sorted((*key[:-2], b, *key[-2:]) for key, of in known.items() for b in of)
+        for *at, border, begin, end in listed:
+            row = {dim: of[p] for dim, of, p in zip(others, labels, at, strict=True)}
+            row |= {"border": border, "from": meanings[begin], "to": meanings[end]}
+            rows.append({"along": along, "unit": unit, **row})
+    return rows
 
 
 def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:
@@ -423,15 +370,17 @@ def next_rows(found: xr.Dataset) -> list[dict[str, Any]]:
 # --- The borders that occur, in closed form where SymPy solves for them
 
 
-def with_closed_forms(asked: Asked, found: xr.Dataset) -> xr.Dataset:
-    """The Dataset with the attribute ``closed_forms``, by quantity and by the pair of cases.
+def _with_closed_forms(
+    case: Case, grid: Grid, ways: Sequence[Way], found: xr.Dataset
+) -> xr.Dataset:
+    """Return the Dataset with the attribute ``closed_forms``, by quantity and pair of cases.
 
     A pair is told apart by the labels of switches that vary in the study where its forms differ.
     """
-    case, model, choices = asked.case, asked.grid.model, _choices(asked)
+    model, choices = grid.model, _choices(grid)
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     told: dict[str, dict[str, Any]] = {}
-    for way in asked.ways:
+    for way in ways:
         one = found.sel(along=way.name)
         here, beyond = (
             np.broadcast_to(array, one.beyond.shape).reshape(-1)
@@ -461,19 +410,18 @@ def _solved(model: Model, a: str, b: str, name: str, switches: Mapping[str, str]
     return [str(each) for each in (solved if isinstance(solved, list) else [solved])]
 
 
-def _choices(asked: Asked) -> list[dict[str, str]]:
+def _choices(grid: Grid) -> list[dict[str, str]]:
     """The labels of the switches that choose among equations, as often as they differ.
 
     One that is settled otherwise along an axis stands for both of the labels it is settled to.
     """
-    model = asked.grid.model
-    used = {switch for eq in model.equations for switch in eq.when}
+    used = {switch for eq in grid.model.equations for switch in eq.when}
     found: list[dict[str, str]] = []
-    for graph in asked.grid.graphs.values():
+    for graph in grid.graphs.values():
         known = {}
         for switch, label in graph.switches.items():
             if switch in used:
-                row = model.quantities[switch]
+                row = grid.model.quantities[switch]
                 several = label == "auto" and row.settled_by
                 known[switch] = (row.labels or ())[-2:] if several else (label,)
         for labels in itertools.product(*known.values()):

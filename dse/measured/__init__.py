@@ -28,8 +28,7 @@ def open_measured(
     """A file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.measured.formats import read_measured
     from dse.measured.mapping import layered, map_of, mapped, own_map
-    from dse.measured.records import read_rows
-    from dse.measured.shape import apart, shaped, together
+    from dse.measured.records import apart, shaped, together
     from sweeps.grid.goals import texts_of
 
     if shape not in _SHAPES:
@@ -54,8 +53,8 @@ def open_measured(
     if shape == "grid" and not records.axes:
         raise DseError("a grid needs its axes: say with axes= which columns vary")
     if not runs:
-        return shaped(records, read_rows(records, units or {}), shape, path.name)
+        return shaped(records, units or {}, shape, path.name)
     records, names = apart(records)
     own_units = {n: u for n, u in (units or {}).items() if n not in names}
     own_units |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
-    return together(shaped(records, read_rows(records, own_units), shape, path.name), names)
+    return together(shaped(records, own_units, shape, path.name), names)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
+import pkgutil
 import re
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dse.delimited import bytes_of, input_errors, text_of
-from dse.measured.records import Records
+from dse.delimited import bytes_of, column_header, input_errors, known_unit, table_of, text_of
+from dse.measured.records import CORRECT, FAILED, Records
 from stochastic.delimited import Cell, numbers_of
+from stochastic.delimited.numerals import numbers
+from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError
 
 
@@ -35,19 +38,9 @@ class MeasuredFile:
 
     @cached_property
     def text(self) -> str:
-        """The text.
-
-        Raises
-        ------
-        DseError
-            It is a file of another tool, which its first bytes or its name tell.
-        """
-        what = _BY_NAME.get(self.path.suffix.lower())
-        start = self.start.lstrip()
-        what = what or next(
-            (told for head, told in _OTHERS.items() if start.startswith(head)), None
-        )
-        if what:
+        """The text; an error where the first bytes or the name tell a file of another tool."""
+        heads = (told for head, told in _OTHERS.items() if self.start.lstrip().startswith(head))
+        if what := _BY_NAME.get(self.path.suffix.lower()) or next(heads, None):
             raise DseError(f"{str(self.path)!r} is {what}")
         return text_of(self.path)
 
@@ -62,21 +55,12 @@ class MeasuredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A row of :data:`FORMATS`.
+    """A row of :data:`FORMATS`: ``title`` is what the files are called.
 
-    Attributes
-    ----------
-    title : str
-        What the files are called.
-    read : str or callable
-        Reads a :class:`MeasuredFile` into :class:`Records`, or gives None where the file is of
-        another format; ``module:function`` where it is loaded when it is first used.
-    suffixes : tuple of str
-        Names by which a file is known to be one of measurements.
-    key : str
-        Of JSON, the key of its top level by which it is known.
-    matches : callable, optional
-        Tells whether a file is of this format; where None, ``key`` does.
+    ``read`` makes :class:`Records` of a :class:`MeasuredFile`, or None where the file is of another
+    format; as ``module:function`` it is loaded when it is first used. By ``suffixes`` of its name a
+    file is known to be one of measurements. ``key`` is the key of the top level of JSON by which
+    the format is known; else ``matches`` tells it.
     """
 
     title: str
@@ -85,18 +69,15 @@ class Format:
     key: str = ""
     matches: Callable[[MeasuredFile], bool] | None = None
 
-    def is_format_of(self, file: MeasuredFile) -> bool:
-        """True if a file is of this format, or may be."""
-        if self.matches is not None:
-            return self.matches(file)
-        return isinstance(file.tree, dict) and self.key in file.tree
-
     def records(self, file: MeasuredFile) -> Records | None:
-        """Return the records of a file; None where it turns out to be of another format."""
+        """Return the records of a file; None where it is of another format."""
+        if self.matches is not None and not self.matches(file):
+            return None
+        if self.matches is None and not (isinstance(file.tree, dict) and self.key in file.tree):
+            return None
         read = self.read
         if isinstance(read, str):
-            module, _, name = read.partition(":")
-            read = getattr(importlib.import_module(module), name)
+            read = pkgutil.resolve_name(read)
         if not self.key:
             return read(file)
         try:
@@ -136,7 +117,7 @@ FORMATS: dict[str, Format] = {
     "ktt": Format(title="KTT", read="dse.measured.tuner:from_ktt", suffixes=_JSON, key="Results"),
     "parquet": Format(
         title="Parquet table",
-        read="dse.measured.tables:from_table",
+        read="dse.measured.formats:from_table",
         suffixes=(".parquet",),
         matches=lambda file: file.start.startswith(b"PAR1"),
     ),
@@ -154,7 +135,7 @@ FORMATS: dict[str, Format] = {
     ),
     "table": Format(
         title="CSV or Parquet table",
-        read="dse.measured.tables:from_table",
+        read="dse.measured.formats:from_table",
         suffixes=_TABLES,
         matches=lambda file: file.name.endswith(_TABLES),
     ),
@@ -171,63 +152,46 @@ def is_measured(path: Path) -> bool:
     return path.is_file() and not _is_ours(path)
 
 
-def _open_text(path: Path) -> Any:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
 def _is_ours(path: Path) -> bool:
     """True if a CSV or Parquet file is one that this library wrote."""
     try:
         if not path.name.lower().endswith(".parquet"):
-            with _open_text(path) as file:
+            opened: Any = gzip.open if path.suffix == ".gz" else open
+            with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
                 return bool(file.readline(len(_MARK)) == _MARK)
-        from sweeps.files.tabular import parquet_library
-
         return _KEY in (parquet_library().read_schema(path).metadata or {})
     except (OSError, EOFError, ValueError, zlib.error):
         return False
 
 
 def read_measured(path: Path) -> Records:
-    """Return the records of a file of measurements.
-
-    Raises
-    ------
-    DseError
-        It is of no format that is known, or not whole.
-    """
+    """Return the records of a file of measurements; an error where its format is not known."""
     file = MeasuredFile(path)
     is_json = file.name.endswith(_JSON)
     for one in FORMATS.values():
         if is_json and not one.key:
             continue
-        if one.is_format_of(file) and (records := one.records(file)) is not None:
+        if (records := one.records(file)) is not None:
             if not file.unfinished:
                 return records
             note = (
                 "the cache has no end, as of a tuner that was interrupted: what is whole was read"
             )
             return replace(records, notes=(*records.notes, note))
-    if is_json:
-        raise _unknown_json(file)
-    titles = ", ".join(dict.fromkeys(one.title for one in FORMATS.values()))
-    raise DseError(
-        f"{str(path)!r} is no file of measurements that is known: expected one of {titles}"
-    )
-
-
-def _unknown_json(file: MeasuredFile) -> DseError:
-    where, tree = repr(str(file.path)), file.tree
+    where, tree = repr(str(path)), file.tree
+    if not is_json:
+        titles = ", ".join(dict.fromkeys(one.title for one in FORMATS.values()))
+        raise DseError(
+            f"{where} is no file of measurements that is known: expected one of {titles}"
+        )
     if isinstance(tree, dict) and "traceEvents" in tree:
-        return DseError(
+        raise DseError(
             f"{where} is a trace of events for a browser, which holds no counters: import the "
             "profiler's CSV or report"
         )
     held = f"; it holds {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
     known = [f"no {one.title} file (with {one.key!r})" for one in FORMATS.values() if one.key]
-    return DseError(f"{where} is {', '.join(known)}{held}")
+    raise DseError(f"{where} is {', '.join(known)}{held}")
 
 
 # --- Contents of files
@@ -264,25 +228,137 @@ def printed_numbers(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | 
 
 
 def _tree(text: str, path: Path) -> tuple[Any, bool]:
-    """The document, and whether it is a cache that has no end."""
-    if re.search(r"\\u[dD][89a-fA-F]", text):  # half of a character: no text that can be written
-        text = _whole(text)
+    """Return the document, and True if it is a cache that has no end."""
+    # half of a character, which no file can hold, becomes the mark of one
+    pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
+    if re.search(r"\\u[dD][89a-fA-F]", text):
+        text = re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
     try:
         return json.loads(text), False
     except (ValueError, RecursionError) as error:
         said = error
     body = text.rstrip()
     for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be torn
-        try:
+        with suppress(ValueError, RecursionError):
             tree = json.loads(whole.rstrip(",") + "}}")
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
-            return tree, True
+            if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
+                return tree, True
     raise DseError(f"{str(path)!r} is no JSON: {said}") from said
 
 
-def _whole(text: str) -> str:
-    """JSON text whose escapes of half a character, which no file can hold, are the mark of one."""
-    pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
-    return re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
+# --- CSV and Parquet files that anybody wrote: columns with names, a row a configuration
+
+#: Columns of a table; one of more takes seconds to read.
+_COLUMNS = 4096
+#: What a column ``status`` says of a configuration that is as it should be.
+_FINE = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
+_TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
+_TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
+
+
+def from_table(file: MeasuredFile) -> Records:
+    """Return the columns of a file of delimited text or Parquet."""
+    path = file.path
+    if not path.name.lower().endswith(".parquet"):
+        table = table_of(path)
+        with input_errors():
+            read = table.numbers()
+        told, values = list(table.names), read.columns
+        assumed = table.assumptions(read)
+    else:
+        told, values = _parquet(path)
+        assumed = []
+    if len(told) > _COLUMNS:
+        raise DseError(
+            f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table "
+            "with a row for each configuration"
+        )
+    split = [column_header(text) for text in told]
+    places: dict[str, int] = {}
+    for place, (name, _) in enumerate(split):
+        if not name:
+            raise DseError(f"{str(path)!r} has a column without a name (column {place + 1})")
+        if name in places:
+            raise DseError(
+                f"{str(path)!r} has two columns {name!r}: {told[places[name]]!r} (column "
+                f"{places[name] + 1}) and {told[place]!r} (column {place + 1}): give each a name "
+                "of its own"
+            )
+        places[name] = place
+    columns = dict(zip(places, values, strict=True))
+    units = {name: unit or "" for name, unit in split}
+    if below := _units_below(columns):
+        columns = {name: column[1:] for name, column in columns.items()}
+        units |= {name: unit for name, unit in below.items() if not units[name]}
+        assumed = [*assumed, "the line below the header is read as units"]
+    rows = len(next(iter(columns.values()), ()))
+    if not rows:
+        raise DseError(f"{str(path)!r} holds no rows")
+    status = _status(columns, rows)
+    return Records(
+        kind="table",
+        axes=(),
+        columns=columns,
+        units=units,
+        status=status,
+        assumptions=tuple(assumed),
+        aliases={text: name for text, (name, _) in zip(told, split, strict=True) if text != name},
+    )
+
+
+def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Return the names and the columns of a Parquet file; whole numbers stay exact."""
+    import pandas as pd
+
+    parquet_library()
+    try:
+        frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
+    except (OSError, EOFError, ValueError) as error:  # pandas' and pyarrow's among them
+        why = getattr(error, "strerror", None) or error
+        raise DseError(f"{str(path)!r} is no table that can be read: {why}") from error
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    values = []
+    for place in range(frame.shape[1]):
+        listed = [
+            None if value is pd.NA or value is None or value != value else value
+            for value in frame.iloc[:, place].tolist()
+        ]
+        if listed and all(value is None or isinstance(value, str) for value in listed):
+            texts = [value or "" for value in listed]
+            with input_errors():
+                read = numbers([texts], range(1, len(texts) + 1), str(path))
+            listed = list(read.columns[0])
+        values.append(listed)
+    return [str(name) for name in frame.columns], values
+
+
+def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
+    """Return the units in the first row, if it holds units and the rows below it numbers."""
+    found: dict[str, str] = {}
+    for name, column in columns.items():
+        first = column[0] if column else None
+        if first is None or (isinstance(first, str) and first.strip("[]() ") == ""):
+            continue
+        unit = known_unit(first.strip("[]()")) if isinstance(first, str) else None
+        if unit is None or any(isinstance(value, str) for value in column[1:]):
+            return {}
+        found[name] = unit
+    return found if len(next(iter(columns.values()), ())) > 1 else {}
+
+
+def _status(columns: dict[str, list[Any]], rows: int) -> list[str]:
+    """Why rows failed, of the columns ``status`` and ``feasible``, which are taken out."""
+    why = [""] * rows
+    if "status" in columns:
+        told = ["" if value is None else str(value).strip() for value in columns.pop("status")]
+        why = ["" if text.lower() in _FINE else text for text in told]
+    if "feasible" in columns:
+        for row, value in enumerate(columns.pop("feasible")):
+            fine = _TRUTHS.get(str(value).strip().lower())
+            if fine is None:
+                raise DseError(
+                    f"the column feasible holds {value!r} at row {row}: expected true or false"
+                )
+            why[row] = "" if fine else why[row] or FAILED
+    return why

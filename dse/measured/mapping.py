@@ -8,9 +8,7 @@ counts.
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,13 +55,7 @@ def shipped() -> Mapping[str, ColumnMap]:
 
 
 def read_map(path: Path) -> ColumnMap:
-    """A map of columns.
-
-    Raises
-    ------
-    DseError
-        No TOML, an unknown key, a formula that is no text.
-    """
+    """Return the map of columns of a TOML file."""
     try:
         tree = read_toml(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -71,15 +63,11 @@ def read_map(path: Path) -> ColumnMap:
     for key in tree:
         check_known(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
     try:
-        tables = {
+        told: dict[str, Any] = {
             key: {str(n): _texts(f) for n, f in dict(tree.get(key, {})).items()} for key in _TABLES
         }
-        return ColumnMap(
-            title=str(tree.get("title", path.stem)),
-            known_by=_texts(tree.get("known_by", [])),
-            notes=_texts(tree.get("notes", [])),
-            **tables,
-        )
+        told |= {key: _texts(tree.get(key, [])) for key in ("known_by", "notes")}
+        return ColumnMap(title=str(tree.get("title", path.stem)), **told)
     except (TypeError, ValueError) as error:
         raise DseError(
             f"{path}: {error}; a map has tables such as [quantities] with lines such as "
@@ -97,20 +85,15 @@ def _texts(value: Any) -> tuple[str, ...]:
 def map_of(records: Records) -> ColumnMap | None:
     """The map that comes along for a kind of file, or for a table with such columns."""
     maps = shipped()
-    if records.kind == "ktt":
-        return layered(maps["ktt"], _counters(records))
+    if records.kind == "ktt":  # on the map of the profiler behind KTT, by the counters' names
+        nvprof = "nvprof" if "inst_executed" in records.columns else ""
+        behind = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
+        return layered(maps["ktt"], maps.get(behind))
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
     known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
     return next(known, None)
-
-
-def _counters(records: Records) -> ColumnMap | None:
-    """The map of the profiler behind KTT, by the names of the counters."""
-    if any(name.endswith(".sum") for name in records.columns):
-        return shipped()["ncu"]
-    return shipped()["nvprof"] if "inst_executed" in records.columns else None
 
 
 def layered(above: ColumnMap | None, below: ColumnMap | None) -> ColumnMap | None:
@@ -175,10 +158,6 @@ def columns_of(formula: str) -> list[str]:
     ]
 
 
-def _constant(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
-
-
 class Formulas:
     """Columns as numbers, and what formulas made of them."""
 
@@ -206,8 +185,11 @@ class Formulas:
         above, _, below = text.partition(" / ")
         summed: Any = 0
         for term in above.split(" + "):
-            factors = [parts[p] if p in parts else _constant(p) for p in term.split(" * ")]
-            summed = summed + functools.reduce(operator.mul, factors)
+            factors = [
+                parts[p] if p in parts else int(p) if re.fullmatch(r"-?\d+", p) else float(p)
+                for p in term.split(" * ")
+            ]
+            summed = summed + math.prod(factors)
         total: NDArray[Any] = np.array(np.broadcast_to(np.asarray(summed), (self.rows,)))
         if not below and any(abs(one) > _EXACT for one in total[total == total]):
             return total
@@ -248,8 +230,7 @@ class Formulas:
                 raise DseError(
                     f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
                 )
-            known = number is not None and math.isfinite(number)
-            numbers.append(number if number is not None and known else np.nan)
+            numbers.append(np.nan if number is None or not math.isfinite(number) else number)
         whole = [abs(one) for one in numbers if isinstance(one, int)]
         large = _EXACT < max(whole, default=0) < _LARGEST
         return np.array(numbers, dtype=object if large else np.float64)
@@ -273,18 +254,10 @@ def mapped(
     given: Mapping[str, float | str],
     own: ColumnMap | None = None,
 ) -> Records:
-    """Records with the quantities that their columns tell, before the columns themselves.
+    """Return records with the quantities that their columns tell, before the columns themselves.
 
-    Parameters
-    ----------
-    records : Records
-        What a file holds.
-    chosen : ColumnMap, optional
-        What its columns mean.
-    given : mapping
-        Quantities and labels of all rows that the file does not tell.
-    own : ColumnMap, optional
-        The part of the map whose columns have to be there; what others lack is noted.
+    ``chosen`` says what the columns mean; ``given`` are quantities and labels of all rows that the
+    file does not tell. The columns of ``own`` have to be there; what others lack is noted.
     """
     chosen = chosen or ColumnMap(title="")
     strict = {*own.labels, *own.quantities} if own is not None else set()
@@ -338,15 +311,17 @@ def mapped(
         )
     if left:
         notes.append(f"the file does not tell, so left out: {', '.join(left)}")
-    columns = {name: values for name, values in columns.items() if name not in records.axes}
-    others = [n for n in records.columns if n not in columns and n not in taken]
-    kept = _apart(others, columns) if records.kind in shipped() else {n: n for n in others}
+    axes = {name: name for name in records.axes}
+    columns = {name: values for name, values in columns.items() if name not in axes}
+    others = [n for n in records.columns if n not in columns and n not in {*taken, *axes}]
+    known = records.kind in shipped()
+    kept = axes | (_apart(others, [*axes, *columns]) if known else {n: n for n in others})
     raw = {name: records.columns[column] for name, column in kept.items()}
     units = {**{n: records.units[c] for n, c in kept.items() if c in records.units}, **units}
     sources = {n: f"{chosen.title}: {c}" for n, c in kept.items()} if chosen.title else {}
     return replace(
         records,
-        columns={**{n: raw.pop(n) for n in records.axes}, **columns, **raw},
+        columns={**{n: raw.pop(n) for n in axes}, **columns, **raw},
         units=units,
         sources={**sources, **{n: work.sources[n] for n in columns}},
         notes=tuple(notes),

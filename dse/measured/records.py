@@ -1,20 +1,31 @@
-"""What was measured, as rows: names that formulas can use, stored units, numbers and reasons."""
+"""What was measured: rows with names, stored units and reasons; as a Dataset, a grid or rows."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.provenance import version
+from stochastic import sizes
+from sweeps.grid.dataset import flagged
+from sweeps.grid.flat_index import ravel
+from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError, UnitError, check_known
 from symbolic.quantities import TABLE
+from symbolic.statistic import RUN
 from symbolic.terms import FUNCTIONS
 from symbolic.units import dimension, exact, misfit
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # --- Units of measured columns: the factor to the stored unit, and what is assumed without one
 
@@ -37,20 +48,20 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 
 def column_unit(
     name: str, told: str, unit: str, values: NDArray[Any]
-) -> tuple[tuple[int, int], dict[str, Any]]:
+) -> tuple[Fraction, dict[str, Any]]:
     """Return the exact factor to the stored unit, and the attributes of a column."""
     row = TABLE.get(name)
     meaning = row.meaning if row is not None and row.meaning else told
     if values.dtype.kind not in "if":
-        return (1, 1), {"long_name": meaning}
+        return Fraction(1), {"long_name": meaning}
     expected = "" if row is None or row.is_label else row.unit
     if not unit.strip():
-        return (1, 1), {"long_name": meaning, "units": expected or "1"}
+        return Fraction(1), {"long_name": meaning, "units": expected or "1"}
     try:
         factor, kind = exact(1, unit)
     except UnitError as error:
         if row is None:  # a plain number whose name tells the unit
-            return (1, 1), {"long_name": f"{told} [{unit}]", "units": "1"}
+            return Fraction(1), {"long_name": f"{told} [{unit}]", "units": "1"}
         raise UnitError(f"the unit of {told!r}: {error}; or say it by units=") from None
     if row is not None and not row.is_label:
         if kind != dimension(expected):
@@ -62,15 +73,14 @@ def column_unit(
         stored = expected
     else:
         stored = _SPOKEN.get(kind.unit, kind.unit)
-    attrs = {"long_name": meaning, "units": stored or "1"}
-    return (factor.numerator, factor.denominator), attrs
+    return factor, {"long_name": meaning, "units": stored or "1"}
 
 
-def scaled(values: NDArray[Any], factor: tuple[int, int]) -> NDArray[Any]:
+def scaled(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     """Return numbers multiplied by an exact factor; labels as they are."""
-    if factor == (1, 1) or values.dtype.kind not in "if":
+    if factor == 1 or values.dtype.kind not in "if":
         return values
-    scaled: NDArray[Any] = values * float(factor[0]) / float(factor[1])
+    scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
     return scaled
 
 
@@ -111,12 +121,8 @@ class Records:
     assumptions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One column in stored units, with its attributes."""
-
-    values: NDArray[Any]
-    attrs: Mapping[str, Any]
+#: One column in stored units, with its attributes.
+Column = tuple[NDArray[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,17 +167,7 @@ def identifier(text: str) -> str:
 def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     """Settle names, units and types.
 
-    Parameters
-    ----------
-    records : Records
-        What a file holds.
-    units : mapping of str to str
-        Units of some columns, by their names here or in the file; they count before the file's.
-
-    Raises
-    ------
-    DseError
-        Two columns of one name, a configuration without a value, a unit that does not fit.
+    ``units`` of some columns, by their names here or in the file, count before the file's.
     """
     names: dict[str, str] = {}
     for told in records.columns:
@@ -201,20 +197,18 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
         listed = _listed(records.columns[told])
         if told in records.labels and told not in records.axes:
             texts = np.array(list(map(str, listed)), dtype=np.str_)
-            measured[name] = Column(values=texts, attrs={"long_name": told, **source})
+            measured[name] = (texts, {"long_name": told, **source})
             continue
         settled = _axis(listed, name) if told in records.axes else _measured(listed, why)
         factor, attrs = column_unit(name, told, unit, settled)
         if told in records.axes:
-            axes[name] = Column(values=scaled(settled, factor), attrs=attrs | source)
+            axes[name] = (scaled(settled, factor), attrs | source)
             if told in records.order:
                 order[name] = scaled(_axis(_listed(records.order[told]), name), factor)
             continue
-        if settled.dtype.kind == "i" and factor != (1, 1):
-            settled = settled.astype(np.float64)
         if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
             large.append(name)
-        measured[name] = Column(values=scaled(settled, factor), attrs=attrs | source)
+        measured[name] = (scaled(settled, factor), attrs | source)
         if settled.dtype.kind in "if":
             numbers.append(settled)
     if numbers and axes:
@@ -305,3 +299,194 @@ def _number(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+# --- Raw runs of measured configurations, kept along the dimension ``run``
+
+
+def apart(records: Records) -> tuple[Records, dict[str, list[str]]]:
+    """Return records with a column for each run, and the columns of each repeated quantity.
+
+    A tuner's file lists the runs of a configuration; of a table, rows of the same configuration
+    are its runs, in their order.
+    """
+    if records.repeats:
+        lists: Mapping[str, Sequence[Sequence[Any]]] = records.repeats
+    else:
+        records, lists = _grouped(records)
+    columns, units, names = dict(records.columns), dict(records.units), {}
+    for name, rows in lists.items():
+        longest = max(map(len, rows), default=0)
+        names[name] = [f"{name} {RUN} {number}" for number in range(longest)]
+        for number, told in enumerate(names[name]):
+            columns[told] = [row[number] if number < len(row) else None for row in rows]
+            units[told] = records.units.get(name, "")
+        columns.pop(name, None)
+    return replace(records, columns=columns, units=units), names
+
+
+def _grouped(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
+    """Rows of the same configuration as its runs; what failed in all is told of the first."""
+    if not records.axes:
+        raise DseError("runs are rows of the same configuration: say with axes= which columns vary")
+    keys = list(zip(*(records.columns[axis] for axis in records.axes), strict=True))
+    groups: dict[Any, list[int]] = {}
+    for row, key in enumerate(keys):
+        groups.setdefault(key, []).append(row)
+    if len(groups) == len(keys):
+        raise DseError(
+            "no configuration was measured twice, so that there are no runs: leave runs out, or "
+            f"name fewer axes than {', '.join(records.axes)}"
+        )
+    first = [rows[0] for rows in groups.values()]
+    measured = {
+        name: [[column[row] for row in rows] for rows in groups.values()]
+        for name, column in records.columns.items()
+        if name not in records.axes and name not in records.labels
+    }
+    columns = {name: [column[row] for row in first] for name, column in records.columns.items()}
+    status: list[str] = []
+    for rows in groups.values() if records.status else ():
+        said = [records.status[row] for row in rows]
+        status.append("" if not all(said) else said[0])
+    return replace(records, columns=columns, status=status), measured
+
+
+def together(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
+    """A Dataset in which each quantity that was repeated lies along ``run``."""
+    import xarray as xr
+
+    for name, told in names.items():
+        parts = [ds[identifier(one)] for one in told]
+        if not parts or any(part.dtype.kind != "f" for part in parts):
+            ds = ds.drop_vars([part.name for part in parts])
+            continue
+        about = {**parts[0].attrs, "long_name": name}
+        array = np.stack([part.values for part in parts], axis=-1)
+        whole = xr.Variable((*parts[0].dims, RUN), array, about)
+        ds = ds.drop_vars([part.name for part in parts]).assign({identifier(name): whole})
+    if RUN in ds.dims:
+        told_run = {"long_name": "number of the run, in the order of the measurement"}
+        ds = ds.assign_coords({RUN: (RUN, np.arange(ds.sizes[RUN]), told_run)})
+        ds = ds.assign_attrs(axes=f"{ds.attrs['axes']} {RUN}")
+    return ds
+
+
+#: The dimension of rows.
+CONFIGURATION = "configuration"
+STATUS = "status"
+#: Cells of a grid, measured or not, that are taken to be meant.
+_MOST = sizes.MEASURED_CELLS
+_UNMEASURED = "not measured"
+
+
+def shaped(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
+    """Return the Dataset of what a file holds; ``units`` of columns count before its own.
+
+    ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid where no configuration occurs twice
+    and at least half of all combinations of the values do.
+    """
+    import xarray as xr
+
+    rows = read_rows(records, units)
+    count = len(rows.status)
+    axes = {axis: _axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
+    sizes = {axis: len(values) for axis, values in axes.items()}
+    cells = math.prod(sizes.values()) if axes else 0
+    flat = None
+    if axes and (shape == "grid" or (shape == "auto" and cells <= 2 * count)):
+        if cells > _MOST:
+            raise DseError(
+                f"a grid of {cells:,} combinations, of which {count:,} were measured, is too large "
+                "to be kept: leave shape='rows'"
+            )
+        flat = _places(rows, axes)
+        order = np.argsort(flat, kind="stable")
+        same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+        twice = order[same[0] : same[0] + 2].tolist() if same.size else None
+        if twice is not None and shape == "grid":
+            at = ", ".join(
+                f"{axis} = {values[twice[0]]}" for axis, (values, _) in rows.axes.items()
+            )
+            raise DseError(
+                f"rows {twice[0]} and {twice[1]} both measure {at}: a grid holds one of each; "
+                "leave shape='rows', or name further axes"
+            )
+        flat = None if twice is not None else flat
+    dims: tuple[str, ...] = (CONFIGURATION,) if flat is None else tuple(axes)
+    variables = dict(_variables(rows, dims, flat, tuple(sizes.values())))
+    if flat is None:
+        coords: dict[str, Any] = {
+            CONFIGURATION: (dims, np.arange(count), {"long_name": "row of the measurements"})
+        }
+        coords |= {axis: (dims, *column) for axis, column in rows.axes.items()}
+    else:
+        coords = {axis: (axis, axes[axis], attrs) for axis, (_, attrs) in rows.axes.items()}
+    attributes = _attributes(records, rows, dims, name, list(variables))
+    return xr.Dataset(variables, coords=coords, attrs=attributes)
+
+
+def _axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
+    """The distinct values: numbers ascending, labels as listed, then as they occur."""
+    seen = column[0] if order is None else np.concatenate([order, column[0]])
+    if seen.dtype.kind in "if":
+        return np.unique(seen)
+    _, first = np.unique(seen, return_index=True)
+    return seen[np.sort(first)]
+
+
+def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Return the cell of each row, as an index into the flat grid."""
+    index = []
+    for axis, values in axes.items():
+        order = np.argsort(values)
+        index.append(order[np.searchsorted(values[order], rows.axes[axis][0])])
+    return ravel(index, [len(values) for values in axes.values()])
+
+
+def _variables(
+    rows: Rows, dims: tuple[str, ...], flat: NDArray[np.int64] | None, shape: tuple[int, ...]
+) -> Any:
+    def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
+        if flat is None:
+            return values
+        if values.dtype == np.int64 and flat.size < math.prod(shape):
+            values = values.astype(np.float64)  # integers have no NaN
+        full = np.empty(math.prod(shape), dtype=values.dtype)
+        if flat.size < full.size:
+            full[:] = empty
+        full[flat] = values
+        return full.reshape(shape)
+
+    for name, (values, attrs) in rows.measured.items():
+        empty = "" if values.dtype.kind == "U" else np.nan
+        yield name, (dims, spread(values, empty), attrs)
+    reasons = list(rows.reasons)
+    whole = flat is None or flat.size == math.prod(shape)
+    reasons += [] if whole else [_UNMEASURED]
+    said = {"long_name": "how the measurement of a configuration went"}
+    said |= flagged(dict(enumerate(reasons)))
+    yield STATUS, (dims, spread(rows.status, len(rows.reasons)), said)
+    told = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
+    yield FEASIBLE, (dims, spread(rows.feasible, False), told)
+
+
+def _attributes(
+    records: Records, rows: Rows, dims: tuple[str, ...], name: str, outputs: list[str]
+) -> dict[str, Any]:
+    apart = [] if dims == tuple(rows.axes) else list(rows.axes)
+    counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
+    told = dict(zip(rows.reasons, counts, strict=True))
+    assumptions = [*records.assumptions, *rows.assumed]
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"measurements of {name}",
+        "axes": " ".join([*dims, *apart]),
+        "study": json.dumps({"measured": name, "kind": records.kind, "outputs": outputs}),
+        "configurations": len(rows.status),
+        "statuses": json.dumps(told),
+        **records.attributes,
+        **({"notes": json.dumps(records.notes)} if records.notes else {}),
+        **({"assumptions": json.dumps(assumptions)} if assumptions else {}),
+        "simt_dse_version": version(),
+    }

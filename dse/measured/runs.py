@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dse.given import a_dataset
 from sweeps.ask.chances import TableDraws
+from sweeps.ask.source import winners
 from sweeps.grid.goals import check_top, one_goal, texts_of
+from sweeps.scan.fused import Chosen
 from sweeps.scan.values import Table
+from symbolic.confidence import half_width
 from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from sweeps.grid.goals import Goal
 
 
 # --- The runs of one configuration, and means of blocks of them drawn again
@@ -115,8 +116,7 @@ RESAMPLES, FAR, SURE = 4096, 6.0, 0.95
 _PARTS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Won:
+class Won(NamedTuple):
     """Who can be the best (rows), the likeliest first, and what the resamples tell of them."""
 
     rows: NDArray[np.int64]
@@ -125,39 +125,33 @@ class Won:
     means: Floats
     gains: Floats
 
-    @classmethod
-    def of(cls, runs: dict[int, Runs], rng: np.random.Generator) -> Won:
-        """Draw the runs again of all that are not too far behind."""
-        known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
-        usual = float(np.median([share for share in known if share < math.inf]))
-        means = np.array([one.values.mean() for one in runs.values()])
-        errors = np.array([one.error for one in runs.values()])
-        alone = errors == math.inf
-        many = float(np.median([one.values.size for one in runs.values()]))
-        errors[alone] = usual * np.abs(means[alone]) * math.sqrt(many)
-        near = means - FAR * errors <= np.min(means + FAR * errors)
-        rows = np.array(list(runs))[near]
-        drawn = np.stack(
-            [
-                resampled(runs[row].values, runs[row].block, RESAMPLES, rng)
-                if runs[row].values.size > 1
-                else rng.normal(mean, error, RESAMPLES)
-                for row, mean, error in zip(rows.tolist(), means[near], errors[near], strict=True)
-            ]
-        )
-        least = drawn.min(axis=0)
-        first = drawn == least
-        chances = (first / first.sum(axis=0)).reshape(rows.size, _PARTS, -1).mean(axis=2)
-        regrets = (drawn - least).reshape(rows.size, _PARTS, -1).mean(axis=2)
-        gains = _gains(means[near], errors[near])
-        order = np.lexsort((regrets.mean(axis=1), -chances.mean(axis=1)))
-        return cls(
-            rows=rows[order],
-            chances=chances[order],
-            regrets=regrets[order],
-            means=drawn[order],
-            gains=gains[order],
-        )
+
+def _winners(runs: dict[int, Runs], rng: np.random.Generator) -> Won:
+    """Draw the runs again of all that are not too far behind."""
+    known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
+    usual = float(np.median([share for share in known if share < math.inf]))
+    means = np.array([one.values.mean() for one in runs.values()])
+    errors = np.array([one.error for one in runs.values()])
+    alone = errors == math.inf
+    many = float(np.median([one.values.size for one in runs.values()]))
+    errors[alone] = usual * np.abs(means[alone]) * math.sqrt(many)
+    near = means - FAR * errors <= np.min(means + FAR * errors)
+    rows = np.array(list(runs))[near]
+    drawn = np.stack(
+        [
+            resampled(runs[row].values, runs[row].block, RESAMPLES, rng)
+            if runs[row].values.size > 1
+            else rng.normal(mean, error, RESAMPLES)
+            for row, mean, error in zip(rows.tolist(), means[near], errors[near], strict=True)
+        ]
+    )
+    least = drawn.min(axis=0)
+    first = drawn == least
+    chances = (first / first.sum(axis=0)).reshape(rows.size, _PARTS, -1).mean(axis=2)
+    regrets = (drawn - least).reshape(rows.size, _PARTS, -1).mean(axis=2)
+    order = np.lexsort((regrets.mean(axis=1), -chances.mean(axis=1)))
+    others: tuple[Floats, ...] = (chances, regrets, drawn, _gains(means[near], errors[near]))
+    return Won(rows[order], *(array[order] for array in others))
 
 
 def _gains(means: Floats, errors: Floats) -> Floats:
@@ -227,37 +221,22 @@ def chances_of_runs(
     whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
     if source.along not in dims:
         raise DseError(f"{goal.text} is the same in all runs: ask optimum")
-    rows = np.moveaxis(whole, dims.index(source.along), -1).reshape(-1, table.axes[source.along])
-    some = {row: of[of < np.inf] for row, of in enumerate(rows)}
+    lines = np.moveaxis(whole, dims.index(source.along), -1).reshape(-1, table.axes[source.along])
+    some = {row: of[of < np.inf] for row, of in enumerate(lines)}
     runs = {row: Runs.of(of) for row, of in some.items() if of.size}
     if not runs:
         raise InfeasibleError(f"{goal.text} is a number in no run: relax the conditions")
     if all(one.values.size < 2 for one in runs.values()):
         raise DseError("no configuration has two runs: nothing tells how much they differ")
-    won = Won.of(runs, np.random.default_rng(seed))
-    return _labelled(source, goal, rest, runs, won, top)
-
-
-def _labelled(
-    source: TableDraws,
-    goal: Goal,
-    rest: tuple[str, ...],
-    runs: dict[int, Runs],
-    won: Won,
-    top: int | None,
-) -> xr.Dataset:
-    from sweeps.ask.source import winners
-    from sweeps.scan.fused import Chosen
-    from symbolic.confidence import half_width
-
+    won = _winners(runs, np.random.default_rng(seed))
     chance = won.chances.mean(axis=1)
     kept = np.flatnonzero(chance > 0)[:top]
     rows = won.rows[kept]
     few = 3.0 / RESAMPLES
     alone = np.array([runs[row].values.size < 2 for row in rows.tolist()])
     of = [runs[row] for row in rows.tolist()]
-    row = source.quantities.get(goal.text)
-    unit = (row.unit if row is not None else "") or "1"
+    quantity = source.quantities.get(goal.text)
+    unit = (quantity.unit if quantity is not None else "") or "1"
     low, high = np.quantile(won.means[kept], [0.025, 0.975], axis=1)
     width = np.where(alone, np.inf, (high - low) / 2)
     lists: dict[str, tuple[Any, str, str]] = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,6 @@ def from_ktt(file: MeasuredFile) -> Records:
 
     A row is a launch of a kernel function, or a configuration that has none since it failed. A
     configuration may be run several times; counters are of those runs that were profiled.
-
-    Raises
-    ------
-    DseError
-        A unit of time that KTT does not write.
     """
     tree = file.tree
     about = dict(tree.get("Metadata") or {})
@@ -112,18 +107,13 @@ _ROUNDING = 1e-6
 _NEVER = 1e20
 
 
-def _runs(times: Any) -> list[float]:
-    """The times of the runs of a configuration."""
-    return [run for run in times or () if isinstance(run, (int, float))]
-
-
-def _spread(times: Any) -> Iterator[tuple[str, float]]:
-    """How many runs there were, and their standard deviation."""
-    runs = _runs(times)
-    if runs:
-        yield "runs", len(runs)
+def _runs(times: Any) -> tuple[list[float], dict[str, float]]:
+    """Return the times of the runs of a configuration; how many, and their standard deviation."""
+    runs = [run for run in times or () if isinstance(run, (int, float))]
+    told: dict[str, float] = {"runs": len(runs)} if runs else {}
     if len(runs) > 1:
-        yield "time_std", float(np.std(runs, ddof=1))
+        told["time_std"] = float(np.std(runs, ddof=1))
+    return runs, told
 
 
 def _value(value: Any) -> Any:
@@ -141,12 +131,15 @@ def from_t4(file: MeasuredFile) -> Records:
     left_out: dict[str, None] = {}
     unit = time_unit(str(dict(tree.get("metadata") or {}).get("timeunit", "")))
     for result in tree["results"]:
-        configuration, row = dict(result["configuration"]), {}
+        row: dict[str, Any] = {}
+        texts = []
         for one in result.get("measurements") or ():
             name, value = str(one["name"]), _value(one.get("value"))
             if isinstance(value, (list, dict)):
                 left_out[name] = None
                 continue
+            if isinstance(value, str):
+                texts.append(value)
             row[name] = None if isinstance(value, str) else value
             told = str(one.get("unit") or "")
             units.setdefault(name, known_unit(told) or told)
@@ -154,25 +147,20 @@ def from_t4(file: MeasuredFile) -> Records:
         runs = times.get("runtimes") or []
         if "time" not in row and runs:
             row["time"] = float(np.mean(runs))
-        row |= dict(_spread(runs))
-        repeats.append(_runs(runs))
-        row |= {
-            name: times[key]
-            for key, name in _TIMES.items()
-            if isinstance(times.get(key), (int, float))
-        }
-        values = (one.get("value") for one in result.get("measurements") or ())
-        texts = [value for value in values if isinstance(value, str)]
+        runs, counted = _runs(runs)
+        row |= counted
+        known = {key: times.get(key) for key in _TIMES}
+        row |= {_TIMES[k]: v for k, v in known.items() if isinstance(v, (int, float))}
         told = str(result.get("invalidity") or "correct")
         if told == "correct" and texts:
             told = _ERRORS.get(texts[0], texts[0])
-        configurations.append(configuration)
+        configurations.append(dict(result["configuration"]))
         rows.append(row)
+        repeats.append(runs)
         status.append("" if told == "correct" else told)
     axes, columns = gathered(configurations), gathered(rows)
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
-    notes = [f"left out, as it holds lists: {name}" for name in left_out]
     assumed: list[str] = []
     if not unit:
         alike = next((n for n in names if _is_time_of_runs(columns.get(n, ()), repeats)), "")
@@ -180,13 +168,15 @@ def from_t4(file: MeasuredFile) -> Records:
         why = f"as {alike}" if unit else "which Kernel Tuner writes"
         unit = unit or "ms"
         assumed.append(f"the file tells no unit of its times of runs: read in {unit}, {why}")
+    # a measured column named as an axis is another thing
+    apart = {n if n not in axes else f"{n} measured": c for n, c in columns.items()}
     return Records(
         kind="T4",
         axes=tuple(axes),
-        columns=_apart(axes, columns),
+        columns={**axes, **apart},
         units=_units([*axes, *columns], units, unit),
         status=status,
-        notes=tuple(notes),
+        notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),
         assumptions=tuple(assumed),
         attributes={"objectives": " ".join(names)} if names else {},
         repeats={"time": repeats} if any(repeats) else {},
@@ -201,17 +191,10 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
     )
 
 
-def _apart(axes: Mapping[str, list[Any]], columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Axes and measured columns together; a measured one named as an axis is another thing."""
-    return {**axes, **{n if n not in axes else f"{n} measured": c for n, c in columns.items()}}
-
-
-def _units(names: list[str], told: Mapping[str, str], time: str) -> dict[str, str]:
-    found = {}
-    for name in names:
-        is_time = name in ("time", "time_std", *_TIMES.values())
-        found[name] = told.get(name) or (time if is_time else _UNITS.get(name, ""))
-    return found
+def _units(names: Sequence[str], told: Mapping[str, str], time: str) -> dict[str, str]:
+    """Return the units told, ``time`` of times, else the tuner's own."""
+    times = ("time", "time_std", *_TIMES.values())
+    return {n: told.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 
 
 def from_cache(file: MeasuredFile) -> Records:
@@ -220,16 +203,16 @@ def from_cache(file: MeasuredFile) -> Records:
     entries = list(tree["cache"].values())
     axes = [str(name) for name in tree.get("tune_params_keys") or tree["tune_params"]]
     objective = str(tree.get("objective") or "time")
-    rows, status = [], []
+    rows, status, repeats = [], [], []
     left_out: dict[str, None] = {}
-    repeats = [_runs(entry.get("times")) for entry in entries]
     for entry in entries:
         row, reason = {name: entry[name] for name in axes}, ""
+        runs, counted = _runs(entry.get("times"))
         for name, value in entry.items():
             if name in row or name in _OWN:
                 continue
             if name == "times":
-                row |= dict(_spread(value or ()))
+                row |= counted
             elif isinstance(value, str):
                 reason = reason or _ERRORS.get(value, value)
                 row[name] = None
@@ -240,6 +223,7 @@ def from_cache(file: MeasuredFile) -> Records:
         if not reason and row.get(objective) is None:
             reason = FAILED
         rows.append(row)
+        repeats.append(runs)
         status.append(reason)
     columns = gathered(rows)
     told = {

@@ -26,19 +26,10 @@ _WHOLE = ("coalesced_insts", "uncoalesced_insts")
 
 
 def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
-    """The workload file of a row of measurements.
+    """Return the workload file of a row of measurements, as :func:`dse.open` reads a profile.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Rows along ``configuration``, as :func:`dse.open` reads a profile.
-    row : int, optional
-        Which; needed where there are several.
-
-    Raises
-    ------
-    DseError
-        There is no such row, several and none chosen, or one that tells nothing of a workload.
+    ``row`` is needed where there are several. It is an error if there is no such row, or if it
+    tells nothing of a workload.
     """
     count = ds.sizes["configuration"]
     if row is None and count > 1:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
-from dse.fitting.columns import read_columns, read_table
+from dse.fitting.rows import read_columns, read_table
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, look_of
 from dse.plots.sources import MOST, flags_of

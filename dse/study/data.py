@@ -9,7 +9,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
+from dse.inputs import FittedInputs, Parts, by_quantity, declared, own_copy, read_parts
 from dse.study.best import Best, check_per, read_best
 from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
@@ -27,7 +27,6 @@ from symbolic.reach import Base, Reach, base_folder
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
-    from dse.fitted_inputs import FittedInputs
     from dse.uncertain.draws import Uncertain
 
 
@@ -46,10 +45,10 @@ def random_of(
 
 
 def fits_of(given: Any, folder: Base) -> FittedInputs | None:
-    """The fits of ``fit=``, None without (:func:`dse.study.fits_given.read_fits`)."""
+    """The fits of ``fit=``, None without (:func:`dse.fitted.read_fits`)."""
     if given is None:
         return None
-    from dse.study.fits_given import read_fits
+    from dse.fitted import read_fits
 
     return read_fits(given, folder)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dse.fitting.columns import Floats, Table, numbers
-from dse.fitting.rows import Rows
-from dse.validation.question import Folds, Places, Question, groups_of, keys_of, parts_of
-from dse.validation.scores import Score, score, tied
+from dse.fitting.coordinates import Floats
+from dse.fitting.rows import Rows, Table, numbers
+from dse.inputs import Parts, read_parts
+from dse.validation.scores import DRAWN, Folds, Places, Score, groups_of, keys_of, score, tied
 from symbolic.errors import DseError
 from symbolic.expression import parse
 from symbolic.model import Model
@@ -87,14 +87,12 @@ def random_search(
 # --- The baselines of a validation, scored as its predictions are
 
 
-#: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
-DRAWN = ", mean over its ties"
 #: The score on some rows, with the spaces among these, in their numbers.
 Scored = Callable[[Places, Sequence[Places]], Score]
 
 
 def beside(
-    question: Question,
+    question: Any,
     model: Model,
     table: Table,
     rows: Rows,
@@ -122,7 +120,7 @@ def beside(
     if question.along is not None:
         name, _ = table.find(question.along)
         x = numbers(table.columns[name], name)[rows.places]
-        curves = keys_of(table, [question.owned[0]], rows.places) if question.own else keys
+        curves = keys_of(table, [next(iter(question.own))], rows.places) if question.own else keys
         found[f"linear interpolation over {name}"] = by(along(measured, folds, x, curves))
     if question.choose:
         shapes = keys_of(table, question.choose, rows.places)
@@ -155,7 +153,7 @@ def _drawn(measured: Floats, predicted: Floats) -> Scored:
     return scored
 
 
-def _formula(text: str, question: Question, model: Model, table: Table, rows: Rows) -> Floats:
+def _formula(text: str, question: Any, model: Model, table: Table, rows: Rows) -> Floats:
     """A formula in columns and in what is given, for each row."""
     own = {
         n: Quantity(name=n) for n in table.columns if n not in model.quantities and n.isidentifier()
@@ -176,3 +174,19 @@ def _formula(text: str, question: Question, model: Model, table: Table, rows: Ro
             )
     found = np.asarray(interpret_arrays([node], values)[0], dtype=np.float64)
     return np.broadcast_to(found, (len(rows.places),)).copy()
+
+
+def parts_of(
+    question: Any, model: Model, rows: Rows, free: Sequence[str] = (), **given: Any
+) -> Parts:
+    """Return what is given for all rows, besides their columns and what is free."""
+    for name in question.given:
+        if name in rows.inputs or name in rows.measured:
+            raise DseError(f"{name} is a column and set: keep one of them")
+    return read_parts(
+        model,
+        [rows.axis] if rows.workloads else (),
+        entries=question.entries,
+        given={**question.given, **given},
+        replaced=(*rows.inputs, *rows.measured, *free),
+    )

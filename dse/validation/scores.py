@@ -1,17 +1,26 @@
-"""What predictions are worth: errors, ranks, and what choosing by them costs."""
+"""Scores of predictions: errors, ranks, the cost of choosing by them; results of validations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.columns import Floats
-from dse.validation.question import Places
+from dse.fitting.coordinates import Floats
+from dse.fitting.rows import Table
+from symbolic.answer import Answer, Report
+from symbolic.answer import Table as AnswerTable
+from symbolic.errors import DseError
 
+Places = NDArray[np.int64]
+#: The rows that are predicted together, and those that are known then.
+Folds = Sequence[tuple[Places, Places]]
+#: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
+DRAWN = ", mean over its ties"
 #: Predictions that differ by a smaller share are equally good.
 SAME = 1e-9
 #: What is compared with baselines: each measure, and whether more of it is better.
@@ -138,3 +147,222 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
         length = math.sqrt(float((one @ one) * (other @ other)))
         found.append(float(one @ other) / length if length else 0.0)
     return float(np.mean(found)) if found else math.nan
+
+
+# --- Which rows are left out together, and in which spaces a configuration is chosen
+
+
+def keys_of(table: Table, columns: Sequence[str], places: Places) -> list[str]:
+    """What some columns say together, for each row."""
+    arrays = [np.asarray(table.columns[table.find(name)[0]])[places] for name in columns]
+    return [", ".join(map(str, row)) for row in zip(*(a.tolist() for a in arrays), strict=True)]
+
+
+def groups_of(keys: Sequence[str]) -> dict[str, Places]:
+    """The rows of each key, in the order in which keys come."""
+    found: dict[str, list[int]] = {}
+    for place, key in enumerate(keys):
+        found.setdefault(key, []).append(place)
+    return {key: np.array(rows, dtype=np.int64) for key, rows in found.items()}
+
+
+def deal(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
+    """Rows to leave out together: all of a key at once, several keys where there are many.
+
+    >>> [fold.tolist() for fold in deal(["a", "b", "a", "c"], 3)]
+    [[0, 2], [1], [3]]
+    """
+    groups = list(groups_of(keys).values())
+    if len(groups) < 2:
+        raise DseError(
+            f"all rows are of {keys[0]!r}: nothing is learnt where they are left out; name a "
+            "column with two labels or more"
+        )
+    if len(groups) <= folds:
+        return groups
+    order = np.random.default_rng(seed).permutation(len(groups))
+    return [np.sort(np.concatenate([groups[k] for k in order[n::folds]])) for n in range(folds)]
+
+
+def subspaces(spaces: Sequence[Places], many: int, size: int, seed: int = 0) -> list[Places]:
+    """Random parts of each space, drawn without replacement; a smaller space is taken whole."""
+    rng = np.random.default_rng(seed)
+    return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(many)]
+
+
+# --- What a validation found, as values, as text and as plain data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Validation(Report):
+    """Predictions of measured rows, beside what anybody would predict without a model.
+
+    Attributes
+    ----------
+    model, to : str
+        The model, and the measured quantity.
+    rows : int
+        Rows that were predicted.
+    how : str
+        What was known of the rows that are predicted.
+    score : Score
+        Of the predictions.
+    drawn : Score or None
+        What choosing costs if one of the equally good is drawn; None where there are no ties.
+    baselines : mapping of str to Score
+        Of each baseline; ties of a baseline are a row of their own.
+    per : tuple of str
+        The columns whose labels were asked for.
+    by : mapping of str to Score
+        Of the predictions again, for each label asked for; by default for each label that was left
+        out, where these are few.
+    beside : mapping of str to mappings of str to Score
+        Of each baseline, for each of these labels.
+    fitted : tuple of mappings
+        What was fitted, once for each group of rows left out.
+    measured, predicted : array
+        Of each row, in the stored unit; NaN where nothing is predicted.
+    low, high : array
+        Between which values a row was expected; NaN where no interval was learnt.
+    labels : tuple of str
+        What was left out with each row.
+    """
+
+    model: str
+    to: str
+    rows: int
+    how: str
+    score: Score
+    drawn: Score | None
+    baselines: Mapping[str, Score]
+    per: tuple[str, ...]
+    by: Mapping[str, Score]
+    beside: Mapping[str, Mapping[str, Score]]
+    fitted: tuple[Mapping[str, float], ...]
+    measured: Floats = field(repr=False)
+    predicted: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
+    places: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def losses(self) -> dict[str, tuple[str, ...]]:
+        """Baselines that are better, and in which measures."""
+        return _losses(self.score, self.drawn, self.baselines)
+
+    @property
+    def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """For each label of ``by``, the baselines that are better there, and in which measures."""
+        found = {k: _losses(each, None, self.beside[k]) for k, each in self.by.items()}
+        return {label: losses for label, losses in found.items() if losses}
+
+    @property
+    def table(self) -> dict[str, Score]:
+        """The model, with its ties where there are any, and each baseline."""
+        own = {} if self.drawn is None else {self.model + DRAWN: self.drawn}
+        return {self.model: self.score, **own, **self.baselines}
+
+    def _answer(self) -> Answer:
+        every = self.table
+        shown = heads([*every.values(), *self.by.values()])
+        by = []
+        for label, each in self.by.items():
+            by.append([label, *cells(each, shown)])
+            others = self.beside[label] if self.per else {}
+            by += [[f"  {name}", *cells(other, shown)] for name, other in others.items()]
+        parts = f"for each {' and '.join(self.per)}" if self.per else "each left out"
+        losses = {"": self.losses, **(self.losses_by if self.per else {})}
+        notes = [
+            f"LOSES{f' at {label}' if label else ''} to {name}: {', '.join(_HEADS[m] for m in in_)}"
+            for label, of in losses.items()
+            for name, in_ in of.items()
+        ]
+        if self.score.missing:
+            notes.append(f"NOT PREDICTED: {self.score.missing:,} rows")
+        rows = [[name, *cells(score, shown)] for name, score in every.items()]
+        return Answer(
+            kind="Validation",
+            title=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
+            tables=[
+                AnswerTable(columns=("", *shown.values()), rows=rows, opened=True),
+                AnswerTable(
+                    title=f"{self.model}, {parts}:",
+                    columns=("", *shown.values()),
+                    rows=by if len(self.by) > 1 else (),
+                ),
+            ],
+            notes=notes,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The validation as plain data, without its rows."""
+        return {
+            "model": self.model,
+            "to": self.to,
+            "rows": self.rows,
+            "how": self.how,
+            "score": _plain(self.score),
+            "drawn": None if self.drawn is None else _plain(self.drawn),
+            "baselines": {name: _plain(each) for name, each in self.baselines.items()},
+            "per": list(self.per),
+            "by": {name: _plain(each) for name, each in self.by.items()},
+            "beside": {
+                label: {name: _plain(each) for name, each in others.items()}
+                for label, others in self.beside.items()
+            },
+            "losses": {name: list(measures) for name, measures in self.losses.items()},
+            "fitted": [dict(each) for each in self.fitted],
+        }
+
+
+def _losses(
+    own: Score, drawn: Score | None, baselines: Mapping[str, Score]
+) -> dict[str, tuple[str, ...]]:
+    """Baselines that are better; ties are held against ties."""
+    worse = {
+        name: (drawn if drawn is not None and name.endswith(DRAWN) else own).worse_than(other)
+        for name, other in baselines.items()
+    }
+    return {name: measures for name, measures in worse.items() if measures}
+
+
+_HEADS = {
+    "median": "median error",
+    "mean": "mean error",
+    "p90": "p90 error",
+    "rank": "rank correlation",
+    "slowdown_median": "median slowdown",
+    "slowdown_p90": "p90 slowdown",
+    "coverage": "within interval",
+}
+
+
+def heads(scores: Sequence[Score]) -> dict[str, str]:
+    """The measures that apply to any of some scores, with their headings."""
+    return {
+        name: head
+        for name, head in _HEADS.items()
+        if any(not math.isnan(getattr(each, name)) for each in scores)
+    }
+
+
+def cells(score: Score, shown: Mapping[str, str]) -> list[str]:
+    """A score in words, a measure a cell.
+
+    >>> cells(Score(median=0.123, rank=0.9), {"median": "", "rank": "", "slowdown_p90": ""})
+    ['12.3 %', '0.900', '-']
+    """
+    found = []
+    for name in shown:
+        value = getattr(score, name)
+        share = name in ("median", "mean", "p90", "coverage")
+        found.append(
+            "-" if math.isnan(value) else f"{100 * value:.1f} %" if share else f"{value:.3f}"
+        )
+    return found
+
+
+def _plain(score: Score) -> dict[str, float | int | None]:
+    plain = asdict(score)
+    return {name: None if plain[name] != plain[name] else plain[name] for name in plain}

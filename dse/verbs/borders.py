@@ -13,8 +13,6 @@ from dse.verbs.sources import Askable, one_answer
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import StudyData
-
 
 @verb
 def borders(
@@ -77,15 +75,9 @@ def borders(
     >>> found.border.sel(along="threads", side="above", threads=256).values.tolist()
     [610.0, 620.0]
     """
-    from dse.inverse.crossing import find, prepared, read_case, with_closed_forms
+    from dse.inverse.crossing import borders_of
     from sweeps.grid.goals import texts_of
 
-    texts = texts_of(where, "where")
-
-    def ask(study: StudyData) -> xr.Dataset:
-        asked = prepared(study, read_case(study, quantity), along, a_mapping(at), texts)
-        found = find(asked)
-        return with_closed_forms(asked, found) if closed_form else found
-
+    given = quantity, along, a_mapping(at), texts_of(where, "where"), closed_form
     with shown(progress, "following every line"):
-        return one_answer("borders", source, ask)
+        return one_answer("borders", source, lambda study: borders_of(study, *given))

@@ -79,7 +79,7 @@ def advise(
     ...              mem_latency=600)["ms_peak"])  # doctest: +ELLIPSIS
     raise ms_peak from 1 to 1.67869: then thread; gain 1.67869, ms_throughput x 1.67869   [thread...
     """
-    from dse.advice.opening import advice
+    from dse.advice.advise import advice
 
     def ask(what: str | Model | StudyData) -> Advice:
         entries = {"machine": machine, "workload": workload}

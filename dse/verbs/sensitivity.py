@@ -76,8 +76,7 @@ def sensitivity(
     >>> found.total.sel(output="cs_throughput").values.round(3).tolist()
     [0.525, 0.528]
     """
-    from dse.effects.answer import analysed
-    from dse.effects.sources import read_source
+    from dse.effects import analysed, read_source
     from sweeps.ask.source import for_each
     from sweeps.grid.goals import texts_of
 

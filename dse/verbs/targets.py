@@ -70,7 +70,7 @@ def meets(
     >>> int(found.threads_first.min()), int(found.intensity_first.min())
     (322, 31)
     """
-    from dse.inverse.meeting import met
+    from dse.inverse.within import met
     from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(targets, "targets"), texts_of(per, "per")

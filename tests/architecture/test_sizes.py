@@ -32,7 +32,7 @@ what is shown to people, drawn or held by a page
     dse/measured/records.py _REASONS
     dse/page/*
     dse/plots/*
-    dse/validation/run.py FEW
+    dse/validation/__init__.py FEW
     stochastic/work/pmf.py _LONG
     stochastic/work/given.py _SHORT
     symbolic/resolve.py _SHOWN
@@ -71,12 +71,12 @@ loops that are written out, and sums of which two places have the same order
 draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
-    dse/validation/run.py ENOUGH
+    dse/validation/__init__.py ENOUGH
     sweeps/ask/chances.py _PARTS
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
-    dse/advice/follow.py
-    dse/effects/slopes.py _FINER
+    dse/advice/advise.py
+    dse/effects.py _FINER
     dse/fitting/*.py
     dse/kernels/compile.py _ROUNDS
     stochastic/loss/timed.py
@@ -102,7 +102,7 @@ retries, threads, seconds, bytes that are always there, speeds
 limits of what a text may hold
     stochastic/work/parse.py _LONGEST
     dse/kernels/formula.py
-    dse/measured/tables.py _COLUMNS
+    dse/measured/formats.py _COLUMNS
     dse/toml_text.py _DEPTH
     sweeps/files/export.py
     sweeps/files/tabular.py _VALUE

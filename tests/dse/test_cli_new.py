@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.gaps import closed_models
+from dse.catalog import closed_models
 
 Run = Callable[..., Result]
 

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-from dse.fitting import columns
+from dse.fitting.rows import read_table
 from symbolic.errors import (
     DomainError,
     DseError,
@@ -964,5 +964,5 @@ def test_misuse_of_the_command(run: Run, options: str, said: str) -> None:
 def test_a_column_of_labels_is_of_one_kind_however_long(tmp_path: Path, rows: int) -> None:
     """pandas told the kind of a column by pieces: labels were numbers in some, text in others."""
     (tmp_path / "long.csv").write_text("kernel,time\n" + "1,2\n" * rows + "last,3\n")
-    table = columns.read_table(tmp_path / "long.csv")
+    table = read_table(tmp_path / "long.csv")
     assert set(table.columns["kernel"].tolist()) == {"1", "last"}

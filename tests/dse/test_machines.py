@@ -10,9 +10,8 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse import products
-from dse.catalog import Entry, machine, machines
-from dse.gaps import closed_models
+from dse import catalog
+from dse.catalog import Entry, closed_models, machine, machines
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE
@@ -193,11 +192,11 @@ def test_names_that_mean_several_or_none(name: str, message: str) -> None:
 
 
 def test_every_product_leads_to_a_known_capability() -> None:
-    for capability in products._products().values():
+    for capability in catalog._products().values():
         assert f"cc{capability}" in machines()
     for name in MODERN:
         entry = machine(name)
-        told = products.capability_of(entry.title.partition(",")[0])
+        told = catalog.capability_of(entry.title.partition(",")[0])
         assert told in ("", entry.compute_capability)
 
 

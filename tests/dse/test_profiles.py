@@ -633,6 +633,16 @@ def test_a_column_is_mapped_by_hand_and_by_a_file(tmp_path: Path, run: Run) -> N
     assert "mine: Latency [ms]" in run("import", str(path), "b.csv", "--map", str(filed)).stdout
 
 
+def test_an_axis_of_a_tuner_stays_where_a_map_or_a_given_name_uses_it_too(tmp_path: Path) -> None:
+    result = '{"configuration": {"a ": 1}, "measurements": [{"name": "t", "value": 2, "unit": ""}]}'
+    path = write(tmp_path / "t.json", f'{{"results": [{result}]}}')
+    ds = dse.open(path, columns={"a ": "kernel"})
+    assert ds.a.values.tolist() == [1]
+    assert ds.kernel.values.tolist() == ["1"]
+    with pytest.raises(DseError, match="'a ' and 'a' are both a here: rename one of them"):
+        dse.open(path, given={"a": 3})
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

@@ -14,7 +14,7 @@ from click.testing import Result
 
 import dse
 from dse import DseError
-from dse.effects.slopes import arc
+from dse.effects import arc
 from dse.plots.rankings import draw_tornado, tornado
 from tests.sweeps.test_decompose import by_definition
 
@@ -69,7 +69,7 @@ def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
     assert whole["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
     assert int(whole.counted[0]) == int((~np.isnan(values)).sum()) < int(whole.points[0]) == 42
     assert "are left out" in whole.attrs["treatment"]
-    monkeypatch.setattr("dse.effects.sources._SMALL", 5)
+    monkeypatch.setattr("dse.effects._SMALL", 5)
     dse.export(ds, tmp_path / "m.zarr")
     with dse.open(tmp_path / "m.zarr") as stored:
         for source in (study, ds, stored):
@@ -88,9 +88,9 @@ def test_a_compiled_nest_gives_the_same(monkeypatch: pytest.MonkeyPatch, limit: 
     values = study.run()
     values = np.where(values.feasible & np.isfinite(values.time), values.time, np.nan)
     first, total = by_definition(values)
-    monkeypatch.setattr("dse.effects.sources.COMPILED", 1)
-    monkeypatch.setattr("dse.effects.sources._SMALL", 1)
-    monkeypatch.setattr("dse.effects.sources._LARGE", limit)
+    monkeypatch.setattr("dse.effects.COMPILED", 1)
+    monkeypatch.setattr("dse.effects._SMALL", 1)
+    monkeypatch.setattr("dse.effects._LARGE", limit)
     found = dse.sensitivity(study, output="time")
     assert found["first"].values[0] == pytest.approx(np.array(first) / np.nanvar(values))
     assert found["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))

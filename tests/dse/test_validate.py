@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import dse
-from dse.validation.question import deal, subspaces
-from dse.validation.scores import rank_correlation, score, slowdowns
+from dse.validation.scores import deal, rank_correlation, score, slowdowns, subspaces
 from symbolic.errors import DseError, UnknownNameError
 from tests.long import draws
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 import dse
 from dse.calibration import left_out_of
-from dse.fitting.columns import read_table
+from dse.fitting.rows import read_table
 from tests.papers.test_fits import page
 
 #: Of the kernels whose watts are known, the row of their counters; that of pathfinder is missing.

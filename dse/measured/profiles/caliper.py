@@ -20,13 +20,7 @@ _PATHS = ("annotation", "region", "function", "loop")
 
 
 def from_caliper(file: MeasuredFile) -> Records:
-    """Return a row for each path that holds no further one, with all values of its record.
-
-    Raises
-    ------
-    DseError
-        A line that is no record, or one that refers to what is not there; with its number.
-    """
+    """Return a row for each path that holds no further one, with all values of its record."""
     text, name = file.text, str(file.path)
     nodes: dict[str, dict[str, str]] = {}
     found: list[tuple[tuple[str, ...], dict[str, Any]]] = []

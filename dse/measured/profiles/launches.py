@@ -165,14 +165,7 @@ _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "war
 
 
 def from_launches(file: MeasuredFile) -> Records | None:
-    """Return the records of a profiler's CSV; None where no line is a header of one.
-
-    Raises
-    ------
-    DseError
-        Numbers that may be read in two ways, lines that are not whole, a kind that holds no
-        launches; with the line.
-    """
+    """Return the records of a profiler's CSV; None where no line is a header of one."""
     name, text = str(file.path), _GLUED.sub("", file.text)
     listed = io.StringIO(text, newline="")
     header = next(
@@ -295,10 +288,9 @@ class _Launches:
         listed = _INSTANCES.fullmatch(cell.text.strip())
         cell = cell._replace(text=listed[1]) if listed else cell
         printed = _WITH_UNIT.fullmatch(cell.text.strip())
-        if printed and printed[2] not in ("", "e"):
-            cell, unit = cell._replace(text=printed[1]), printed[2]
-        elif printed and "(" in cell.text:
-            cell = cell._replace(text=printed[1])
+        own = printed[2] if printed and printed[2] != "e" else ""
+        if printed and (own or "(" in cell.text):
+            cell, unit = cell._replace(text=printed[1]), own or unit
         base = base_unit(unit)[1]
         if not is_missing(cell.text) and self.units.setdefault(name, base) != base:
             raise DseError(
@@ -310,20 +302,16 @@ class _Launches:
     def records(self, kind: str, content: str) -> Records:
         if not self.rows:
             raise DseError(f"{self.name} is CSV of {kind} with a header and no launches below it")
-        names = dict.fromkeys(name for launch in self.rows.values() for name in launch)
-        cells = (
-            cell
-            for launch in self.rows.values()
-            for n, (cell, _) in launch.items()
-            if n not in _LABELS
-        )
+        launches = [*self.rows.values()]
+        names = dict.fromkeys(name for launch in launches for name in launch)
+        cells = (one[0] for row in launches for n, one in row.items() if n not in _LABELS)
         read = printed_numbers(cells, self.name)
         columns: dict[str, list[Any]] = {}
         rounded: dict[str, None] = {}
         for name in names:
             values: list[Any] = []
             texts = 0
-            for launch in self.rows.values():
+            for launch in launches:
                 cell, unit = launch.get(name, (Cell(0, ""), ""))
                 text = cell.text.strip()
                 missing = not text or (name not in _LABELS and is_missing(text))
@@ -354,9 +342,8 @@ class _Launches:
             for n in rounded
         ]
         if self.others:
-            notes.append(
-                f"left out, as they are no kernels: {self.others} copies and memory events"
-            )
+            told = f"{self.others} copies and memory events"
+            notes.append(f"left out, as they are no kernels: {told}")
         assumed = _with_wave_size(columns, content) if kind == "rocprof" else []
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}
         return Records(

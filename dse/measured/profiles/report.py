@@ -22,11 +22,6 @@ def from_report(file: MeasuredFile) -> Records:
 
     Where it holds the sectors of each instruction, global requests are told apart: an instruction
     that needs no more sectors than the fewest is coalesced.
-
-    Raises
-    ------
-    DseError
-        The package is not installed, or the file is no report that it reads.
     """
     path = file.path
     try:

@@ -1,0 +1,429 @@
+"""Advice on one configuration: its inputs moved one way, until another bound or case is reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.advice.site import Floats, Site, extreme
+from dse.advice.words import Advice, Move
+from dse.inputs import declared, read_parts
+from dse.places import places_of
+from dse.study.data import StudyData
+from sweeps.bounds.check import check, outside_of
+from sweeps.grid.build import build_grid
+from sweeps.grid.grid import Grid, Leaf
+from symbolic.advice import guides, steps
+from symbolic.crossings import Lines, first_along
+from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.expression import parse_condition
+from symbolic.graph import extreme_terms
+from symbolic.library import load_model
+from symbolic.model import Guide, Model
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    either,
+    interpret_arrays,
+    negate,
+    reference,
+    references,
+    substitute,
+)
+from symbolic.quantities import Domain
+from symbolic.quantity import LEVERS
+from symbolic.statistic import DRAW, statistics_of
+
+# --- The advice on one configuration
+
+
+def advice(
+    what: str | Model | StudyData,
+    entries: Mapping[str, str | None],
+    prefer: str | None,
+    point: Mapping[str, Any],
+    goal: str | None = None,
+    levers: str = "all",
+) -> Advice:
+    """See :func:`dse.advise`; ``entries`` are its machine and workload."""
+    if levers not in (*LEVERS, "all"):
+        raise DseError(f"levers = {levers!r}: expected one of {', '.join(LEVERS)}, all")
+    wanted: Sequence[str] = ()
+    where, folder = wanted, None
+    given = dict(point)
+    if isinstance(what, StudyData):
+        if prefer is not None:
+            raise DseError("prefer is part of a study: give it to dse.Study")
+        named = {kind: name for kind, name in entries.items() if name is not None}
+        entries, given = _of_study(what, {**point, **named})
+        model, folder = what.grid().model, what.folder
+        where = [text for text in what.where if _of_one(text, what, model)]
+        wanted = what.outputs or ()
+    else:
+        model = declared(load_model(what, prefer=prefer), entries.get("workload"))
+    guide = _guide(model, wanted, goal)
+    parts = read_parts(model, (), entries=entries, given=given, folder=folder)
+
+    def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
+        return build_grid(
+            model,
+            values=values,
+            labels=parts.named,
+            switches=parts.switches,
+            outputs=outputs,
+            constraints=where,
+            refused=parts.refused,
+        )
+
+    outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
+    told = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
+    for name in (*guide.suggests, *guide.remedies, *told):
+        with suppress(DseError):  # what only a suggestion needs may be missing
+            build(parts.values, [name])
+            outputs.append(name)
+    grid = build(parts.values, outputs)
+    check(grid)
+    pins = {}  # inputs that stand at the value of others, unless the user has it so
+    labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
+    moved = (name for label in labels for names in guide.moves(label) for name in names)
+    for name in dict.fromkeys([*moved, *guide.suggests.values()]):
+        definition = grid.graph.definitions.get(name)
+        if definition is not None and definition.kind == "formula" and name not in given:
+            pins[name] = float(grid.at({}, [name])[name])
+
+    definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
+    flags = grid.flags(guide.state)
+    if definition.equation is None or (stated and not flags):
+        raise DseError(f"{guide.state} is given: leave it to its equation to be advised")
+    known = {
+        quantity: label
+        for family in model.regime_families
+        if family.of == guide.limits
+        for label, quantity in family.terms.items()
+    }
+    largest = grid.graph.definitions[guide.limits].node.op == "maximum"
+    names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
+    terms = {name: known.get(name, name) for name in names}
+    binding = extreme({n: float(value) for n, value in grid.at({}, names).items()}, largest)
+    if stated:
+        flag = int(float(grid.at({}, [guide.state])[guide.state]))
+        bound = guide.tied.get(flags[flag], (flags[flag],))
+        binding = tuple(n for n in names if terms[n] in bound) or binding
+    else:
+        flag = names.index(binding[0])
+    site = Site(
+        grid=grid,
+        guide=guide,
+        flag=flag,
+        terms=terms,
+        binding=binding,
+        told=not stated or set(terms.values()) <= set(flags.values()),
+        stated=stated,
+        levers=levers,
+        pins=pins,
+        again=lambda held: build({**parts.values, **held}, outputs),
+        largest=largest,
+    )
+    found = [move for names in site.candidates() for move in follow(site, names)]
+    unique = {(move.quantity, move.together, move.direction): move for move in found}
+    return Advice(
+        state=site.guide.state,
+        bound=site.label(site.flag),
+        goal=site.guide.goal,
+        limiter=extreme(site.term_values(), site.largest),
+        terms=site.term_values(),
+        values=site.shown(),
+        units={name: site.row(name).unit for name in site.shown()},
+        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
+        suggestions=tuple(site.suggestions()),
+        notes=site.notes(),
+    )
+
+
+def _guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
+    found = guides(model)
+    if not found:
+        raise DseError(
+            f"there is no advice on the model {model.name}: a model is advised on where one of its "
+            "outputs is the minimum(...) or maximum(...) of others, each with a name, or where a "
+            "dse.Guide named ADVICE stands beside its equations, as in transit and mwp_cwp"
+        )
+    if goal is None:
+        return next((guide for guide in found if guide.state in wanted), found[0])
+    for guide in found:
+        if guide.goal == goal:
+            return guide
+    goals = list(dict.fromkeys(guide.goal for guide in found))
+    raise UnknownNameError(
+        f"goal = {goal!r}: the model {model.name} is advised on to improve {', '.join(goals)}"
+        f"{nearest(goal, goals)}"
+    )
+
+
+def _of_one(text: str, study: StudyData, model: Model) -> bool:
+    """Whether a condition speaks of one configuration, not of statistics along axes."""
+    asked = statistics_of([parse_condition(text, model.quantities)])
+    return not asked or (
+        study.uncertain is None and all(one.statistic.axes == (DRAW,) for one in asked)
+    )  # of a law of its own
+
+
+def _of_study(
+    study: StudyData, point: Mapping[str, Any]
+) -> tuple[dict[str, str | None], dict[str, Any]]:
+    """A configuration of a study as the entries and values of one point."""
+    grid, parts = study.grid(draws=True), study._parts
+    said = places_of(grid, point, word="")
+    places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
+    entries = {"machine": study.machine, "workload": study.workload}
+    given: dict[str, Any] = {**(study.fit.values if study.fit else {}), **study.set}
+    for name, value in given.items():
+        leaf = parts.values.get(name)
+        if hasattr(value, "dims") and isinstance(leaf, Leaf):
+            given[name] = float(leaf.array[tuple(places[axis] for axis in leaf.axes)])
+    for name, axis in grid.axes.items():
+        place = places[name]
+        if name in entries:
+            entries[name] = axis.labels[place]
+        elif axis.columns:
+            given |= {column: float(array[place]) for column, array in axis.columns.items()}
+        else:
+            given[name] = axis.labels[place] if axis.labels else float(axis.values[place])
+    return entries, given
+
+
+# --- An input moved in one direction, until another bound or case is reached
+
+#: What stands for a common factor in a tree over the leaves.
+PLACE = "place of the move"
+#: Gains within this of 1 are none.
+NOTHING = 1e-12
+#: How far beyond a border the next state is read off.
+BEYOND = 1e-9
+#: How much better than the end of the way a place before it must be to be told instead.
+BETTER = 1e-9
+#: How often, and into how many parts, the way beside such a place is divided.
+ROUNDS, PARTS = 8, 64
+#: A gain that still grows by this much over the last steps of an endless way has no limit.
+GROWS, LAST = 1.5, 256
+#: A border this near, relative to the start, is at the start.
+SAME = 1e-11
+#: Less than any step of the search, relative to the start.
+TINY = 2.0**-65
+
+
+def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
+    """Yield the moves of one input, up and down, or of several upwards by one factor."""
+    site = site.free_of(names)
+    lines = _Way(site, names, raising=True).ended()
+    for raising in (True, False) if len(names) == 1 else (True,):
+        move = _Way(site, names, raising=raising).move(lines)
+        if move is not None:
+            yield move
+
+
+class _Way:
+    """Where a move leads: places are values of the input, or the common factor of several.
+
+    ``axis`` stands for the place in a tree over the leaves, ``domain`` is that of a place; ``told``
+    is True if the first term tells the state, as a whole number may stand on a border.
+    """
+
+    def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
+        self.site, self.names, self.raising = site, names, raising
+        here = {name: site.value(name) for name in names}
+        alone = len(names) == 1
+        self.axis = names[0] if alone else PLACE
+        self.domain = site.row(names[0]).domain if alone else Domain(low=0)
+        self.start = here[names[0]] if alone else 1.0
+        #: What a place is multiplied by; nothing of one input.
+        self.factors = {} if alone else here
+        self.told = site.told and not self.domain.whole
+
+    def moved(self, places: Floats) -> dict[str, Floats]:
+        return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
+
+    def value(self, place: float) -> float:
+        """Return the first quantity at a place."""
+        if math.isnan(place):
+            return math.nan  # one object, so that equal moves are equal
+        return self.factors[self.names[0]] * place if self.factors else place
+
+    def gain(self, place: float) -> float:
+        """The factor by which the goal improves."""
+        return float(self.gains(np.array([place]))[0])
+
+    def gains(self, places: Floats) -> Floats:
+        """The same at several places."""
+        return self.site.gains(self.moved(places))
+
+    def allowed(self, places: Floats) -> NDArray[np.bool_]:
+        return self.site.holds(self._can_be(), {self.axis: places})
+
+    def _can_be(self) -> Node:
+        """Whether a place can be had."""
+        domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
+        inside = [negate(self._by_place(outside_of(reference(n), d))) for n, d in domains]
+        return constant(both(self._by_place(self.site.allowed()), *inside))
+
+    def _by_place(self, node: Node) -> Node:
+        """Return a tree over the leaves with what is moved written by the place."""
+        place = reference(PLACE)
+        moved = {n: constant(place * f) for n, f in self.factors.items()}
+        return substitute(node, moved) if moved else node
+
+    def ended(self) -> Lines:
+        """Whether a place is beyond a border, or cannot be had."""
+        changed = self._by_place(self.site.changed(self.told))
+        beyond = constant(either(negate(self._can_be()), changed))
+        return Lines(beyond, self.axis, self.site.leaves())
+
+    def move(self, ended: Lines) -> Move | None:
+        """The move to the first border, or to the end of the way; None where it is no advice."""
+        start, domain = self.start, self.domain
+        xs = steps(start, domain, raising=self.raising)
+        found = first_along(ended, np.concatenate([[start], xs]), whole=domain.whole)
+        if found is None:
+            return self._to_the_end(xs) if len(xs) else None
+        low, high = found
+        best = self._best_before(low, xs)
+        if best is not None:
+            return self._made(best, limit=f"where {self.site.guide.goal} is best")
+        if not self.allowed(np.array([high]))[0]:
+            return self._made(low, limit=self._broken(high))
+        jumps = domain.whole or abs(low - high) < TINY * start  # only the end itself is beyond
+        low = start if math.isclose(low, start, rel_tol=SAME) else low
+        until = high if jumps else low
+        keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= NOTHING)
+        beyond = high if jumps else self._beyond(low, high)
+        return self._made(until, beyond=beyond, keep=keep)
+
+    def _to_the_end(self, xs: Floats) -> Move | None:
+        """The move where no border follows: to the end of the domain, if that belongs to it."""
+        domain, goal = self.domain, self.site.guide.goal
+        end, closed = (
+            (domain.high, not domain.high_open)
+            if self.raising
+            else (domain.low, not domain.low_open)
+        )
+        best = self._best_before(float(xs[-1]), xs)
+        if best is not None:
+            return self._made(best, limit=f"where {goal} is best")
+        if closed:
+            return self._made(end, limit=f"the end of its domain {domain}")
+        gains = self.gains(xs)
+        gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - LAST, 0)])
+        moving = np.flatnonzero(np.abs(gains - gain) > BETTER * abs(gain))
+        at = int(moving[-1]) + 1 if moving.size else 0
+        if at < len(xs) // 2 and (gains[at:] == gain).all():  # it does not just tend to it
+            settled = self._narrowed(xs, at, gain)
+            return self._made(settled, limit=f"where {goal} changes no more")
+        if gain > GROWS * before or before > GROWS * gain:
+            gain = math.inf if gain > before else 0.0
+        return self._made(math.nan, gain=gain)
+
+    def _best_before(self, end: float, xs: Floats) -> float | None:
+        """Where the goal is best on the way to some place, unless it is best at that place."""
+        inner = xs[(xs - end) * (1 if self.raising else -1) < 0]
+        if not inner.size:
+            return None
+        gains = self.gains(inner)
+        at = int(np.argmax(gains))
+        if not gains[at] > max(self.gain(end), 1.0) * (1 + BETTER):
+            return None
+        return self._narrowed(np.append(inner, end), at)
+
+    def _narrowed(self, xs: Floats, at: int, enough: float = math.inf) -> float:
+        """The best place next to one of several, or the first that is good enough."""
+        ends = self.start if at == 0 else float(xs[at - 1]), float(xs[min(at + 1, len(xs) - 1)])
+        best = float(xs[at])
+        for _ in range(ROUNDS):
+            places = np.linspace(*ends, PARTS + 1)
+            places = np.unique(np.rint(places)) if self.domain.whole else places
+            places = places if self.raising or not self.domain.whole else places[::-1]
+            k = int(np.argmax(np.minimum(self.gains(places), enough)))
+            best = float(places[k])
+            ends = float(places[max(k - 1, 0)]), float(places[min(k + 1, len(places) - 1)])
+        return best
+
+    def _beyond(self, low: float, high: float) -> float:
+        """A place past the border, where neighbouring states are told apart."""
+        step = BEYOND * abs(low) * (1 if self.raising else -1)
+        place = max(low + step, high) if self.raising else min(low + step, high)
+        inside = self.domain.contains(place) and bool(self.allowed(np.array([place]))[0])
+        return place if inside else high
+
+    def _broken(self, place: float) -> str:
+        """What forbids a place."""
+        graph, moved = self.site.grid.graph, self.moved(np.array([place]))
+        for condition in graph.conditions:
+            names = references(condition.node)
+            values = dict(zip(names, self.site.at(names, moved), strict=True))
+            if not np.all(interpret_arrays([condition.node], values)[0]):
+                return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
+        nodes = {name: (reference(name), self.site.row(name).domain) for name in self.names}
+        for name, (node, domain) in {**self.site.formulas(), **nodes}.items():
+            if self.site.holds(outside_of(node, domain), moved)[0]:
+                return f"the end of the domain of {name}, {domain}"
+        return f"the end of what {self.site.guide.goal} is defined for"
+
+    def _made(
+        self,
+        place: float,
+        *,
+        gain: float | None = None,
+        beyond: float | None = None,
+        limit: str = "",
+        keep: bool = False,
+    ) -> Move | None:
+        gain = self.gain(place) if gain is None else gain
+        artefact = math.isfinite(place) and self.site.artefact(self.moved(np.array([place])))
+        helps = gain > 1 + NOTHING and not artefact
+        if not (helps or keep or artefact):
+            return None
+        site, graph = self.site, self.site.grid.graph
+        along = site.guide.along if math.isfinite(place) else ()
+        there = site.at(along, self.moved(np.array([place]))) if along else ()
+        here = [site.value(name) or math.nan for name in along]
+        label: str | None = None
+        limiter: tuple[str, ...] = ()
+        decides = site.binding[0]
+        if beyond is not None:
+            flag, *terms = site.at([site.guide.state, *site.terms], self.moved(np.array([beyond])))
+            values = {name: float(term[0]) for name, term in zip(site.terms, terms, strict=True)}
+            near = list(extreme(values, site.largest))
+            first = max if site.largest else min
+            if first(values.values()) != first(values[name] for name in site.binding):
+                near = [name for name in near if name not in site.binding]
+                decides = near[0]
+            else:
+                decides = site.guide.state
+            limiter = tuple(dict.fromkeys(site.terms[name] for name in near))
+            alone = self.told and len(limiter) == 1
+            label = limiter[0] if alone or not site.stated else site.label(flag[0])
+        eq = graph.definitions[decides].equation or graph.definitions[site.guide.limits].equation
+        return Move(
+            quantity=self.names[0],
+            together=self.names[1:],
+            unit=site.row(self.names[0]).unit,
+            direction="raise" if self.raising else "lower",
+            value=site.value(self.names[0]),
+            until=self.value(place),
+            next_bound=label,
+            next_limiter=limiter,
+            gain=gain,
+            along={n: float(x[0]) / y for n, x, y in zip(along, there, here, strict=True)},
+            helps=helps,
+            artefact=artefact,
+            lever=site.lever(self.names),
+            equation=eq.name if eq else "",
+            source=eq.source if eq else "",
+            limit=limit,
+        )

@@ -1,1 +1,0 @@
-"""Which axes an output depends on, and how strongly: see :func:`dse.sensitivity`."""
