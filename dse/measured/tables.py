@@ -8,7 +8,7 @@ from typing import Any
 from dse.delimited import column_header, input_errors, known_unit, table_of
 from dse.measured.formats import MeasuredFile
 from dse.measured.records import CORRECT, FAILED, Records
-from stochastic.delimited.numerals import numbers
+from stochastic.delimited import numbers
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError
 

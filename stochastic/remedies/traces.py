@@ -10,7 +10,6 @@ import numpy as np
 
 from stochastic import delimited, sizes
 from stochastic.checks import choice, whole
-from stochastic.delimited.numerals import numbers
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
 from stochastic.loss.alike import STEP, log_nodes
@@ -183,7 +182,7 @@ def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     try:
         table = delimited.read(path, header=False)
         place = _place(path, column, list(table.names), len(table.columns))
-        values = numbers([table.columns[place]], table.lines, table.name).columns[0]
+        values = delimited.numbers([table.columns[place]], table.lines, table.name).columns[0]
     except delimited.TableError as error:
         raise LawError(f"{said}: {error}") from error.__cause__
     for line, value in zip(table.lines, values, strict=True):
