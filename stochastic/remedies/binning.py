@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
-from stochastic.labels import Parts, Tabled, labelled, named
+from stochastic.labels import Tabled, named
 from stochastic.loss.alike import REACH, STEP, log_nodes
 from stochastic.loss.moments import order_statistics
 from stochastic.remedies.means import finite, mean_loss, slowdown
@@ -27,7 +27,7 @@ _NOTHING = 1e-18  # a share of groups that is left out
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Partition(Tabled):
     """A law sorted into 1, 2, ... bins; made by :func:`partition`.
 
@@ -125,24 +125,6 @@ def partition(
     >>> found.edges(2), round(float(found["gain"][1]), 3)
     (((1, 2), (3, 4)), 1.333)
     """
-    parts = sorted_in(
-        pmf, bins, lanes, objective=objective, worth=worth, places=places, alike=alike, tol=tol
-    )
-    return Partition(table=labelled(*parts), source=pmf)
-
-
-def sorted_in(
-    pmf: Pmf,
-    bins: int,
-    lanes: int,
-    *,
-    objective: str = "slowdown",
-    worth: float = 0.01,
-    places: int | None = None,
-    alike: float = 0.0,
-    tol: float = 1e-9,
-) -> Parts:
-    """What :func:`partition` tells, before it is labelled."""
     bins = whole("bins", bins, least=1, example=8)
     lanes = whole("lanes", lanes, least=1, example=32)
     choice("objective", objective, tuple(_MOST))
@@ -210,7 +192,7 @@ def sorted_in(
         "missing": work.missing,
         "source": "Swatman et al., MASCOTS 2022, section III-B",
     }
-    return variables, coords, attrs
+    return Partition(parts=(variables, coords, attrs), source=pmf)
 
 
 def _ends_of(

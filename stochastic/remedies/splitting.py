@@ -11,7 +11,7 @@ import numpy as np
 from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.labels import Tabled, labelled, named
+from stochastic.labels import Tabled, named
 from stochastic.loss.moments import order_statistics
 from stochastic.remedies.means import finite, mean_loss, slowdown
 from stochastic.work.alike import repeats
@@ -24,7 +24,7 @@ _MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
 _LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Split(Tabled):
     """A law whose long items are cut into pieces; made by :func:`split`.
 
@@ -146,7 +146,7 @@ def split(
         "overhead": overhead,
         "missing": work.missing,
     }
-    return Split(table=labelled(variables, coords, attrs), work=work, overhead=overhead)
+    return Split(parts=(variables, coords, attrs), work=work, overhead=overhead)
 
 
 def _overhead(given: Any) -> int:
