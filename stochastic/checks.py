@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic.errors import LawError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")

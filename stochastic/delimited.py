@@ -163,7 +163,8 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, printed: bool 
         if rival is not None:
             raise _contradiction(name, cell, rival, "cannot both be numbers of one locale")
     if len(groups) > 1:
-        raise _contradiction(name, *groups.values(), "group digits by different marks")
+        one, other = groups.values()
+        raise _contradiction(name, one, other, "group digits by different marks")
     if decimals or groups:
         return next(iter(decimals), "." if "," in groups else ",")
     found = {_first_mark(cell) for cell in undecided}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.loss.law import imbalance
@@ -68,7 +69,7 @@ class Comparison:
         }
 
 
-def drawn_loss(exponents: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:
     """Loss of each group by its iterations (groups, lanes), lanes · max / sum; 1 without work.
 
     Eq. 4 of the paper; its Algorithm 1 omits the factor ``lanes``.
@@ -80,7 +81,7 @@ def drawn_loss(exponents: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     return _ratio(whole_group, exponents.sum(axis=1, dtype=np.float64))
 
 
-def timed_loss(clocks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def timed_loss(clocks: Ints) -> Floats:
     """Loss of each group by its clocks (3, groups, lanes), C_SIMT / C_MIMD; 1 without work.
 
     Every lane pays for the time until all lanes of its group are done, or for its own alone.
@@ -98,9 +99,7 @@ def timed_loss(clocks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return _ratio(in_lockstep, (done - start).sum(axis=1, dtype=np.float64))
 
 
-def _ratio(
-    above: npt.NDArray[np.float64], below: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.ones_like(above), where=below > 0)
 
 
@@ -151,7 +150,7 @@ def compare(
 
 def losses(
     law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[Floats, Floats, Floats]:
     """Loss of each group: as drawn, timed with synchronisation, and timed without.
 
     See :func:`compare`; :func:`stochastic.fit_timing` takes the first and one of the others.
@@ -160,7 +159,7 @@ def losses(
     seed = whole("seed", seed, least=0)
     exponents = exponents_of(law.sample((groups, lanes), seed))
 
-    def timed(synchronised: bool) -> npt.NDArray[np.float64]:
+    def timed(synchronised: bool) -> Floats:
         runs = time_powers(
             exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
         )

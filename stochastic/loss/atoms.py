@@ -20,20 +20,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Fractions = tuple[
-        npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], npt.NDArray[np.float64]
-    ]
+Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 
 _EPS = 2.0**-52
 #: Probability that the transform leaves out, of each of three kinds: minus its logarithm.
@@ -60,8 +57,8 @@ class Outcomes:
 
     low: int
     step: int
-    values: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float64]
+    values: Ints
+    weights: Floats
     lanes: int
 
     @classmethod
@@ -89,11 +86,11 @@ class Outcomes:
         return int(self.values[-1])
 
     @property
-    def maxima(self) -> npt.NDArray[np.int64]:
+    def maxima(self) -> Ints:
         """The values of the law."""
         return self.low + self.step * self.values
 
-    def sums(self, first: int, last: int) -> npt.NDArray[np.int64]:
+    def sums(self, first: int, last: int) -> Ints:
         """The sums from ``first`` up to ``last``, both counted in steps from the smallest."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
@@ -108,7 +105,7 @@ class Outcomes:
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
-    def masses(self) -> npt.NDArray[np.float64]:
+    def masses(self) -> Floats:
         """P(max = value), with all its digits also where it is tiny."""
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
@@ -226,9 +223,9 @@ class Joint:
         The smallest atom to which ``error`` applies.
     """
 
-    maxima: npt.NDArray[np.int64]
-    sums: npt.NDArray[np.int64]
-    probabilities: npt.NDArray[np.float64]
+    maxima: Ints
+    sums: Ints
+    probabilities: Floats
     method: str
     error: float
     floor: float
@@ -250,7 +247,7 @@ class Merged:
 
     numerator: npt.NDArray[np.integer[Any]]
     denominator: npt.NDArray[np.integer[Any]]
-    probability: npt.NDArray[np.float64]
+    probability: Floats
     method: str
     error: float
     floor: float
@@ -351,9 +348,7 @@ def merged(low: int, weights: Any, lanes: int, how: str = "auto") -> Merged:
 
 
 @lru_cache(maxsize=64)
-def _factorials(
-    lanes: int, shift: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], float]:
+def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
     """1/k! as mantissas and exponents, for k = 0 ... lanes; lanes! / 2**(shift·lanes)."""
     exponents = np.empty(lanes + 1, dtype=np.int64)
     mantissas = np.empty(lanes + 1)
@@ -365,7 +360,7 @@ def _factorials(
     return mantissas, exponents, factorial / (1 << (shift * lanes))
 
 
-def _sweep(law: Outcomes, base: npt.NDArray[np.int64], found: npt.NDArray[np.float64]) -> float:
+def _sweep(law: Outcomes, base: Ints, found: Floats) -> float:
     """Put the atoms of sum b, on the lattice, at base + b; their relative error."""
     from stochastic.kernels.atoms import starts, sweep
 
@@ -391,7 +386,7 @@ def _sweep(law: Outcomes, base: npt.NDArray[np.int64], found: npt.NDArray[np.flo
     return float(4.0 * off.max(initial=0.0)) + 8.0 * _EPS
 
 
-def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
+def transformed(law: Outcomes) -> tuple[Floats, float]:
     """P(max, sum) in the rows and sums of ``law.reach``, and its absolute error.
 
     What rounding leaves where there is nothing is cleared; each row is scaled to P(max = a).
@@ -430,11 +425,11 @@ def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
 class Rows:
     """P(max = values[p], sum = first[p] + i·step) at start[p] + i of ``atoms``."""
 
-    values: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
+    values: Ints
+    first: Ints
+    start: Ints
     step: int
-    atoms: npt.NDArray[np.float64]
+    atoms: Floats
     lanes: int
 
     def merged(self) -> Fractions:
@@ -515,7 +510,7 @@ def _groups(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[n
 
 
 def _lowest(
-    above: npt.NDArray[np.int64], below: npt.NDArray[np.int64]
+    above: Ints, below: Ints
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
     """Fractions in lowest terms, in 32 bits where they fit."""
     common = np.gcd(above, below)

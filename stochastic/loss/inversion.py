@@ -35,17 +35,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.loss.moments import any_work
 from stochastic.loss.spectra import LEFT_OUT, Items, Plan, Spectrum
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
 _LISTED = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
@@ -86,7 +85,7 @@ class Convolution:
         places = self.items.places
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
-    def __call__(self, least: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def __call__(self, least: Ints) -> Floats:
         """Probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import between, of_two
 
@@ -170,9 +169,7 @@ class Inversion:
         *("error", "mass", "method"),
     )
 
-    def __init__(
-        self, low: int, weights: npt.NDArray[np.float64], lanes: int, factor: int | None = None
-    ) -> None:
+    def __init__(self, low: int, weights: Floats, lanes: int, factor: int | None = None) -> None:
         high = low + len(weights) - 1
         if lanes * high >= _WHOLE:
             raise LawError(
@@ -212,7 +209,7 @@ class Inversion:
         """P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
         return self.mass - self.cdf(t)
 
-    def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _steps(self, t: npt.NDArray[Any]) -> Ints:
         """Return the least sums with factor·value/sum <= t, in steps of the lattice."""
         return least_sums(t, self._values, self._factor, self._least, self._step)
 
@@ -280,9 +277,7 @@ class Inversion:
                 below, lacking = point, found
 
 
-def least_sums(
-    t: npt.NDArray[np.float64], values: npt.NDArray[np.int64], lanes: int, least: int, step: int
-) -> npt.NDArray[np.int64]:
+def least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
     """Least sums with lanes·value/sum <= t, as numbers of steps from ``least``: a row for each t.
 
     Division of doubles is rounded correctly, so that a loss, the quotient of two whole numbers
@@ -315,7 +310,7 @@ class Rare:
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 
-    def __init__(self, weights: npt.NDArray[np.float64], lanes: int) -> None:
+    def __init__(self, weights: Floats, lanes: int) -> None:
         low = 1 + int(np.flatnonzero(weights[1:])[0])
         some = math.fsum(weights[1:].tolist())
         shares, log = [], math.log(some) - math.log1p(-some)

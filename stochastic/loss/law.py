@@ -14,17 +14,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
+from stochastic.arrays import Floats
 from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
-from stochastic.loss.alike import AlikeLaw
 from stochastic.loss.moments import any_of, any_work, no_work
-from stochastic.work.alike import Sticky, alike_of
+from stochastic.work.alike import AlikeLaw, Sticky, alike_of
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
     from stochastic.loss.atoms import Joint, Merged
@@ -445,7 +445,7 @@ class Law:
             "source": "Swatman et al., MASCOTS 2022, Eqs. 1-11",
         }
 
-    def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
+    def sample(self, size: int, seed: int = 0) -> Floats:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
         from stochastic.trials.simulation import losses as drawn
 
@@ -476,7 +476,7 @@ class Law:
             )
 
 
-def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> npt.NDArray[np.float64]:
+def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> Floats:
     """The CDF of a law that is all at one place, or its tail."""
     return np.array((t < at) == tail, dtype=np.float64)
 

@@ -48,14 +48,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stochastic.work.pmf import Pmf
 
-    Floats = npt.NDArray[np.float64]
 
 _EPS = 2.0**-53
 _RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
@@ -89,9 +87,7 @@ def no_work(low: int, weights: Floats, lanes: int) -> float:
     return math.exp(lanes * math.log1p(-float(weights[1:].sum())))
 
 
-def raw_moment(
-    low: int, weights: npt.NDArray[np.float64], lanes: int, order: int = 1
-) -> tuple[float, float]:
+def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[float, float]:
     """Raw moment E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio]
 
     Groups without any work are left out, and the rest is not rescaled. The cost is that of about
@@ -156,9 +152,7 @@ def raw_moment(
     return value, value * (discrete + _EPS * (8.0 * order + math.log2(lanes))) + rest
 
 
-def variance(
-    low: int, weights: npt.NDArray[np.float64], lanes: int, centre: float
-) -> tuple[float, float]:
+def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[float, float]:
     """E[(X - centre)**2; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio**2]
 
     The variance, where ``centre`` is the mean and every group has work; for others, the part of it
@@ -206,13 +200,13 @@ def variance(
 class _Cells(NamedTuple):
     """Values and weights of a law in columns, one value of which is a column's place + a row's."""
 
-    columns: npt.NDArray[np.float64]
-    rows: npt.NDArray[np.float64]
-    values: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64]
+    columns: Floats
+    rows: Floats
+    values: Floats
+    weights: Floats
 
 
-def _cells(weights: npt.NDArray[np.float64]) -> _Cells:
+def _cells(weights: Floats) -> _Cells:
     """The law less its smallest value: on the coarsest grid, or listed where few have weight.
 
     A grid of about as many rows as columns needs few exponentials; a list is one row.
@@ -229,9 +223,7 @@ def _cells(weights: npt.NDArray[np.float64]) -> _Cells:
     return _Cells(columns, values[:rows], values, some)
 
 
-def _divided_difference(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], k: int
-) -> npt.NDArray[np.float64]:
+def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
     """(b**k - a**k) / (b - a), a sum of positive terms."""
     total = power = np.ones_like(a)
     for _ in range(k - 1):

@@ -18,14 +18,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stochastic import sizes
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from stochastic.arrays import Floats, Ints
 
 LEFT_OUT = 1e-18  # probability in a group of values that are left out
 #: Modulus of a characteristic function that is left out.
@@ -54,12 +51,12 @@ class Items:
 
     first: int
     step: int
-    places: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float64]
-    above: npt.NDArray[np.float64]
+    places: Ints
+    weights: Floats
+    above: Floats
 
     @classmethod
-    def of(cls, low: int, weights: npt.NDArray[np.float64], lanes: int) -> Items:
+    def of(cls, low: int, weights: Floats, lanes: int) -> Items:
         """Of probabilities of low, low + 1, ..., less both ends where no group of lanes is."""
         used = np.flatnonzero(weights)
         some = weights[used]
@@ -202,7 +199,7 @@ class Plan:
     lanes: int
     end: int
     period: int
-    log_upto: npt.NDArray[np.float64]
+    log_upto: Floats
     kept: int
     idle: int
     runs: list[tuple[int, int]]
@@ -236,9 +233,7 @@ class Plan:
         return float(sum(stop - start for start, stop in self.runs))
 
 
-def coefficients(
-    plan: Plan, centre: float
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def coefficients(plan: Plan, centre: float) -> tuple[Ints, Floats]:
     """Frequencies that do matter, and their coefficients."""
     from stochastic.kernels.inversion import transforms
 
@@ -278,10 +273,10 @@ class Spectrum:
     period: int
     origin: int
     fraction: float
-    frequencies: npt.NDArray[np.int64]
-    coefficients: npt.NDArray[np.float64]
-    at_end: npt.NDArray[np.float64]
-    chances: npt.NDArray[np.float64]
+    frequencies: Ints
+    coefficients: Floats
+    at_end: Floats
+    chances: Floats
     error: float
 
     method = "characteristic function"
@@ -291,7 +286,7 @@ class Spectrum:
         """Values that the largest item can have."""
         return len(self.chances)
 
-    def __call__(self, least: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def __call__(self, least: Ints) -> Floats:
         """Probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import BLOCK, probabilities
 

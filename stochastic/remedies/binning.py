@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, named
-from stochastic.loss.alike import REACH, STEP, log_nodes
 from stochastic.loss.moments import order_statistics
 from stochastic.remedies.means import finite, mean_loss, slowdown
-from stochastic.work.alike import repeats, runs
+from stochastic.work.alike import REACH, STEP, log_nodes, repeats, runs
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _NOTHING = 1e-18  # a share of groups that is left out
 #: Pairs of (place where a bin may begin, later value) that are looked at, by what is made small:
@@ -195,12 +191,7 @@ def partition(
     return Partition(parts=(variables, coords, attrs), source=pmf)
 
 
-def _ends_of(
-    values: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    places: int | None,
-    objective: str,
-) -> npt.NDArray[np.int64]:
+def _ends_of(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
     """After how many values a bin may end, from 0 to all."""
     count = len(values)
     if places is None:
@@ -222,14 +213,8 @@ def _ends_of(
 
 
 def _best_ends(
-    values: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    ends: npt.NDArray[np.int64],
-    lanes: int,
-    bins: int,
-    objective: str,
-    rho: float,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
+) -> tuple[Floats, Ints]:
     """The least cost of the values up to each end in exactly b bins; where the last bin begins."""
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Ints
 from stochastic.errors import LawError
 from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
@@ -20,9 +20,6 @@ from stochastic.scheduling.launch import launch
 from stochastic.scheduling.settings import longest_of
 from stochastic.scheduling.times import Times
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
@@ -173,7 +170,7 @@ def _smaller(
         yield Remedy(name="smaller blocks", what=what, times=times)
 
 
-def in_orders(lengths: npt.NDArray[np.int64], *, slots: int, items: int) -> dict[str, float]:
+def in_orders(lengths: Ints, *, slots: int, items: int) -> dict[str, float]:
     """The time of the items of a trace: each block of so many in a row, on the first free slot.
 
     ``given`` as they lie, ``longest first``, and ``shuffled``, the mean of some orders at random.
@@ -190,7 +187,7 @@ def in_orders(lengths: npt.NDArray[np.int64], *, slots: int, items: int) -> dict
     }
 
 
-def _scheduled(lengths: npt.NDArray[np.int64], slots: int, items: int) -> float:
+def _scheduled(lengths: Ints, slots: int, items: int) -> float:
     ends = [0] * slots
     for first in range(0, len(lengths), items):
         heapreplace(ends, ends[0] + int(lengths[first : first + items].max()))

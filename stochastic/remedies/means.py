@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from stochastic.arrays import Floats
 from stochastic.checks import fraction
-from stochastic.loss.alike import mean_loss_alike
 from stochastic.loss.moments import no_work, order_statistics, raw_moment
 from stochastic.work.alike import Sticky
 from stochastic.work.pmf import Pmf, law_of_work
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
@@ -26,17 +21,17 @@ def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
     return law_of_work(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
-def mean_loss(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:
+def mean_loss(low: int, weights: Floats, lanes: int, alike: float = 0.0) -> float:
     """E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
     if alike:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return mean_loss_alike(work, lanes, Sticky(alike))
+        return Sticky(alike).mean_loss(work, lanes)
     if lanes == 1 or len(weights) == 1:
         return 1.0
     return raw_moment(low, weights, lanes)[0] + no_work(low, weights, lanes)
 
 
-def slowdown(low: int, weights: npt.NDArray[np.float64], lanes: int, alike: float = 0.0) -> float:
+def slowdown(low: int, weights: Floats, lanes: int, alike: float = 0.0) -> float:
     """E[max] / E[W], 1 where there is no work at all; of values low, low + 1, ...
 
     >>> round(slowdown(1, np.full(6, 1 / 6), 2), 12)

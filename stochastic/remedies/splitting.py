@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, named
@@ -16,9 +17,6 @@ from stochastic.loss.moments import order_statistics
 from stochastic.remedies.means import finite, mean_loss, slowdown
 from stochastic.work.alike import repeats
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
 _LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
@@ -159,7 +157,7 @@ def _overhead(given: Any) -> int:
         ) from None
 
 
-def _thresholds(given: Any, high: int) -> npt.NDArray[np.int64]:
+def _thresholds(given: Any, high: int) -> Ints:
     """The thresholds to look at, ascending; none above the longest item cuts anything."""
     if given is None:
         return np.arange(1, max(high, 1) + 1)
@@ -169,7 +167,7 @@ def _thresholds(given: Any, high: int) -> npt.NDArray[np.int64]:
     return np.array(sorted({whole("threshold", one, least=1, example=64) for one in several}))
 
 
-def _pieces(work: Pmf, threshold: int, overhead: int) -> npt.NDArray[np.float64]:
+def _pieces(work: Pmf, threshold: int, overhead: int) -> Floats:
     """How many pieces of 0, 1, 2, ... iterations an item makes, on average."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
@@ -184,7 +182,7 @@ def _pieces(work: Pmf, threshold: int, overhead: int) -> npt.NDArray[np.float64]
     return found
 
 
-def _loss(weights: npt.NDArray[np.float64], lanes: int) -> float:
+def _loss(weights: Floats, lanes: int) -> float:
     """Mean loss of weights of 0, 1, 2, ... that do not sum to one."""
     inside = np.flatnonzero(weights)
     low, high = int(inside[0]), int(inside[-1])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from stochastic.arrays import Ints
 from stochastic.checks import choice, fraction, whole
 from stochastic.errors import LawError
 from stochastic.labels import law_array
@@ -19,7 +20,6 @@ from stochastic.scheduling.times import Energy, Idle, Times, asked_times
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
 
@@ -152,11 +152,11 @@ class Launch:
         times = np.arange(first, first + len(chances)) * self.span
         return law_array(chances, {}, time=times, total=totals * self.span)
 
-    def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
+    def sample(self, size: int, seed: int = 0) -> Ints:
         """Times of ``size`` independent launches, simulated."""
         return np.asarray(self.simulated(size, seed)[0])
 
-    def simulated(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
+    def simulated(self, size: int, seed: int = 0) -> Ints:
         """Time, start of the last block and total work of simulated launches, (3, size)."""
         size, seed = whole("size", size, least=0), whole("seed", seed, least=0)
         if self._engine is None:

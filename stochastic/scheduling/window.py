@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from stochastic.arrays import Floats, Ints
 
+if TYPE_CHECKING:
     from stochastic.scheduling.settings import Kind, Setting
+
 
 #: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
 Moments = Callable[[Any], Any]
@@ -45,7 +46,7 @@ class Window:
     period: int
 
     @cached_property
-    def _circle(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _circle(self) -> tuple[Floats, Floats]:
         """exp(iπk/period) and 1 less it, for k = 0..2·period - 1, (2, 2·period) each."""
         period = self.period
         k = np.arange(2 * period)
@@ -53,17 +54,15 @@ class Window:
         sine = np.sin(angle)
         return np.array([np.cos(angle), sine]), np.array([2.0 * np.sin(angle / 2) ** 2, -sine])
 
-    def powers(self, nodes: npt.NDArray[np.int64], exponents: Any) -> npt.NDArray[np.float64]:
+    def powers(self, nodes: Ints, exponents: Any) -> Floats:
         """Return z**n of the z of each node and each exponent n, (2, ..., nodes, exponents)."""
         return np.asarray(self._circle[0][:, self._places(nodes, exponents)])
 
-    def lacks(self, nodes: npt.NDArray[np.int64], exponents: Any) -> npt.NDArray[np.float64]:
+    def lacks(self, nodes: Ints, exponents: Any) -> Floats:
         """Return 1 - z**n, as precise relative to itself."""
         return np.asarray(self._circle[1][:, self._places(nodes, exponents)])
 
-    def ratios(
-        self, kinds: Sequence[Kind], nodes: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.float64]:
+    def ratios(self, kinds: Sequence[Kind], nodes: Ints) -> Floats:
         """Return x/(x - 1) of durations 0..K, x = z·F, (2, kinds, nodes, K + 1)."""
         (a, b), (p, q) = self.powers(nodes, [1]), self.lacks(nodes, [1])
         tails = np.array([kind.tails for kind in kinds])[:, None]
@@ -72,7 +71,7 @@ class Window:
         size = below / (p * p + q * q)
         return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
 
-    def _places(self, nodes: npt.NDArray[np.int64], exponents: Any) -> npt.NDArray[np.int64]:
+    def _places(self, nodes: Ints, exponents: Any) -> Ints:
         """Return which point of the circle each power of each node is."""
         turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
         return np.asarray(turns % (2 * self.period))

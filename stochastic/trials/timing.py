@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stochastic.arrays import Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
 
@@ -43,7 +44,7 @@ class Timing:
     """
 
     first: int
-    clocks: npt.NDArray[np.int64]
+    clocks: Ints
     powers: Callable[[int], npt.NDArray[np.float32]]
 
 

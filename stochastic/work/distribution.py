@@ -8,12 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-
-Reals = npt.NDArray[np.float64]
 
 #: Most values of a law that are tabulated: 400 MB.
 LARGEST = sizes.LAW_LARGEST
@@ -51,7 +49,7 @@ class Distribution(ABC):
             """How it is constructed."""
 
     @abstractmethod
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k) for whole k from low to high."""
 
     @abstractmethod
@@ -62,11 +60,11 @@ class Distribution(ABC):
         """P(W <= k) for whole k with low <= k < high."""
         return 1.0 - self.sf(k)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last, within low..high."""
         return self.pmf(np.arange(first, last + 1, dtype=np.float64))
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table up to a common factor, where that is cheaper or more accurate."""
         return self.table(first, last)
 
@@ -86,7 +84,7 @@ class Distribution(ABC):
         apart = np.arange(len(table)) - (self.mean() - first)
         return float(np.dot(apart * apart, table))
 
-    def _summed(self) -> tuple[int, Reals]:
+    def _summed(self) -> tuple[int, Floats]:
         last = self.beyond(_NOTHING) if self.high == math.inf else int(self.high)
         spanned(self.low, last, self.text)
         table = self.relative(self.low, last)

@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from stochastic import sizes
-from stochastic.work.distribution import Reals, first_true
+from stochastic.arrays import Floats, Ints
+from stochastic.work.distribution import first_true
 
 _EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that of a continuous law
 
@@ -27,11 +27,11 @@ _EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that 
 class Histogram:
     """The values 0, 1, ..., largest and how often each occurs."""
 
-    counts: npt.NDArray[np.int64]
+    counts: Ints
     size: int = field(init=False)
     low: int = field(init=False)
     total: int = field(init=False)
-    above: Reals = field(init=False)
+    above: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         held = np.flatnonzero(self.counts)

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work import estimation, given, saddle_point
-from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
+from stochastic.work.distribution import SMALLEST_LOG, Distribution
 from stochastic.work.estimation import Histogram
 from stochastic.work.finite import tabulated
 
@@ -101,7 +102,7 @@ class Family:
     check: Callable[..., str] | None = None
     constant: Callable[..., int | None] | None = None
     weights: Callable[..., list[Any]] | None = None
-    pmf: Callable[..., Reals] | None = None
+    pmf: Callable[..., Floats] | None = None
     sf: Callable[..., Any] | None = None
     cdf: Callable[..., Any] | None = None
     mean: Callable[..., float] | None = None
@@ -181,11 +182,11 @@ class Named(Distribution):
         assert self.family.mode is not None
         return self.family.mode(*self.parameters)
 
-    def _direct(self, k: Reals) -> Reals:
+    def _direct(self, k: Floats) -> Floats:
         assert self.family.pmf is not None
         return self.family.pmf(k, *self.parameters)
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k), walked to where that is near, to the last digits."""
         if self.family.steps is None:
             return self._direct(k)
@@ -196,7 +197,7 @@ class Named(Distribution):
             return self._direct(k)
         return self.table(first, last)[(k - first).astype(np.int64)]
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         if self.family.steps is None:
             return self._direct(np.arange(first, last + 1, dtype=np.float64))
@@ -209,7 +210,7 @@ class Named(Distribution):
             scale = float(self._direct(np.array([float(min(max(mode, first), last))]))[0])
         return scale * self.relative(low, high)[first - low : last - low + 1]
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table over its largest term."""
         if self.family.steps is None:
             table = self.table(first, last)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, Reals, spanned
+from stochastic.work.distribution import Distribution, spanned
 
 #: Most products of a convolution: some half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
@@ -22,9 +23,9 @@ class Tabulated(Distribution):
     """Weights of low, low + 1, ..., the first and the last above 0; build it by `tabulated`."""
 
     low: int
-    weights: Reals
+    weights: Floats
     made: str
-    _chances: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
+    _chances: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
 
     def __reduce__(self) -> Any:  # arrays come out of a pickle writable
         return tabulated, (self.low, self.weights, self.made)
@@ -49,15 +50,15 @@ class Tabulated(Distribution):
             return self.made
         return f"Pmf({self.low}..{self.high}, mean {self.mean():.6g})"
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         return self.weights[(k - self.low).astype(np.int64)]
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         return self.weights[first - self.low : last - self.low + 1]
 
-    def chances(self) -> tuple[Reals, Reals]:
+    def chances(self) -> tuple[Floats, Floats]:
         """P(W <= k) and P(W > k) of all values."""
         if self._chances is None:
             above = np.zeros(len(self.weights))
@@ -101,7 +102,7 @@ def tabulated(low: int, weights: Any, made: str = "") -> Tabulated:
     return Tabulated(low, table, made)
 
 
-def largest(weights: Reals, beyond: float, copies: int) -> Reals:
+def largest(weights: Floats, beyond: float, copies: int) -> Floats:
     """P(max of independent copies = k) from P(W = k) and P(W > last); F(k)**n - F(k-1)**n."""
     above = np.full(len(weights), beyond)
     above[:-1] += np.cumsum(weights[:0:-1])[::-1]
@@ -112,7 +113,7 @@ def largest(weights: Reals, beyond: float, copies: int) -> Reals:
         return np.asarray(np.exp(copies * log) * -np.expm1(copies * np.log1p(-share)))
 
 
-def convolved(first: Reals, second: Reals, copies: int, what: str) -> Reals:
+def convolved(first: Floats, second: Floats, copies: int, what: str) -> Floats:
     """Weights of the sum of an item of the first law and copies of the second, all positive.
 
     By squaring; no transform, whose rounding would drown the tails.

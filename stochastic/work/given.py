@@ -9,11 +9,11 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.work.distribution import Reals, spanned
+from stochastic.work.distribution import spanned
 from stochastic.work.finite import Tabulated, tabulated
 
 _TOLERANCE = 1e-9
@@ -82,7 +82,7 @@ def _dense(given: Any, low: Any, what: str) -> tuple[int, Any]:
     return low, items
 
 
-def shares(items: Any, normalise: bool, what: str = "weights") -> Reals:
+def shares(items: Any, normalise: bool, what: str = "weights") -> Floats:
     """Return weights that sum to one; those that are all rational must do so exactly."""
     if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
         exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]
@@ -138,7 +138,7 @@ def counted(given: Any, low: Any) -> Tabulated:
     return tabulated(low, [count / total for count in counts])
 
 
-def samples(given: Any) -> npt.NDArray[np.int64]:
+def samples(given: Any) -> Ints:
     """An array of whole numbers from 0 on, of any shape, as one of one dimension."""
     try:
         found = np.ravel(np.asarray(given))

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, Reals, spanned
+from stochastic.work.distribution import Distribution, spanned
 from stochastic.work.families import FAMILIES
 from stochastic.work.finite import tabulated
 
@@ -39,7 +40,7 @@ class Imported(Distribution):
         """Infinite."""
         return math.inf
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         return np.asarray(self.frozen.pmf(k), dtype=np.float64)
 

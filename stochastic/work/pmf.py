@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from stochastic.arrays import Floats
 from stochastic.checks import fraction, whole
 from stochastic.errors import LawError
 from stochastic.work import given, transforms
-from stochastic.work.distribution import Distribution, Reals, first_true
+from stochastic.work.distribution import Distribution, first_true
 from stochastic.work.families import FAMILIES
 from stochastic.work.finite import SMALL, Tabulated
 
@@ -180,7 +181,7 @@ class Pmf:
         return self.low, self.high
 
     @property
-    def weights(self) -> Reals:
+    def weights(self) -> Floats:
         """P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
         return self._whole().weights
 
@@ -391,7 +392,7 @@ def law_of_work(pmf: Any) -> Pmf:
     return pmf
 
 
-def _numbers(name: str, values: Any) -> Reals:
+def _numbers(name: str, values: Any) -> Floats:
     """An array of numbers, none of them NaN."""
     try:
         found = np.array(values, dtype=np.float64)

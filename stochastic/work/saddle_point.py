@@ -11,9 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from stochastic.arrays import Floats
 
 #: Of log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) + ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
@@ -22,7 +21,7 @@ _NEAR = 0.5  # beyond it x·log(x/m) is at most 4 times the whole
 _TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
 
 
-def _stirling_rest(x: Reals) -> Reals:
+def _stirling_rest(x: Floats) -> Floats:
     """log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
     found = np.zeros_like(x)
     y = x.copy()
@@ -40,7 +39,7 @@ def _stirling_rest(x: Reals) -> Reals:
     return np.asarray(found + series / y)
 
 
-def _deviance(x: Reals, mean: float | Reals, rest: float | Reals) -> Reals:
+def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
     """x·log(x/m) + m - x, for x > 0 and m = mean + rest, where rest is a rounding error."""
     apart = x - mean
     v = apart / (x + mean)
@@ -67,14 +66,14 @@ def _product(a: Any, b: float) -> tuple[Any, Any]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def poisson(k: Reals, rate: float) -> Reals:
+def poisson(k: Floats, rate: float) -> Floats:
     """P(W = k) of a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_rest(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
     return np.where(k == 0, math.exp(-rate), inside)
 
 
-def binomial(k: Reals, trials: int, p: float) -> Reals:
+def binomial(k: Floats, trials: int, p: float) -> Floats:
     """P(W = k) of a binomial law with 0 < p < 1 and at least one trial."""
     n = float(trials)
     ends = np.where(k == 0, math.exp(n * math.log1p(-p)), p**n)
@@ -91,7 +90,7 @@ def binomial(k: Reals, trials: int, p: float) -> Reals:
     return np.where((k == 0) | (k == n), ends, inside)
 
 
-def negative_binomial(k: Reals, r: float, p: float) -> Reals:
+def negative_binomial(k: Floats, r: float, p: float) -> Floats:
     """P(W = k) of k failures before the r-th success, r > 0 real, 0 < p < 1."""
     x = np.maximum(k, 1.0)
     n = x + r

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, Reals, spanned
+from stochastic.work.distribution import Distribution, spanned
 from stochastic.work.families import Named, joined
 from stochastic.work.finite import (
     Tabulated,
@@ -69,7 +70,7 @@ class Affine(Derived):
         scale = f".scale({self.times})" if self.times > 1 else ""
         return self.of.text + scale + (f".shift({self.by})" if self.by else "")
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         k = k - self.by
         if self.times == 1:
@@ -87,7 +88,7 @@ class Affine(Derived):
         """P(W <= k)."""
         return self.of.cdf((k - self.by) // self.times)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         first, last = first - self.by, last - self.by
         if self.times == 1:
@@ -98,7 +99,7 @@ class Affine(Derived):
             found[start * self.times - first :: self.times] = self.of.table(start, stop)
         return found
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
         if self.times > 1:
             return self.table(first, last)
@@ -149,7 +150,7 @@ class Above(Derived):
     def _mass(self) -> float:
         return float(self.of.sf(self.low - 1.0))
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         return self.of.pmf(k) / self._mass
 
@@ -157,7 +158,7 @@ class Above(Derived):
         """P(W > k)."""
         return self.of.sf(k) / self._mass
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
         return self.of.relative(first, last)
 
@@ -179,7 +180,7 @@ class Maximum(Derived):
         """As it is constructed."""
         return f"{self.of.text}.max_of({self.copies})"
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k) = F(k)**n - F(k-1)**n, from the share of f(k) in F(k)."""
         with np.errstate(divide="ignore"):
             share = np.minimum(self.of.pmf(k) / self.of.cdf(k), 1.0)
@@ -198,7 +199,7 @@ class Maximum(Derived):
         low = np.log(np.maximum(self.of.cdf(k), 1e-320))
         return self.copies * np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), low)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         weights = self.of.table(self.low, last)
         return largest(weights, float(self.of.sf(float(last))), self.copies)[first - self.low :]
@@ -231,7 +232,7 @@ class Mixture(Distribution):
         """Whether the mean is infinite."""
         return any(of.endless for _, of in self.parts)
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         found = np.zeros(k.shape)
         for weight, of in self.parts:
@@ -256,7 +257,7 @@ class Mixture(Distribution):
         """P(W <= k)."""
         return self._weighed(k, tail=False)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         found = np.zeros(last - first + 1)
         for weight, of in self.parts:
