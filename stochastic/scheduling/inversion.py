@@ -30,14 +30,12 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE, chances
-from stochastic.scheduling.block_counts import BlockCounts, affordable
+from stochastic.scheduling.block_counts import NOTHING, BlockCounts, Window, affordable
 from stochastic.scheduling.times import Times
-from stochastic.scheduling.window import NOTHING
 from stochastic.threads import workers
 
 if TYPE_CHECKING:
     from stochastic.scheduling.settings import Setting
-    from stochastic.scheduling.window import Window
 
 
 _CLEAR = 1e-14  # probabilities below it are left to the error bound

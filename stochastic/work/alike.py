@@ -45,7 +45,8 @@ class Neighbours(ABC):
         if float(size) ** 2 * (most + 1) * lanes > _STATES:
             raise LawError(
                 f"the law of {lanes} alike lanes of up to {int(work.high):,} is too large to tell "
-                "all of it: mean(), slowdown() and longest are told, or count the work in larger units"
+                "all of it: mean(), slowdown() and longest are told, or count the work in larger "
+                "units"
             )
         law = work.weights
         held = np.zeros((size, size, most + 1))  # work of the last, longest, sum
@@ -140,9 +141,8 @@ class Sticky(Neighbours):
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
         before = np.ones((lanes, *decay.shape))  # of so many lanes, a new draw next
         for n in range(1, lanes):
-            before[n] = (1.0 - rho) * np.sum(
-                [each[r] * before[n - 1 - r] for r in range(n)], axis=0
-            )
+            first_runs = [each[r] * before[n - 1 - r] for r in range(n)]
+            before[n] = (1.0 - rho) * np.sum(first_runs, axis=0)
         return np.asarray(np.sum([each[r] * before[lanes - 1 - r] for r in range(lanes)], axis=0))
 
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from stochastic.errors import LawError
 from stochastic.kernels.inversion import between
-from stochastic.loss import spectra
-from stochastic.loss.inversion import Convolution, Inversion, least_sums
-from stochastic.loss.spectra import Items, Plan, Spectrum
+from stochastic.loss import inversion
+from stochastic.loss.inversion import Convolution, Inversion, Items, Plan, Spectrum, least_sums
 from tests.long import draws, mostly_long
 from tests.oracles import imbalance_flint as oracle
 
@@ -232,7 +231,7 @@ def rough_laws():
 @pytest.mark.parametrize("lanes", [9, 32, 200, 2000])
 def test_no_frequency_is_missed(lanes, monkeypatch):
     """Of rough and nearly periodic laws, with the search forced: what matters is among its runs."""
-    monkeypatch.setattr(spectra, "_WORTH", 1.0)
+    monkeypatch.setattr(inversion, "_WORTH", 1.0)
     fewer = 0
     for weights in rough_laws():
         plan = Plan.of(Items.of(1, weights / weights.sum(), lanes), lanes)
@@ -252,7 +251,7 @@ def test_no_frequency_is_missed(lanes, monkeypatch):
 def test_the_window_holds_all_but_1e_18(law):
     low, counts, lanes = law
     items = Items.of(low, weights_of(counts), lanes)
-    first, last = spectra.window(items, lanes)
+    first, last = inversion.window(items, lanes)
     start = lanes * (items.first - low)
     within = range(start + items.step * first, start + items.step * last + 1)
     outside = 0
