@@ -571,11 +571,6 @@ def imbalance(
     choice("zero_work", zero_work, ZERO_WORK)
     if eps is not None:
         eps = fraction("eps", eps, "1e-6")
-    if method == "exact":
-        raise LawError(
-            "method='exact' answered in fractions, which is no longer possible: leave it out; "
-            "answers are doubles, and law.error bounds the error of the mean"
-        )
     choice("method", method, _METHODS)
     work = pmf.cut(_tail_for(tol, lanes, 1, pmf, zero_work) if eps is None else eps)
     if alike is not None:

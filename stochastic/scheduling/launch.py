@@ -302,11 +302,6 @@ def launch(
     warps = whole("warps", warps, least=1, example=8)
     blocks = whole("blocks", blocks, least=1, example=4096)
     tol = fraction("tol", tol, "1e-13")
-    if method == "exact":
-        raise LawError(
-            "method = 'exact': launches are no longer answered in fractions; leave method out, the "
-            "answers are doubles and .error bounds how far a probability is off"
-        )
     choice("method", method, ("auto", "inversion"))
     if sharing is not None:
         if len(works) > 1:
