@@ -20,7 +20,6 @@ import numpy.typing as npt
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.loss.law import imbalance
 from stochastic.work.pmf import Pmf
 
 _WARP = 32
@@ -179,48 +178,6 @@ def _device() -> ModuleType:
     return device
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """A row of Table I: mean losses by the law, by simulation, by the clocks of a GPU. [ratio]
-
-    Attributes
-    ----------
-    law : str
-        The law of the work of one item.
-    lanes, groups, seed : int
-        Items in lockstep; how many groups were drawn, and from which seed.
-    modelled : float
-        Mean of the exact law.
-    simulated : float
-        Mean of lanes · max / sum over the groups drawn.
-    standard_error : float
-        Of ``simulated``.
-    synchronised, unsynchronised : float
-        Mean of C_SIMT / C_MIMD over the same groups, timed with and without warp synchronisation.
-    """
-
-    law: str
-    lanes: int
-    groups: int
-    seed: int
-    modelled: float
-    simulated: float
-    standard_error: float
-    synchronised: float
-    unsynchronised: float
-
-    def row(self) -> dict[str, Any]:
-        """All fields, and the relative errors of Table I and Figure 3."""
-        model = self.modelled
-        found: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return found | {
-            "simulated_error": abs(self.simulated / model - 1.0),
-            "synchronised_error": abs(self.synchronised / model - 1.0),
-            "unsynchronised_error": abs(self.unsynchronised / model - 1.0),
-            "scheduling_difference": abs(self.unsynchronised / self.synchronised - 1.0),
-        }
-
-
 def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:
     """Loss of each group by its iterations (groups, lanes), lanes · max / sum; 1 without work.
 
@@ -255,57 +212,26 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.ones_like(above), where=below > 0)
 
 
-def compare(
-    law: Pmf,
-    lanes: int,
-    *,
-    groups: int = 2**18,
-    size: int = 16,
-    threads: int = 256,
-    seed: int = 0,
-    name: str = "",
-) -> Comparison:
-    """Mean loss by the exact law, by simulation, and by the clocks of the GPU at hand.
+def losses(
+    law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Loss of each group: as drawn, timed with synchronisation, and timed without.
+
+    :func:`stochastic.fit_timing` takes the first and one of the others.
 
     Parameters
     ----------
     law : Pmf
         The law of the iterations of one lane.
     lanes, groups : int
-        Lanes of a group, 1 to 32; groups to draw, as many as the paper.
+        Lanes of a group, 1 to 32; groups to draw.
     size, threads, seed : int
         See :func:`time_powers`; the seed is that of the exponents too.
-    name : str
-        What to call the law, if not as it is written by itself.
 
     Raises
     ------
     LawError
         Where numba-cuda or a GPU is missing, or for lanes beyond a warp.
-    """
-    model = imbalance(law, lanes)
-    drawn, *timed = losses(law, model.lanes, groups=groups, size=size, threads=threads, seed=seed)
-    groups = len(drawn)
-    synchronised, unsynchronised = (math.fsum(one.tolist()) / groups for one in timed)
-    return Comparison(
-        law=name or repr(law),
-        lanes=model.lanes,
-        groups=groups,
-        seed=int(seed),
-        modelled=float(model.mean()),
-        simulated=float(drawn.mean()),
-        standard_error=float(drawn.std() / math.sqrt(groups)),
-        synchronised=synchronised,
-        unsynchronised=unsynchronised,
-    )
-
-
-def losses(
-    law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
-) -> tuple[Floats, Floats, Floats]:
-    """Loss of each group: as drawn, timed with synchronisation, and timed without.
-
-    See :func:`compare`; :func:`stochastic.fit_timing` takes the first and one of the others.
     """
     groups = whole("groups", groups, least=1, example=2**18)
     seed = whole("seed", seed, least=0)
