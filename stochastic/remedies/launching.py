@@ -19,6 +19,7 @@ from stochastic.remedies.splitting import split
 from stochastic.scheduling.dispatch import launched
 from stochastic.scheduling.launch import launch
 from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.shared_rate import SharedLaunch
 from stochastic.scheduling.times import Times
 from stochastic.work.pmf import Pmf
 
@@ -42,7 +43,7 @@ class Remedy:
 
     name: str
     what: str
-    times: Times
+    times: Times | SharedLaunch
     unit: float = 1.0
 
     @property

@@ -20,9 +20,8 @@ from stochastic.arrays import Floats
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work import estimation, given
-from stochastic.work.distribution import SMALLEST_LOG, Distribution
+from stochastic.work.distribution import SMALLEST_LOG, Distribution, tabulated
 from stochastic.work.estimation import Histogram
-from stochastic.work.finite import tabulated
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS

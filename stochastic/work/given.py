@@ -13,8 +13,7 @@ import numpy as np
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.work.distribution import spanned
-from stochastic.work.finite import Tabulated, tabulated
+from stochastic.work.distribution import Tabulated, spanned, tabulated
 
 _TOLERANCE = 1e-9
 _UNITS = "count the work in larger units"

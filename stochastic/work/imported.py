@@ -12,9 +12,8 @@ import numpy as np
 from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, spanned
+from stochastic.work.distribution import Distribution, spanned, tabulated
 from stochastic.work.families import FAMILIES
-from stochastic.work.finite import tabulated
 
 _TERMS = sizes.TAIL_TERMS  # most terms of a tail that are added up
 _FAR = 2.0**30
@@ -27,18 +26,9 @@ class Imported(Distribution):
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
     low: int
-    diverges: bool
     text: str
-
-    @property
-    def endless(self) -> bool:
-        """Whether the mean is infinite."""
-        return self.diverges
-
-    @property
-    def high(self) -> float:
-        """Infinite."""
-        return math.inf
+    endless: bool = False
+    high: float = math.inf
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
@@ -156,7 +146,7 @@ def imported(frozen: Any) -> Distribution:
         )
     if high == math.inf:
         kind, key = type(getattr(frozen, "dist", frozen)), _name(frozen)
-        return Imported(frozen, (kind, key), int(low), _endless(frozen), text)
+        return Imported(frozen, (kind, key), int(low), text, _endless(frozen))
     spanned(int(low), int(high), text)
     table = np.asarray(frozen.pmf(np.arange(low, high + 1)), dtype=np.float64)
     total = math.fsum(table)
