@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import choice, whole
+from stochastic.checks import choice, real, whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, named
 from stochastic.loss.moments import order_statistics
@@ -124,8 +124,7 @@ def partition(
     bins = whole("bins", bins, least=1, example=8)
     lanes = whole("lanes", lanes, least=1, example=32)
     choice("objective", objective, tuple(_MOST))
-    if isinstance(worth, bool) or not isinstance(worth, (int, float)) or not 0 <= worth < math.inf:
-        raise LawError(f"worth = {worth!r}: expected a share of 0 or more, as 0.01")
+    worth = real("worth", worth, lambda x: x >= 0, "a share of 0 or more, as 0.01")
     rho = repeats(alike)
     if rho and objective == "loss":
         raise LawError("alike items: expected objective='slowdown', what a workload pays")
@@ -183,7 +182,7 @@ def partition(
         "work": repr(pmf),
         "lanes": lanes,
         "objective": objective,
-        "worth": float(worth),
+        "worth": worth,
         "more_pay": int(not len(going) and bins + 1 < len(ends)),
         "missing": work.missing,
         "source": "Swatman et al., MASCOTS 2022, section III-B",

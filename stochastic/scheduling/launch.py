@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from stochastic.arrays import Ints
-from stochastic.checks import choice, fraction, whole
+from stochastic.checks import choice, fraction, real, whole
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 from stochastic.scheduling.inversion import Certain, Inversion
@@ -205,8 +205,7 @@ class Launch:
             Power of all the rest while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
-            if isinstance(value, bool | str) or not 0 <= value < math.inf:
-                raise LawError(f"{name} = {value!r}: expected a power of 0 or more")
+            real(name, value, lambda x: x >= 0, "a power of 0 or more")
         slots = sum(self.slots)
         time, total = self.mean(), self.total()
         parts = working * total, on * time, idling * (slots * time - total)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import probability, whole
+from stochastic.checks import probability, real, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.settings import longest_of
 from stochastic.scheduling.times import Idle
@@ -143,8 +143,7 @@ def simulated(
         )
     resident = whole("resident", sharing.resident, least=1, example=4)
     size = whole("launches", sharing.launches, least=20, example=2000)
-    if isinstance(sharing.full, bool | str) or not 0 < sharing.full < math.inf:
-        raise LawError(f"full = {sharing.full!r}: expected a number of warps above 0")
+    full = real("full", sharing.full, lambda x: x > 0, "a number of warps above 0")
     if slots % resident:
         raise LawError(
             f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
@@ -176,8 +175,8 @@ def simulated(
         drawn = rng.random((count, blocks, warps)) * below[-1]
         lengths = (warp.low + np.searchsorted(below, drawn, side="right")).astype(np.float64)
         lengths.sort(axis=-1)
-        shared(lengths, float(sharing.full), *room, times[first : first + count])
-    rate = places * min(float(sharing.full), float(resident * warps))
+        shared(lengths, full, *room, times[first : first + count])
+    rate = places * min(full, float(resident * warps))
     bound = blocks * warps * warp.mean() / rate
     return SharedLaunch(
         times=np.sort(times),

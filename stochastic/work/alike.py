@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
+from stochastic.checks import real
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, law_of_work
 
@@ -307,13 +308,11 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
 
 def repeats(alike: Any) -> float:
     """Return the probability that a lane repeats its neighbour's work, checked."""
-    fits = isinstance(alike, Real) and not isinstance(alike, bool)
-    if not (fits and 0 <= alike <= 1):
-        raise LawError(
-            f"alike = {alike!r:.60}: expected the probability that a lane repeats its neighbour's "
-            "work, from 0 to 1, such as stickiness(trace).rho"
-        )
-    return float(alike)
+    expected = (
+        "the probability that a lane repeats its neighbour's work, from 0 to 1, such as "
+        "stickiness(trace).rho"
+    )
+    return real("alike", alike, lambda rho: 0 <= rho <= 1, expected)
 
 
 def alike_of(given: Any, work: Pmf) -> Alike | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import whole
+from stochastic.checks import real, whole
 from stochastic.errors import LawError
 from stochastic.work.distribution import Tabulated, spanned, tabulated
 
@@ -22,29 +22,14 @@ _SHORT = 8  # weights that a repr shows
 
 def probability(name: str, value: Any, *, zero: bool = False) -> float:
     """Return a number from 0 (excluded unless ``zero``) to 1."""
-    try:
-        number = float(value)
-        fits = not isinstance(value, bool | str) and (0 < number <= 1 or (zero and number == 0))
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits:
-        least = "from 0" if zero else "above 0 and up"
-        raise LawError(f"{name} = {value!r}: expected a probability {least} to 1, such as 0.05")
-    return number
+    expected = f"a probability {'from 0' if zero else 'above 0 and up'} to 1, such as 0.05"
+    return real(name, value, lambda x: 0 < x <= 1 or (zero and x == 0), expected)
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above 0, or from 0 on."""
-    try:
-        number = float(value)
-        fits = not isinstance(value, bool | str) and (number > 0 or (zero and number == 0))
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits or number == math.inf:
-        raise LawError(
-            f"{name} = {value!r}: expected a finite number {'from' if zero else 'above'} 0"
-        )
-    return number
+    """Return a finite number above 0, or from 0 on."""
+    expected = f"a finite number {'from' if zero else 'above'} 0"
+    return real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
 
 
 def _values(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
