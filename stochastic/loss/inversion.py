@@ -49,6 +49,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -222,12 +223,13 @@ def _searched(
     return runs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """What a spectrum is to hold: sums up to ``end``, told apart within ``period``.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Spectrum:
+    """Probabilities from coefficients at each frequency, of each value of the largest item.
 
-    The last ``kept`` values are the largest of a group with a probability that counts; ``idle`` of
-    those have no work. ``log_upto`` is log P(max <= value).
+    Sums up to ``end`` are told apart within ``period``. The last ``held`` values are the largest of
+    a group with a probability that counts; ``idle`` of those have no work. ``log_upto`` is
+    log P(max <= value).
     """
 
     items: Items
@@ -235,126 +237,111 @@ class Plan:
     end: int
     period: int
     log_upto: Floats
-    kept: int
+    held: int
     idle: int
     runs: list[tuple[int, int]]
     left_out: float
 
+    method = "characteristic function"
+
     @classmethod
-    def of(cls, items: Items, lanes: int) -> Plan:
-        """Window, values and frequencies that matter."""
+    def of(cls, items: Items, lanes: int) -> Spectrum:
+        """Window, values and frequencies that matter; coefficients are computed when asked."""
         begin, last = window(items, lanes)
         period = (last - begin + 1) | 1
         below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
         rest = np.log1p(-np.minimum(items.above, 0.5))
         log_upto = lanes * np.where(items.above < 0.5, rest, below)
-        kept = len(log_upto) - int(np.searchsorted(log_upto, math.log(LEFT_OUT)))
-        runs, left_out = frequencies(items, lanes, period, kept)
+        held = len(log_upto) - int(np.searchsorted(log_upto, math.log(LEFT_OUT)))
+        runs, left_out = frequencies(items, lanes, period, held)
         return cls(
             items=items,
             lanes=lanes,
             end=begin + period,
             period=period,
             log_upto=log_upto,
-            kept=kept,
-            idle=items.idle if kept == len(log_upto) else 0,
+            held=held,
+            idle=items.idle if held == len(log_upto) else 0,
             runs=runs,
             left_out=left_out,
         )
 
     @property
-    def frequencies(self) -> float:
+    def kept(self) -> int:
+        """Values that the largest item can have."""
+        return self.held - self.idle
+
+    @property
+    def count(self) -> float:
         """How many frequencies may matter."""
         return float(sum(stop - start for start, stop in self.runs))
 
+    @property
+    def _centre(self) -> int:
+        """The mean in 2**-20, a short binary fraction, so that distances from it are exact."""
+        return round(float((self.items.places * self.items.weights).sum()) * 2**20)
 
-def coefficients(plan: Plan, centre: float) -> tuple[Ints, Floats]:
-    """Frequencies that do matter, and their coefficients."""
-    from stochastic.kernels.inversion import transforms
+    @cached_property
+    def coefficients(self) -> tuple[Ints, Floats]:
+        """Frequencies that do matter, and their coefficients."""
+        from stochastic.kernels.inversion import transforms
 
-    places, kept = plan.items.places, plan.kept
-    if places[-1] >= _SPARSE * len(places):
-        rows, column = np.zeros(1), np.arange(len(places))
-        columns = places - centre
-    else:
-        count = min(1 << round(math.log2(places[-1] + 1) / 2), _ROWS)
-        rows, column = np.arange(float(count)), places // count
-        columns = count * np.arange(column[-1] + 1) - centre
-    row = places % len(rows)
-    used = [np.empty(0, dtype=np.int64)]
-    parts = [np.empty((2, 0, kept - plan.idle))]
-    step = max(_CHUNK // kept, 1)
-    edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
-    lacking, power = np.empty((2, 2, kept))
-    for start, stop in plan.runs:
-        for begin in range(start, stop, step):
-            asked = np.arange(begin, min(begin + step, stop))
-            chosen, found = np.empty_like(asked), np.empty((2, len(asked), kept - plan.idle))
-            size = transforms(
-                *(asked, plan.period, columns, rows, column, row, plan.items.weights),
-                *(plan.idle, plan.lanes, NEGLIGIBLE),
-                *(edges, turned, lacking, power, chosen, found),
-            )
-            used.append(chosen[:size])
-            parts.append(found[:, :size].copy())
-    return np.concatenate(used), np.concatenate(parts, axis=1)
+        places, held, centre = self.items.places, self.held, self._centre / 2**20
+        if places[-1] >= _SPARSE * len(places):
+            rows, column = np.zeros(1), np.arange(len(places))
+            columns = places - centre
+        else:
+            count = min(1 << round(math.log2(places[-1] + 1) / 2), _ROWS)
+            rows, column = np.arange(float(count)), places // count
+            columns = count * np.arange(column[-1] + 1) - centre
+        row = places % len(rows)
+        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.kept))]
+        step = max(_CHUNK // held, 1)
+        edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
+        lacking, power = np.empty((2, 2, held))
+        for start, stop in self.runs:
+            for begin in range(start, stop, step):
+                asked = np.arange(begin, min(begin + step, stop))
+                chosen, found = np.empty_like(asked), np.empty((2, len(asked), self.kept))
+                size = transforms(
+                    *(asked, self.period, columns, rows, column, row, self.items.weights),
+                    *(self.idle, self.lanes, NEGLIGIBLE),
+                    *(edges, turned, lacking, power, chosen, found),
+                )
+                used.append(chosen[:size])
+                parts.append(found[:, :size].copy())
+        return np.concatenate(used), np.concatenate(parts, axis=1)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Spectrum:
-    """Coefficients of the probabilities at each frequency, of each value of the largest item."""
-
-    end: int
-    period: int
-    origin: int
-    fraction: float
-    frequencies: Ints
-    coefficients: Floats
-    at_end: Floats
-    chances: Floats
-    error: float
-
-    method = "characteristic function"
+    @cached_property
+    def _tables(self) -> tuple[int, float, Floats, Floats]:
+        """The centre of the sums in two parts, what coefficients add up to at the end, chances."""
+        used, found = self.coefficients
+        origin, fraction = divmod(self.lanes * self._centre, 2**20)
+        turns = used * ((self.end - origin) - fraction / 2**20) / self.period
+        angles = -2.0 * math.pi * (turns - np.floor(turns))
+        at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), found)
+        chances = np.diff(np.exp(self.log_upto[-self.held :]), prepend=0.0)[self.idle :]
+        return origin, fraction / 2**20, at_end, chances
 
     @property
-    def kept(self) -> int:
-        """Values that the largest item can have."""
-        return len(self.chances)
+    def error(self) -> float:
+        """Bound on what is left out of a probability, and an estimate of its rounding."""
+        roots = math.sqrt(self.held) + math.sqrt(len(self.coefficients[0]))
+        rounding = _EPS * (48.0 + roots + 0.5 * math.sqrt(self.lanes))
+        return self.left_out + 6.0 * LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
         """Probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import BLOCK, probabilities
 
+        origin, fraction, at_end, chances = self._tables
         found = np.zeros(len(least))
         probabilities(
-            *(least, self.end, self.period, self.origin, self.fraction),
-            *(self.frequencies, self.coefficients, self.at_end, self.chances),
+            *(least, self.end, self.period, origin, fraction),
+            *(*self.coefficients, at_end, chances),
             *(np.empty((10, BLOCK)), found),
         )
         return found
-
-    @classmethod
-    def of(cls, plan: Plan) -> Spectrum:
-        """As planned."""
-        items, lanes, kept = plan.items, plan.lanes, plan.kept
-        # the centre is a short binary fraction, so that distances from it are exact
-        centre = round(float((items.places * items.weights).sum()) * 2**20)
-        used, found = coefficients(plan, centre / 2**20)
-        origin, fraction = divmod(lanes * centre, 2**20)
-        turns = used * ((plan.end - origin) - fraction / 2**20) / plan.period
-        angles = -2.0 * math.pi * (turns - np.floor(turns))
-        rounding = _EPS * (48.0 + math.sqrt(kept) + math.sqrt(len(used)) + 0.5 * math.sqrt(lanes))
-        return cls(
-            end=plan.end,
-            period=plan.period,
-            origin=origin,
-            fraction=fraction / 2**20,
-            frequencies=used,
-            coefficients=found,
-            at_end=np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), found),
-            chances=np.diff(np.exp(plan.log_upto[-kept:]), prepend=0.0)[plan.idle :],
-            error=plan.left_out + 6.0 * LEFT_OUT + rounding,
-        )
 
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
@@ -416,15 +403,15 @@ def _choose(items: Items, lanes: int) -> Convolution | Spectrum:
     convolution = Convolution(items=items, lanes=lanes)
     if lanes == 2:
         return convolution
-    plan = Plan.of(items, lanes)
-    needed = plan.frequencies * plan.kept
-    fits = needed <= _COEFFICIENTS and plan.frequencies * len(items.places) <= _TRANSFORMS
+    spectrum = Spectrum.of(items, lanes)
+    needed = spectrum.count * spectrum.held
+    fits = needed <= _COEFFICIENTS and spectrum.count * len(items.places) <= _TRANSFORMS
     if fits and needed <= convolution.products:
-        return Spectrum.of(plan)
+        return spectrum
     if convolution.products <= _PRODUCTS:
         return convolution
     if fits:
-        return Spectrum.of(plan)
+        return spectrum
     raise LawError(
         f"the CDF of {lanes} lanes over {len(items.places)} uneven values up to "
         f"{int(items.places[-1])} steps apart takes too long ({needed:.1g} coefficients): "
