@@ -12,8 +12,7 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import choice, real, whole
 from stochastic.errors import LawError
 from stochastic.labels import Tabled, named
-from stochastic.loss.moments import order_statistics
-from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.loss.moments import finite, mean_loss, order_statistics, slowdown
 from stochastic.work.alike import REACH, STEP, log_nodes, repeats, runs
 from stochastic.work.pmf import Pmf
 

@@ -12,7 +12,7 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import Parts, labelled, named
-from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.loss.moments import finite, mean_loss, slowdown
 from stochastic.work.alike import repeats
 
 if TYPE_CHECKING:

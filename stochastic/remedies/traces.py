@@ -14,7 +14,7 @@ from stochastic.arrays import Ints
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.remedies.means import mean_loss, slowdown
+from stochastic.loss.moments import mean_loss, slowdown
 from stochastic.work.alike import STEP, log_nodes, stickiness
 from stochastic.work.pmf import Pmf
 
