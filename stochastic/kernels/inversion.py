@@ -19,9 +19,8 @@ from stochastic.kept import compiled
 #: Values that are looked at together.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW
-_LEAP = (
-    sizes.INVERT_LEAP
-)  # steps in frequency after which a power of a root of unity takes one long step
+#: Steps in frequency after which a power of a root of unity takes one long step.
+_LEAP = sizes.INVERT_LEAP
 _FRESH = sizes.INVERT_FRESH  # ... and after which it is computed anew
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK
 _CONVOLVE_PART = sizes.CONVOLVE_PART

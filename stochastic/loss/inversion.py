@@ -66,14 +66,12 @@ NEGLIGIBLE = 1e-22
 
 _FAR = 41.5  # -log of the probability beyond either end of the window
 _BEYOND_LAST = 1e-17  # most that all frequencies beyond the last may add to a probability
-_WORTH = (
-    sizes.FREQUENCIES_WORTH
-)  # transforms of single values beyond which a search among frequencies pays
+#: Transforms of single values beyond which a search among frequencies pays.
+_WORTH = sizes.FREQUENCIES_WORTH
 _FINE = sizes.FREQUENCIES_FINE  # points of a grid to a turn at the largest value
 _ROWS = sizes.COEFFICIENT_ROWS
-_SPARSE = (
-    sizes.COEFFICIENT_SPARSE
-)  # cells a value, beyond which values are listed rather than cells
+#: Cells a value, beyond which values are listed rather than cells.
+_SPARSE = sizes.COEFFICIENT_SPARSE
 _CHUNK = sizes.COEFFICIENT_CHUNK
 _EPS = 2.0**-53
 

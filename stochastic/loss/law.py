@@ -99,20 +99,6 @@ class Slowdown:
     error: float
     variance_of_one: float
 
-    @classmethod
-    def of(cls, items: OrderStatistics, lanes: int, *, loss: float, error: float) -> Slowdown:
-        """From moments of the longest item and of one, where the mean loss is ``loss``."""
-        if items.mean == 0.0:  # no work at all: nothing is waited for
-            return cls(value=1.0, loss=loss, error=0.0, variance_of_one=0.0)
-        ratio = items.mean_max / items.mean
-        scatter = lanes * items.var_max - 2.0 * ratio * items.cov_max_sum + ratio**2 * items.var
-        return cls(
-            value=ratio,
-            loss=loss,
-            error=error,
-            variance_of_one=max(scatter, 0.0) / (lanes * items.mean**2),
-        )
-
     def __float__(self) -> float:
         return self.value
 
@@ -278,9 +264,15 @@ class Law:
     def slowdown(self) -> Slowdown:
         """What a whole workload pays, E[max] / E[W], beside the mean loss of one group."""
         if "slowdown" not in self._kept:
-            items, short = self._items()
-            error = self.lanes * short / items.mean if items.mean else 0.0
-            self._kept["slowdown"] = Slowdown.of(items, self.lanes, loss=self.mean(), error=error)
+            (longest, spread, both, mean, var), short = self._items()
+            ratio = longest / mean if mean else 1.0  # without any work nothing is waited for
+            scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
+            self._kept["slowdown"] = Slowdown(
+                value=ratio,
+                loss=self.mean(),
+                error=self.lanes * short / mean if mean else 0.0,
+                variance_of_one=max(scatter, 0.0) / (self.lanes * mean**2) if mean else 0.0,
+            )
         known: Slowdown = self._kept["slowdown"]
         self._check(known.error, "slowdown")
         return known

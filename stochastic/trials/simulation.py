@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 
 _CUT = 1e-18
-_BLOCK = (
-    sizes.TRIAL_BLOCK
-)  # items whose sums are added up as one: fixed, so that sums are the same anywhere
+#: Items whose sums are added up as one: fixed, so that sums are the same anywhere.
+_BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # items after which a thread looks for other work
 _PILOT = sizes.TRIAL_PILOT  # items that tell how finely losses are tallied
 CONFIDENCE = 0.95

@@ -328,18 +328,13 @@ def alike_of(given: Any, work: Pmf) -> Alike | None:
         return Sticky(rho) if rho else None
     if isinstance(given, list | tuple) and given and all(_is_part(one) for one in given):
         parts = tuple((p, law_of_work(law)) for p, law in given)
-        whole = Pmf.mixture(parts)
-        apart = abs(whole.mean() - work.mean()), abs(whole.var() - work.var())
-        if max(apart) > 1e-9 * (1.0 + work.var()):
-            raise LawError(
-                f"alike: a lane of these laws works {whole.mean():.6g} on average, of work "
-                f"{work.mean():.6g}: expected work=Pmf.mixture(alike)"
-            )
+        _check_lane(Pmf.mixture(parts), work, "a lane of these laws", "mixture")
         return Shock(parts)
     if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 2:
         return _chain(np.asarray(given), work)
     if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1 and len(given):
-        return _windows(given, work)
+        _check_lane(Pmf.from_samples(given), work, "an item of this trace", "from_samples")
+        return Windows(np.asarray(given, dtype=np.int64))
     raise LawError(
         f"alike = {given!r:.80}: expected the probability that a lane repeats its neighbour's "
         "work, pairs (probability, law) of which one holds for all lanes, a matrix of "
@@ -347,15 +342,14 @@ def alike_of(given: Any, work: Pmf) -> Alike | None:
     )
 
 
-def _windows(given: Any, work: Pmf) -> Windows:
-    own = Pmf.from_samples(given)
+def _check_lane(own: Pmf, work: Pmf, what: str, made: str) -> None:
+    """Refuse a law of a lane that is another than that of the work."""
     apart = abs(own.mean() - work.mean()), abs(own.var() - work.var())
     if max(apart) > 1e-9 * (1.0 + work.var()):
         raise LawError(
-            f"alike: an item of this trace works {own.mean():.6g} on average, of work "
-            f"{work.mean():.6g}: expected work=Pmf.from_samples(alike)"
+            f"alike: {what} works {own.mean():.6g} on average, of work {work.mean():.6g}: "
+            f"expected work=Pmf.{made}(alike)"
         )
-    return Windows(np.asarray(given, dtype=np.int64))
 
 
 def _is_part(one: Any) -> bool:
