@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from stochastic import delimited
 from symbolic.errors import DseError, UnitError
@@ -95,24 +94,6 @@ def time_unit(text: str) -> str:
     return unit if dimension(unit) == dimension("s") else ""
 
 
-def bytes_of(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked if it is compressed."""
-    with input_errors():
-        return delimited.bytes_of(path)
-
-
-def text_of(path: Path) -> str:
-    """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
-    with input_errors():
-        return delimited.text_of(path)
-
-
-def table_of(path: Path) -> delimited.Delimited:
-    """Return the table of a file of delimited text, with a header."""
-    with input_errors():
-        return delimited.read(path)
-
-
 @contextmanager
 def input_errors() -> Iterator[None]:
     """Raise errors of the reader of delimited text as those of this package."""
@@ -120,3 +101,8 @@ def input_errors() -> Iterator[None]:
         yield
     except delimited.TableError as error:
         raise DseError(str(error)) from error.__cause__
+
+
+bytes_of = input_errors()(delimited.bytes_of)
+text_of = input_errors()(delimited.text_of)
+table_of = input_errors()(delimited.read)

@@ -9,74 +9,20 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from stochastic.errors import LawError, ToleranceWarning
-    from stochastic.loss.inequalities import bounds
-    from stochastic.loss.law import Law, imbalance
-    from stochastic.loss.timed import fit_timing
-    from stochastic.remedies.binning import partition
-    from stochastic.remedies.cooperation import granularity
-    from stochastic.remedies.splitting import split
-    from stochastic.remedies.traces import measured
-    from stochastic.scheduling.continuous import Between, launch_between
-    from stochastic.scheduling.launch import Launch, launch
-    from stochastic.scheduling.shared_rate import Sharing
-    from stochastic.trials.simulation import simulate
-    from stochastic.work.alike import stickiness
-    from stochastic.work.fitting import fit
-    from stochastic.work.pmf import Pmf
-
-__all__ = [
-    "Between",
-    "Launch",
-    "Law",
-    "LawError",
-    "Pmf",
-    "Sharing",
-    "ToleranceWarning",
-    "bounds",
-    "fit",
-    "fit_timing",
-    "granularity",
-    "imbalance",
-    "launch",
-    "launch_between",
-    "measured",
-    "partition",
-    "simulate",
-    "split",
-    "stickiness",
-]
-
-_HOMES = {
-    "Between": "scheduling.continuous",
-    "Launch": "scheduling.launch",
-    "Law": "loss.law",
-    "LawError": "errors",
-    "Pmf": "work.pmf",
-    "Sharing": "scheduling.shared_rate",
-    "ToleranceWarning": "errors",
-    "bounds": "loss.inequalities",
-    "fit": "work.fitting",
-    "fit_timing": "loss.timed",
-    "granularity": "remedies.cooperation",
-    "imbalance": "loss.law",
-    "launch": "scheduling.launch",
-    "launch_between": "scheduling.continuous",
-    "measured": "remedies.traces",
-    "partition": "remedies.binning",
-    "simulate": "trials.simulation",
-    "split": "remedies.splitting",
-    "stickiness": "work.alike",
-}
+#: The module of each public name, loaded when it is first used: the lines of the stub of this file.
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_HOMES = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'stochastic' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"stochastic.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic.errors import LawError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
 ZERO_WORK = ("one", "drop", "zero")
@@ -32,15 +32,22 @@ def whole(
     return int(value)
 
 
-def fraction(name: str, value: Any, example: str) -> float:
-    """A number above 0 and below 1, or an error that names it."""
+def real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
+    """Return a finite number for which a condition holds, or raise an error that names it."""
     try:
-        fits = not isinstance(value, (bool, str)) and 0 < value < 1
-    except TypeError:
-        fits = False
-    if not fits:
-        raise LawError(f"{name} = {value!r}: expected a number above 0 and below 1, as {example}")
-    return float(value)
+        number = float(value)
+        is_number = not isinstance(value, bool | str | bytes) and math.isfinite(number)
+    except (TypeError, ValueError, OverflowError):
+        is_number = False
+    if not is_number or not holds(number):
+        raise LawError(f"{name} = {value!r:.60}: expected {expected}")
+    return number
+
+
+def fraction(name: str, value: Any, example: str) -> float:
+    """Return a number above 0 and below 1, or raise an error that names it."""
+    expected = f"a number above 0 and below 1, as {example}"
+    return real(name, value, lambda x: 0 < x < 1, expected)
 
 
 def choice(name: str, value: Any, known: tuple[str, ...]) -> str:

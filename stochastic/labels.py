@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +24,16 @@ _AXES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Tabled:
-    """What tells a table: it is short for the variables, and is shown as it is."""
+    """An answer that is a table: short for its variables, and shown as they are."""
 
-    table: xr.Dataset
+    parts: Parts
+
+    @cached_property
+    def table(self) -> xr.Dataset:
+        """The table, labelled when it is first used."""
+        return labelled(*self.parts)
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """A variable of the table."""

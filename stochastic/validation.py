@@ -2,73 +2,183 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.loss.law import imbalance
-from stochastic.trials.timing import describe, exponents_of, time_powers
 from stochastic.work.pmf import Pmf
 
-__all__ = [
-    "Comparison",
-    "compare",
-    "describe",
-    "drawn_loss",
-    "losses",
-    "time_powers",
-    "timed_loss",
-]
+_WARP = 32
+_MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
+_MEMORY = 2**28  # byte of matrices and powers in one launch
+_CHECKED = 64  # lanes of a launch whose power is computed anew, in double precision
+_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """A row of Table I: mean losses by the law, by simulation, by the clocks of a GPU. [ratio]
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Timing:
+    """What one launch of the kernel gave.
 
     Attributes
     ----------
-    law : str
-        The law of the work of one item.
-    lanes, groups, seed : int
-        Items in lockstep; how many groups were drawn, and from which seed.
-    modelled : float
-        Mean of the exact law.
-    simulated : float
-        Mean of lanes · max / sum over the groups drawn.
-    standard_error : float
-        Of ``simulated``.
-    synchronised, unsynchronised : float
-        Mean of C_SIMT / C_MIMD over the same groups, timed with and without warp synchronisation.
+    first : int
+        First group of the launch.
+    clocks : array of int64, shape (3, groups, lanes)
+        The clock at the start, after the lane's own last iteration, after the loop. [cycle]
+    powers : callable
+        Copies the results of so many first groups from the device, float32 (groups, lanes, size,
+        size); valid until the next launch.
     """
 
-    law: str
-    lanes: int
-    groups: int
-    seed: int
-    modelled: float
-    simulated: float
-    standard_error: float
-    synchronised: float
-    unsynchronised: float
+    first: int
+    clocks: Ints
+    powers: Callable[[int], npt.NDArray[np.float32]]
 
-    def row(self) -> dict[str, Any]:
-        """All fields, and the relative errors of Table I and Figure 3."""
-        model = self.modelled
-        found: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return found | {
-            "simulated_error": abs(self.simulated / model - 1.0),
-            "synchronised_error": abs(self.synchronised / model - 1.0),
-            "unsynchronised_error": abs(self.unsynchronised / model - 1.0),
-            "scheduling_difference": abs(self.unsynchronised / self.synchronised - 1.0),
+
+def time_powers(
+    exponents: npt.NDArray[np.int32],
+    *,
+    synchronised: bool,
+    size: int = 16,
+    threads: int = 256,
+    seed: int = 0,
+) -> Iterator[Timing]:
+    """Run groups on the GPU, each lane multiplying a random matrix as often as it is told.
+
+    Parameters
+    ----------
+    exponents : array of int, shape (groups, lanes)
+        Iterations that are timed. One more comes first and is not, so that the matrix has arrived:
+        the result is the matrix to the power of exponent + 1.
+    synchronised : bool
+        Whether the lanes of a group wait for each other after every iteration.
+    size : int
+        Rows of the matrices; the paper finds much noise with 3, and takes 16.
+    threads : int
+        Threads of a block. A block runs one group, on its first lanes; the other threads leave at
+        once, and only set how many groups share a multiprocessor.
+    seed : int
+        Of the matrices, whose entries are uniform, of variance 2 / (3·size).
+
+    Raises
+    ------
+    LawError
+        For exponents that are no whole numbers of at least 0 for 1 to 32 lanes, or where numba-cuda
+        or a GPU is missing.
+    """
+    exponents = exponents_of(exponents)
+    groups, lanes = exponents.shape
+    size = whole("size", size, least=1, example=16)
+    threads = whole("threads", threads, least=lanes, example=_MOST_THREADS)
+    if threads > _MOST_THREADS:
+        raise LawError(f"threads = {threads}: registers suffice for {_MOST_THREADS} in a block")
+    device = _device()
+    memory = min(_MEMORY, device.free_memory() / 2)
+    chunk = max(1, min(groups, int(memory / (8 * size**2 * lanes))))
+    generator = np.random.default_rng(seed)
+    matrices = generator.random((chunk, lanes, size, size), dtype=np.float32)
+    matrices -= np.float32(0.5)
+    matrices *= np.float32(math.sqrt(8 / size))
+    for first, clocks, powers in device.launches(
+        matrices, exponents, synchronised=bool(synchronised), threads=threads
+    ):
+        timing = Timing(first=first, clocks=clocks, powers=partial(_copied, powers))
+        _check(matrices, exponents[first : first + chunk], timing)
+        yield timing
+
+
+def exponents_of(given: Any) -> npt.NDArray[np.int32]:
+    """Iterations of the lanes of groups as the kernel takes them, checked; see time_powers."""
+    found = np.asarray(given)
+    if found.ndim != 2 or not 1 <= found.shape[1] <= _WARP or not len(found):
+        raise LawError(
+            f"exponents of shape {found.shape}: expected (groups, lanes) with 1 to {_WARP} lanes, "
+            "since the lanes of a group stand in one warp"
+        )
+    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= 2**31 - 1:
+        raise LawError("exponents: expected whole numbers from 0 to 2147483646")
+    return np.ascontiguousarray(found, dtype=np.int32)
+
+
+def _copied(there: Any, groups: int) -> npt.NDArray[np.float32]:
+    found: npt.NDArray[np.float32] = there[:groups].copy_to_host()
+    return found
+
+
+def _check(
+    matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
+) -> None:
+    """Compute some powers anew: the time of work that was not done is worth nothing."""
+    lanes, size = matrices.shape[1:3]
+    count = min(-(-_CHECKED // lanes), len(exponents))
+    found = timing.powers(count).reshape(-1, size, size)
+    exact = matrices[:count].reshape(-1, size, size).astype(np.float64)
+    for power, matrix, exponent in zip(found, exact, exponents[:count].ravel(), strict=True):
+        expected = np.linalg.matrix_power(matrix, int(exponent) + 1)
+        scale = np.abs(expected).max()
+        if 1e-30 < scale < 1e30 and np.abs(power - expected).max() > _TOLERANCE * scale:
+            raise LawError(
+                f"a lane did not compute its matrix to the power of {exponent + 1}: GPU driver, "
+                "CUDA toolkit and numba-cuda do not fit together; see `numba -s`"
+            )
+
+
+def describe() -> dict[str, Any]:
+    """What runs the kernels, for the record: the device, its clock, its driver; versions; date."""
+    facts: dict[str, Any] = _device().facts()
+    return (
+        facts
+        | _driver(facts.get("uuid", ""))
+        | {
+            "numba_cuda": version("numba-cuda"),
+            "numba": version("numba"),
+            "date": datetime.now(UTC).date().isoformat(),
         }
+    )
 
 
-def drawn_loss(exponents: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+def _driver(uuid: str) -> dict[str, str]:
+    """The driver, and clocks and limits as they are now, of the GPU of a name."""
+    names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
+    query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
+    if not uuid or not shutil.which(query[0]):
+        return {}
+    done = subprocess.run([*query, f"--id={uuid}"], capture_output=True, text=True, check=False)
+    told = [text.strip() for text in done.stdout.split("\n")[0].split(",")]
+    if done.returncode or len(told) != len(names):
+        return {}
+    return dict(zip(("driver", *names[1:]), told, strict=True))
+
+
+def _device() -> ModuleType:
+    """The kernels, where they can be run."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise LawError("numba-cuda is not installed: pip install numba-cuda")
+    from stochastic.kernels import device
+
+    if not device.available():
+        raise LawError(
+            "no NVIDIA GPU with a driver was found; for a trial without one, set "
+            "NUMBA_ENABLE_CUDASIM=1 before Python starts: numba-cuda then simulates a GPU, slowly"
+        )
+    return device
+
+
+def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:
     """Loss of each group by its iterations (groups, lanes), lanes · max / sum; 1 without work.
 
     Eq. 4 of the paper; its Algorithm 1 omits the factor ``lanes``.
@@ -80,7 +190,7 @@ def drawn_loss(exponents: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
     return _ratio(whole_group, exponents.sum(axis=1, dtype=np.float64))
 
 
-def timed_loss(clocks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def timed_loss(clocks: Ints) -> Floats:
     """Loss of each group by its clocks (3, groups, lanes), C_SIMT / C_MIMD; 1 without work.
 
     Every lane pays for the time until all lanes of its group are done, or for its own alone.
@@ -98,69 +208,36 @@ def timed_loss(clocks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return _ratio(in_lockstep, (done - start).sum(axis=1, dtype=np.float64))
 
 
-def _ratio(
-    above: npt.NDArray[np.float64], below: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.ones_like(above), where=below > 0)
 
 
-def compare(
-    law: Pmf,
-    lanes: int,
-    *,
-    groups: int = 2**18,
-    size: int = 16,
-    threads: int = 256,
-    seed: int = 0,
-    name: str = "",
-) -> Comparison:
-    """Mean loss by the exact law, by simulation, and by the clocks of the GPU at hand.
+def losses(
+    law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Loss of each group: as drawn, timed with synchronisation, and timed without.
+
+    :func:`stochastic.fit_timing` takes the first and one of the others.
 
     Parameters
     ----------
     law : Pmf
         The law of the iterations of one lane.
     lanes, groups : int
-        Lanes of a group, 1 to 32; groups to draw, as many as the paper.
+        Lanes of a group, 1 to 32; groups to draw.
     size, threads, seed : int
         See :func:`time_powers`; the seed is that of the exponents too.
-    name : str
-        What to call the law, if not as it is written by itself.
 
     Raises
     ------
     LawError
         Where numba-cuda or a GPU is missing, or for lanes beyond a warp.
     """
-    model = imbalance(law, lanes)
-    drawn, *timed = losses(law, model.lanes, groups=groups, size=size, threads=threads, seed=seed)
-    groups = len(drawn)
-    synchronised, unsynchronised = (math.fsum(one.tolist()) / groups for one in timed)
-    return Comparison(
-        law=name or repr(law),
-        lanes=model.lanes,
-        groups=groups,
-        seed=int(seed),
-        modelled=float(model.mean()),
-        simulated=float(drawn.mean()),
-        standard_error=float(drawn.std() / math.sqrt(groups)),
-        synchronised=synchronised,
-        unsynchronised=unsynchronised,
-    )
-
-
-def losses(
-    law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Loss of each group: as drawn, timed with synchronisation, and timed without.
-
-    See :func:`compare`; :func:`stochastic.fit_timing` takes the first and one of the others.
-    """
     groups = whole("groups", groups, least=1, example=2**18)
     seed = whole("seed", seed, least=0)
     exponents = exponents_of(law.sample((groups, lanes), seed))
 
-    def timed(synchronised: bool) -> npt.NDArray[np.float64]:
+    def timed(synchronised: bool) -> Floats:
         runs = time_powers(
             exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
         )

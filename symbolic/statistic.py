@@ -197,19 +197,8 @@ class LawValues:
         """Return the probability of the values that are true."""
         return min(math.fsum(self.chances[self.values]), 1.0)
 
-    def quantile(self) -> float:
-        """Return the first value that is reached with the probability of the level."""
-        return self._tail(1.0, mean=False)
-
-    def high_tail(self) -> float:
-        """Return the mean of what lies above the quantile."""
-        return self._tail(1.0, mean=True)
-
-    def low_tail(self) -> float:
-        """Return the mean of the lowest values, of which the level leaves out all others."""
-        return self._tail(-1.0, mean=True)
-
-    def _tail(self, sign: float, mean: bool) -> float:
+    def tail(self, sign: float, mean: bool = True) -> float:
+        """Return the mean beyond the quantile, above for ``sign`` 1, below for -1; or that one."""
         values, chances, below = sign * self.values, self.chances, self.below
         if np.any(np.diff(values) < 0):
             order = np.argsort(values, kind="stable")
@@ -465,7 +454,7 @@ STATISTICS: dict[str, StatisticRow] = {
         meaning="the least value that is not exceeded with the probability of the level",
         leveled=True,
         level_ends=True,
-        law=LawValues.quantile,
+        law=lambda law: law.tail(1.0, mean=False),
         formula=FewValues.quantile,
     ),
     "cvar": StatisticRow(
@@ -473,18 +462,18 @@ STATISTICS: dict[str, StatisticRow] = {
         leveled=True,
         open="the worse tail",
         directed=("cvar_high", "cvar_low"),
-        law=LawValues.high_tail,
+        law=lambda law: law.tail(1.0),
     ),
     "cvar_high": StatisticRow(
         meaning="the mean of the upper tail",
         leveled=True,
-        law=LawValues.high_tail,
+        law=lambda law: law.tail(1.0),
         formula=lambda few: few.tail(1.0),
     ),
     "cvar_low": StatisticRow(
         meaning="the mean of the lower tail",
         leveled=True,
-        law=LawValues.low_tail,
+        law=lambda law: law.tail(-1.0),
         formula=lambda few: few.tail(-1.0),
     ),
 }

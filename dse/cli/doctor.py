@@ -163,7 +163,7 @@ def _writing(folder: Path) -> Finding:
 
 def _gpu() -> Finding:
     """The GPU that numba-cuda sees; nothing but measuring needs one."""
-    from stochastic.trials.timing import describe
+    from stochastic.validation import describe
 
     try:
         facts = describe()

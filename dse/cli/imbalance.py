@@ -26,10 +26,9 @@ _FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_
 _PLACES = sizes.LAW_PLACES
 #: Whatever the law, quantiles and bins run the same compiled code.
 _REST = """
-from stochastic import Pmf, imbalance
-from stochastic.remedies.binning import sorted_in
+from stochastic import Pmf, imbalance, partition
 imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
-sorted_in(Pmf.uniform(1, 3), 2, 32)
+partition(Pmf.uniform(1, 3), 2, 32)
 """
 
 
@@ -160,15 +159,15 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
 
 def _binned(law: Law, bins: int) -> tuple[Parts, int | None]:
     """The best bins; of a law with too many values, of some places where a bin may end."""
-    from stochastic import LawError
-    from stochastic.remedies.binning import sorted_in
+    from stochastic import LawError, partition
 
     try:
-        return sorted_in(law.source, bins, law.lanes, tol=law.tol), None
+        return partition(law.source, bins, law.lanes, tol=law.tol).parts, None
     except LawError:
         if len(law.work.weights) <= _PLACES:
             raise
-        return sorted_in(law.source, bins, law.lanes, tol=law.tol, places=_PLACES), _PLACES
+        found = partition(law.source, bins, law.lanes, tol=law.tol, places=_PLACES)
+        return found.parts, _PLACES
 
 
 def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:

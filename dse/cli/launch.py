@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,8 +86,10 @@ def launch_data(
         text = f"{unit:,} steps are counted as one: durations are rounded down, then up"
         click.echo(text, err=True)
         (_, early), (found, late) = (_law_data(one, unit, **given) for one in rounded(work, unit))
-        data = _between(early, late)
-        data["rounding"] = {"steps": unit, **_half(early, late)}
+        data = _joined(early, late, lambda one, other: (one + other) / 2)
+        off = _joined(early, late, lambda one, other: abs(other - one) / 2)
+        names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
+        data["rounding"] = {"steps": unit, **{name: off[name] for name in names}}
     data = {"law": repr(work), **shape, "alike": alike, "step": step, **data}
     if (lengths := options["lengths"]) is not None:
         from stochastic import stickiness
@@ -149,23 +151,11 @@ def _law_data(
     return found, data
 
 
-def _between(early: Any, late: Any) -> Any:
-    """Return the middle of all figures of two launches."""
+def _joined(early: Any, late: Any, join: Callable[[float, float], float]) -> Any:
+    """Return all figures of two launches, each joined with the same one of the other."""
     if isinstance(late, dict):
-        return {name: _between(early[name], one) for name, one in late.items()}
-    return late if isinstance(late, str) else (early + late) / 2
-
-
-def _half(early: Mapping[str, Any], late: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how far the middle may be off, of the figures that lie between two launches."""
-    names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
-
-    def off(one: Any, other: Any) -> Any:
-        if isinstance(other, dict):
-            return {name: off(one[name], value) for name, value in other.items()}
-        return abs(other - one) / 2
-
-    return {name: off(early[name], late[name]) for name in names}
+        return {name: _joined(early[name], one, join) for name, one in late.items()}
+    return late if isinstance(late, str) else join(early, late)
 
 
 def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
         raise Misused("--blocks is given more than once: blocks are of one launch; see launches")
     with reading():
         from dse.gpu import dataset_of
-        from stochastic.trials.timing import describe
+        from stochastic.validation import describe
 
         facts = describe()
         run, how = _measuring(what, options)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from stochastic.trials.timing import describe
+from stochastic.validation import describe
 from symbolic.errors import DseError
 
 #: Threads of a block, at most.

@@ -16,8 +16,7 @@ from typing import Any
 
 from dse.delimited import bytes_of, column_header, input_errors, known_unit, table_of, text_of
 from dse.measured.records import CORRECT, FAILED, Records
-from stochastic.delimited import Cell, numbers_of
-from stochastic.delimited.numerals import numbers
+from stochastic.delimited import Cell, numbers, numbers_of
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError
 

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.uncertain.families import Law
 from dse.uncertain.joint import Normals, Rows, correlated, joint_of
-from dse.uncertain.laws import read
+from dse.uncertain.laws import Law, read
 from stochastic import sizes
 from stochastic.kept import load, save
 from sweeps.grid.space import Axis

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitted import load_fit
-from dse.uncertain.families import chances
-from dse.uncertain.laws import columns_of
+from dse.uncertain.laws import chances, columns_of
 from symbolic.errors import DomainError, DseError, UnknownNameError, check_known, nearest
 from symbolic.quantities import Quantity
 from symbolic.reach import Base, located

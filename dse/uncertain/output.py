@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.places import places_of
-from dse.uncertain.families import Law
+from dse.uncertain.laws import Law
 from stochastic import sizes
 from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node

@@ -1,3 +1,1 @@
 """The compiled bodies: arrays in, arrays out, no checks. Each file stands alone."""
-
-__all__: list[str] = []

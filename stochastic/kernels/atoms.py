@@ -21,15 +21,14 @@ any two whole numbers, so that a table of the place of each r/a serves all of th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: Deficits done at once; rows are done four at a time.
 TILE = sizes.SWEEP_TILE
@@ -38,26 +37,26 @@ _FUSED: dict[str, Any] = {"fastmath": {"contract"}}
 
 
 # --- the sweep
-def starts(lanes: int, top: int) -> npt.NDArray[np.int64]:
+def starts(lanes: int, top: int) -> Ints:
     """Where each row of the state begins, and last its size, for values up to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
 @compiled
-def _clear(to: npt.NDArray[np.float64]) -> None:
+def _clear(to: Floats) -> None:
     for u in range(len(to)):
         to[u] = 0.0
 
 
 @compiled
-def _copy(of: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> None:
+def _copy(of: Floats, to: Floats) -> None:
     for u in range(len(to)):
         to[u] = of[u]
 
 
 @compiled(**_FUSED)
-def _within(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int) -> None:
+def _within(tile: Floats, t: Floats, i: int) -> None:
     """Rows i .. i + 3 take up those of them that are above."""
     y = tile[i * TILE : (i + 4) * TILE]
     t1, t2, t3 = t[4], t[5], t[6]
@@ -69,7 +68,7 @@ def _within(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int) -
 
 
 @compiled(**_FUSED)
-def _between(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int, j: int) -> None:
+def _between(tile: Floats, t: Floats, i: int, j: int) -> None:
     """Rows i .. i + 3 take up rows j .. j + 3, all above them."""
     y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
     k = i - j
@@ -83,13 +82,7 @@ def _between(tile: npt.NDArray[np.float64], t: npt.NDArray[np.float64], i: int, 
 
 
 @compiled(**_FUSED)
-def _last(
-    tile: npt.NDArray[np.float64],
-    t: npt.NDArray[np.float64],
-    first: int,
-    rows: int,
-    atoms: npt.NDArray[np.float64],
-) -> None:
+def _last(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
     """The row of all items, without the term in which none is a."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
@@ -101,17 +94,17 @@ def _last(
 
 @compiled(**_FUSED)
 def sweep(
-    values: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
+    values: Ints,
+    weights: Floats,
     shift: int,
-    mantissas: npt.NDArray[np.float64],
-    exponents: npt.NDArray[np.int64],
+    mantissas: Floats,
+    exponents: Ints,
     scale: float,
-    start: npt.NDArray[np.int64],
-    state: npt.NDArray[np.float64],
-    base: npt.NDArray[np.int64],
-    found: npt.NDArray[np.float64],
-    masses: npt.NDArray[np.float64],
+    start: Ints,
+    state: Floats,
+    base: Ints,
+    found: Floats,
+    masses: Floats,
 ) -> None:
     """All atoms: P(max = values[p], sum = b) into ``found[base[p] + b]``.
 
@@ -181,31 +174,20 @@ def sweep(
 
 # --- the transform
 @compiled(**_FUSED)
-def _square(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> None:
+def _square(a: Floats, b: Floats) -> None:
     for k in range(_SPECTRA_TILE):
         a[k], b[k] = (a[k] - b[k]) * (a[k] + b[k]), 2.0 * a[k] * b[k]
 
 
 @compiled(**_FUSED)
-def _multiply(
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
-    c: npt.NDArray[np.float64],
-    d: npt.NDArray[np.float64],
-) -> None:
+def _multiply(a: Floats, b: Floats, c: Floats, d: Floats) -> None:
     for k in range(_SPECTRA_TILE):
         a[k], b[k] = a[k] * c[k] - b[k] * d[k], a[k] * d[k] + b[k] * c[k]
 
 
 @compiled
 def _power(
-    real: npt.NDArray[np.float64],
-    imaginary: npt.NDArray[np.float64],
-    exponent: int,
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
-    c: npt.NDArray[np.float64],
-    d: npt.NDArray[np.float64],
+    real: Floats, imaginary: Floats, exponent: int, a: Floats, b: Floats, c: Floats, d: Floats
 ) -> None:
     """``a`` + i·``b`` becomes the power of a tile; ``c`` and ``d`` are scratch."""
     for k in range(_SPECTRA_TILE):
@@ -220,8 +202,8 @@ def _power(
 
 @compiled(**_FUSED)
 def spectra(
-    values: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
+    values: Ints,
+    weights: Floats,
     lanes: int,
     roots: npt.NDArray[np.complex128],
     before: npt.NDArray[np.complex128],
@@ -296,15 +278,15 @@ def places(
 
 @compiled
 def gather(
-    values: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
+    values: Ints,
+    first: Ints,
     step: int,
-    start: npt.NDArray[np.int64],
-    atoms: npt.NDArray[np.float64],
+    start: Ints,
+    atoms: Floats,
     place: npt.NDArray[np.int32],
     size: int,
     lanes: int,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """The probability of each m + r/p at (m - 1)·size + place, and of ``lanes`` at the end.
 
     Row p holds P(max = values[p], sum = first[p] + i·step) at ``start[p] + i``, up to
@@ -334,13 +316,13 @@ def gather(
 
 @compiled
 def losses(
-    ratios: npt.NDArray[np.float64],
+    ratios: Floats,
     above: npt.NDArray[np.int32],
     below: npt.NDArray[np.int32],
     lanes: int,
     numerator: npt.NDArray[np.int32],
     denominator: npt.NDArray[np.int32],
-    probability: npt.NDArray[np.float64],
+    probability: Floats,
 ) -> None:
     """Of what :func:`gather` found, losses = lanes · max / sum in lowest terms, ascending.
 

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from numba import config, cuda, types
 from numba.cuda.extending import intrinsic
 
+from stochastic.arrays import Ints
+
 #: Whether kernels run on numba-cuda's simulator, where threads of this machine play the lanes.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -118,7 +120,7 @@ def launches(
     *,
     synchronised: bool,
     threads: int,
-) -> Iterator[tuple[int, npt.NDArray[np.int64], Any]]:
+) -> Iterator[tuple[int, Ints, Any]]:
     """Run all groups, as many at a time as there are matrices (chunk, lanes, size, size).
 
     Each launch gives the number of its first group, the clocks (3, groups, lanes), and the powers,

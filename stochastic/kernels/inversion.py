@@ -9,22 +9,18 @@ A few lanes are convolved instead: halves of the group, while the largest value 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: Values that are looked at together.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW
-_LEAP = (
-    sizes.INVERT_LEAP
-)  # steps in frequency after which a power of a root of unity takes one long step
+#: Steps in frequency after which a power of a root of unity takes one long step.
+_LEAP = sizes.INVERT_LEAP
 _FRESH = sizes.INVERT_FRESH  # ... and after which it is computed anew
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK
 _CONVOLVE_PART = sizes.CONVOLVE_PART
@@ -32,22 +28,22 @@ _CONVOLVE_PART = sizes.CONVOLVE_PART
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def transforms(
-    frequencies: npt.NDArray[np.int64],
+    frequencies: Ints,
     period: int,
-    columns: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.float64],
-    column: npt.NDArray[np.int64],
-    row: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
+    columns: Floats,
+    rows: Floats,
+    column: Ints,
+    row: Ints,
+    weights: Floats,
     idle: int,
     lanes: int,
     drop: float,
-    edges: npt.NDArray[np.float64],
-    turned: npt.NDArray[np.float64],
-    lacking: npt.NDArray[np.float64],
-    power: npt.NDArray[np.float64],
-    used: npt.NDArray[np.int64],
-    found: npt.NDArray[np.float64],
+    edges: Floats,
+    turned: Floats,
+    lacking: Floats,
+    power: Floats,
+    used: Ints,
+    found: Floats,
 ) -> int:
     """What each frequency tells of P(max = value, sum >= s), of the values that are ``kept``.
 
@@ -144,17 +140,17 @@ def transforms(
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def probabilities(
-    sums: npt.NDArray[np.int64],
+    sums: Ints,
     end: int,
     period: int,
     origin: int,
     fraction: float,
-    frequencies: npt.NDArray[np.int64],
-    coefficients: npt.NDArray[np.float64],
-    at_end: npt.NDArray[np.float64],
-    chances: npt.NDArray[np.float64],
-    room: npt.NDArray[np.float64],
-    found: npt.NDArray[np.float64],
+    frequencies: Ints,
+    coefficients: Floats,
+    at_end: Floats,
+    chances: Floats,
+    room: Floats,
+    found: Floats,
 ) -> None:
     """P(sum >= the least sum of its largest value), summed over values, of each row of ``sums``.
 
@@ -219,7 +215,7 @@ def probabilities(
 
 # --- a few lanes
 @compiled
-def _grow(sums: npt.NDArray[np.float64], orders: int, place: int, weight: float, last: int) -> None:
+def _grow(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
     """One more value, of that weight, to sums of 1 ... ``orders`` items; ``last`` is its place.
 
     Of an order, j items have the new value and the others do not. Nothing is subtracted.
@@ -238,14 +234,7 @@ def _grow(sums: npt.NDArray[np.float64], orders: int, place: int, weight: float,
 
 
 @compiled(fastmath={"contract", "reassoc"})
-def _overlap(
-    sums: npt.NDArray[np.float64],
-    below: npt.NDArray[np.float64],
-    begin: int,
-    stop: int,
-    first: int,
-    last: int,
-) -> float:
+def _overlap(sums: Floats, below: Floats, begin: int, stop: int, first: int, last: int) -> float:
     """Sum over s of sums[s] · (below[last - s] - below[first - s])."""
     total = 0.0
     for s in range(begin, stop):
@@ -254,13 +243,7 @@ def _overlap(
 
 
 @compiled
-def between(
-    places: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    lanes: int,
-    idle: int,
-    least: npt.NDArray[np.int64],
-) -> npt.NDArray[np.float64]:
+def between(places: Ints, weights: Floats, lanes: int, idle: int, least: Ints) -> Floats:
     """P(sum >= the least sum of its largest value), of each row of ``least``.
 
     As P(max <= value, sum from its least sum up to that of the next value), summed over values;
@@ -311,12 +294,7 @@ def between(
 
 
 @compiled
-def of_two(
-    places: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    idle: int,
-    least: npt.NDArray[np.int64],
-) -> npt.NDArray[np.float64]:
+def of_two(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
     """The same of two items, one of which has the largest value, in one pass for each row."""
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):

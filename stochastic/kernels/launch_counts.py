@@ -10,14 +10,9 @@ has more than TILE terms one after the other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 #: Places and starts that are computed together, and weights.
 TILE = sizes.CENTRED_TILE
@@ -26,13 +21,7 @@ AT_ONCE = 8
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def convolved(
-    weights: npt.NDArray[np.float64],
-    row: npt.NDArray[np.float64],
-    begin: int,
-    first: int,
-    last: int,
-    room: npt.NDArray[np.float64],
-    into: npt.NDArray[np.float64],
+    weights: Floats, row: Floats, begin: int, first: int, last: int, room: Floats, into: Floats
 ) -> None:
     """``into[u - first]`` = Σ_k weights[k]·row[u - k] for u = first..last.
 
@@ -66,13 +55,7 @@ def convolved(
 
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
-def _power(
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
-    into: npt.NDArray[np.float64],
-    across: npt.NDArray[np.float64],
-    exponent: int,
-) -> None:
+def _power(a: Floats, b: Floats, into: Floats, across: Floats, exponent: int) -> None:
     """``into`` becomes 1 - (1 - a)**exponent of a tile of complex numbers, which are used up."""
     for k in range(TILE):
         into[k] = across[k] = 0.0
@@ -90,7 +73,7 @@ def _power(
 
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
-def _total(lanes: npt.NDArray[np.float64]) -> float:
+def _total(lanes: Floats) -> float:
     """The sum of a tile, halved again and again."""
     size = TILE // 2
     while size:
@@ -102,20 +85,20 @@ def _total(lanes: npt.NDArray[np.float64]) -> float:
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def chances(
-    times: npt.NDArray[np.int64],
+    times: Ints,
     first: int,
     last: int,
-    slots: npt.NDArray[np.int64],
-    counted: npt.NDArray[np.float64],
-    tails: npt.NDArray[np.float64],
-    turns: npt.NDArray[np.float64],
-    starts: npt.NDArray[np.float64],
-    endless: npt.NDArray[np.float64],
-    ratio: npt.NDArray[np.float64],
-    weights: npt.NDArray[np.float64],
-    room: npt.NDArray[np.float64],
-    ends: npt.NDArray[np.float64],
-    found: npt.NDArray[np.float64],
+    slots: Ints,
+    counted: Floats,
+    tails: Floats,
+    turns: Floats,
+    starts: Floats,
+    endless: Floats,
+    ratio: Floats,
+    weights: Floats,
+    room: Floats,
+    ends: Floats,
+    found: Floats,
 ) -> None:
     """P(all blocks end by t, the last begins in first..last) of each of ``times``, (times, 2).
 

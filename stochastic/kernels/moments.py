@@ -7,15 +7,10 @@ exp(-t·value) is a product of two of few exponentials. Cells without a value ha
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _REST = 1e-18  # what may be left out on either side, relative to the result
 _FAR = 150.0  # -log of a probability beyond which it counts for nothing, whatever it multiplies
@@ -26,11 +21,11 @@ CHUNK = sizes.VARIANCE_CHUNK
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def raw(
-    columns: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.float64],
-    weights: npt.NDArray[np.float64],
-    below: npt.NDArray[np.float64],
-    gains: npt.NDArray[np.float64],
+    columns: Floats,
+    rows: Floats,
+    weights: Floats,
+    below: Floats,
+    gains: Floats,
     start: float,
     order: float,
     factor: float,
@@ -39,10 +34,10 @@ def raw(
     lanes: int,
     first: float,
     h: float,
-    tails: npt.NDArray[np.float64],
-    room: npt.NDArray[np.float64],
-    seen: npt.NDArray[np.float64],
-    told: npt.NDArray[np.float64],
+    tails: Floats,
+    room: Floats,
+    seen: Floats,
+    told: Floats,
 ) -> None:
     """E[(lanes·max/sum)**order; sum > 0], and a bound on what the ends leave out.
 
@@ -144,22 +139,22 @@ def raw(
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def about(
-    columns: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.float64],
-    column: npt.NDArray[np.int64],
-    row: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
+    columns: Floats,
+    rows: Floats,
+    column: Ints,
+    row: Ints,
+    weights: Floats,
     low: float,
     high: float,
     lanes: int,
     centre: float,
     first: float,
     h: float,
-    edges: npt.NDArray[np.float64],
-    room: npt.NDArray[np.float64],
-    counts: npt.NDArray[np.float64],
-    seen: npt.NDArray[np.float64],
-    told: npt.NDArray[np.float64],
+    edges: Floats,
+    room: Floats,
+    counts: Floats,
+    seen: Floats,
+    told: Floats,
 ) -> None:
     """E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stochastic.arrays import Floats
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 _SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
 _TINY = 1e-307  # relative to the start; below it the second half would be denormal
@@ -23,7 +18,7 @@ def walk(
     ratio_low: float,
     shape: float,
     slope: float,
-    terms: npt.NDArray[np.float64],
+    terms: Floats,
 ) -> None:
     """Terms first..last of f(k+1) = f(k)·ratio·(shape + slope·k)/(k+1), where f(start) = 1.
 

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stochastic.arrays import Floats, Ints
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 _NEVER = 1e300
 
 
 @compiled
-def schedules(
-    durations: npt.NDArray[np.int64],
-    kind: npt.NDArray[np.int64],
-    heap: npt.NDArray[np.int64],
-    found: npt.NDArray[np.int64],
-) -> None:
+def schedules(durations: Ints, kind: Ints, heap: Ints, found: Ints) -> None:
     """Time of the launch, start of the last block, total work: ``found`` (3, launches).
 
     ``durations`` (kinds, launches, blocks): how long a block takes where it runs on such a slot, 0
@@ -56,12 +46,7 @@ def schedules(
 
 @compiled
 def shared(
-    lengths: npt.NDArray[np.float64],
-    full: float,
-    held: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.float64],
-    clocks: npt.NDArray[np.float64],
-    found: npt.NDArray[np.float64],
+    lengths: Floats, full: float, held: Ints, ends: Floats, clocks: Floats, found: Floats
 ) -> None:
     """The time of each launch: ``lengths`` is of (launches, blocks, warps), all above 0, ascending
     along warps.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
+from stochastic.arrays import Floats
 from stochastic.kept import compiled
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -17,7 +14,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 
 @compiled
-def alias_table(weights: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint64]:
+def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
     """Walker's table of 2**bits columns: threshold of 64 bits and alias, two numbers a column."""
     size = 1 << bits
     share = np.zeros(size)
@@ -85,7 +82,7 @@ def _group(  # type: ignore[no-untyped-def]
 @compiled
 def losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     found = np.empty(count)
@@ -178,7 +175,7 @@ def subset_longest(values, counts, size):  # type: ignore[no-untyped-def]
 @compiled
 def subset_ratio(  # type: ignore[no-untyped-def]
     values, counts, size, nodes
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """E[max·exp(-t·sum)] of ``size`` items drawn without replacement, at the given ``nodes`` t.
 
     Values join one after the other. Of j items drawn from all so far, i are of the new value with

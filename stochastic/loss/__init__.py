@@ -1,3 +1,1 @@
 """The law of what lockstep costs a group, X = lanes · max / sum."""
-
-__all__: list[str] = []

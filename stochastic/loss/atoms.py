@@ -20,20 +20,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Fractions = tuple[
-        npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], npt.NDArray[np.float64]
-    ]
+Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 
 _EPS = 2.0**-52
 #: Probability that the transform leaves out, of each of three kinds: minus its logarithm.
@@ -60,8 +57,8 @@ class Outcomes:
 
     low: int
     step: int
-    values: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float64]
+    values: Ints
+    weights: Floats
     lanes: int
 
     @classmethod
@@ -89,11 +86,11 @@ class Outcomes:
         return int(self.values[-1])
 
     @property
-    def maxima(self) -> npt.NDArray[np.int64]:
+    def maxima(self) -> Ints:
         """The values of the law."""
         return self.low + self.step * self.values
 
-    def sums(self, first: int, last: int) -> npt.NDArray[np.int64]:
+    def sums(self, first: int, last: int) -> Ints:
         """The sums from ``first`` up to ``last``, both counted in steps from the smallest."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
@@ -108,7 +105,7 @@ class Outcomes:
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
-    def masses(self) -> npt.NDArray[np.float64]:
+    def masses(self) -> Floats:
         """P(max = value), with all its digits also where it is tiny."""
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
@@ -226,9 +223,9 @@ class Joint:
         The smallest atom to which ``error`` applies.
     """
 
-    maxima: npt.NDArray[np.int64]
-    sums: npt.NDArray[np.int64]
-    probabilities: npt.NDArray[np.float64]
+    maxima: Ints
+    sums: Ints
+    probabilities: Floats
     method: str
     error: float
     floor: float
@@ -250,7 +247,7 @@ class Merged:
 
     numerator: npt.NDArray[np.integer[Any]]
     denominator: npt.NDArray[np.integer[Any]]
-    probability: npt.NDArray[np.float64]
+    probability: Floats
     method: str
     error: float
     floor: float
@@ -331,15 +328,9 @@ def merged(low: int, weights: Any, lanes: int, how: str = "auto") -> Merged:
         start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
         atoms = np.empty(start[-1])
         error, floor = _sweep(law, start[:-1] - law.values, atoms), law.floor
-    rows = Rows(
-        values=values,
-        first=firsts,
-        start=start,
-        step=law.step,
-        atoms=atoms.reshape(-1),
-        lanes=law.lanes,
+    numerator, denominator, probability = _merge_equal(
+        values, firsts, start, law.step, atoms.reshape(-1), law.lanes
     )
-    numerator, denominator, probability = rows.merged()
     return Merged(
         numerator=numerator,
         denominator=denominator,
@@ -351,9 +342,7 @@ def merged(low: int, weights: Any, lanes: int, how: str = "auto") -> Merged:
 
 
 @lru_cache(maxsize=64)
-def _factorials(
-    lanes: int, shift: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], float]:
+def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
     """1/k! as mantissas and exponents, for k = 0 ... lanes; lanes! / 2**(shift·lanes)."""
     exponents = np.empty(lanes + 1, dtype=np.int64)
     mantissas = np.empty(lanes + 1)
@@ -365,7 +354,7 @@ def _factorials(
     return mantissas, exponents, factorial / (1 << (shift * lanes))
 
 
-def _sweep(law: Outcomes, base: npt.NDArray[np.int64], found: npt.NDArray[np.float64]) -> float:
+def _sweep(law: Outcomes, base: Ints, found: Floats) -> float:
     """Put the atoms of sum b, on the lattice, at base + b; their relative error."""
     from stochastic.kernels.atoms import starts, sweep
 
@@ -391,7 +380,7 @@ def _sweep(law: Outcomes, base: npt.NDArray[np.int64], found: npt.NDArray[np.flo
     return float(4.0 * off.max(initial=0.0)) + 8.0 * _EPS
 
 
-def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
+def transformed(law: Outcomes) -> tuple[Floats, float]:
     """P(max, sum) in the rows and sums of ``law.reach``, and its absolute error.
 
     What rounding leaves where there is nothing is cleared; each row is scaled to P(max = a).
@@ -426,96 +415,71 @@ def transformed(law: Outcomes) -> tuple[npt.NDArray[np.float64], float]:
     return table, error + LEFT_OUT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
-    """P(max = values[p], sum = first[p] + i·step) at start[p] + i of ``atoms``."""
+# --- equal fractions: P(max = values[p], sum = first[p] + i·step) stands at atoms[start[p] + i]
+def _merge_equal(
+    values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
+) -> Fractions:
+    """Return numerator, denominator and probability of each loss in lowest terms, ascending.
 
-    values: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-    step: int
-    atoms: npt.NDArray[np.float64]
-    lanes: int
-
-    def merged(self) -> Fractions:
-        """Numerator, denominator and probability of each loss in lowest terms, ascending.
-
-        Groups without any work are left out.
-        """
-        common = math.gcd(int(np.gcd.reduce(self.values)), self.step)
-        work = int(self.values[0] == 0)
-        rows = Rows(
-            values=self.values[work:] // common,
-            first=self.first[work:] // common,
-            start=self.start[work:],
-            step=self.step // common,
-            atoms=self.atoms,
-            lanes=self.lanes,
-        )
-        if not len(rows.values):
-            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
-        return rows._by_farey() if rows._are_dense() else rows._by_sorting()
-
-    @property
-    def _high(self) -> int:
-        return int(self.values[-1])
-
-    def _are_dense(self) -> bool:
-        """Whether the fractions that can occur are so few that a table of all of them pays."""
-        fractions = 0.304 * self._high**2 * self.lanes
-        if 8 * fractions > _TABLE_BYTES:
-            return False
-        table = 8e-9 * fractions + 3e-9 * self._high**2 + 5e-9 * len(self.atoms)
-        return table < 1e-7 * int(np.count_nonzero(self.atoms))
-
-    def _by_farey(self) -> Fractions:
-        from stochastic.kernels.atoms import farey, gather, losses, places
-
-        above, below = farey(self._high)
-        place = places(above, below, self._high, int(self.values[0]))
-        ratios = gather(
-            self.values,
-            self.first,
-            self.step,
-            self.start,
-            self.atoms,
-            place,
-            len(above),
-            self.lanes,
-        )
-        count = np.count_nonzero(ratios)
-        numerator, denominator = np.empty(count, np.int32), np.empty(count, np.int32)
-        probability = np.empty(count)
-        losses(ratios, above, below, self.lanes, numerator, denominator, probability)
-        return numerator, denominator, probability
-
-    def _by_sorting(self) -> Fractions:
-        at = self.start[0] + np.flatnonzero(self.atoms[self.start[0] :])
-        if not at.size:  # all are smaller than what rounding leaves
-            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
-        row = np.searchsorted(self.start, at, side="right") - 1
-        below = self.first[row] + self.step * (at - self.start[row])
-        above = self.lanes * self.values[row]
-        # X - 1, whose numerators are small where the values are large but close to each other
-        more = above - below
-        if int(more.max()) * int(below.max()) < _TOLD_APART:
-            order, new = _groups(more / below)
-        else:
-            exact = map(Fraction, more.tolist(), below.tolist())
-            order, new = _groups(np.array(list(exact), dtype=object))
-        numerator, denominator = _lowest(above[order[new]], below[order[new]])
-        return numerator, denominator, np.add.reduceat(self.atoms[at[order]], np.flatnonzero(new))
+    Groups without any work are left out.
+    """
+    common = math.gcd(int(np.gcd.reduce(values)), step)
+    idle = int(values[0] == 0)
+    values, first, start = values[idle:] // common, first[idle:] // common, start[idle:]
+    if not len(values):
+        return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+    way = _by_farey if _are_dense(int(values[-1]), lanes, atoms) else _by_sorting
+    return way(values, first, start, step // common, atoms, lanes)
 
 
-def _groups(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The order of the keys; in it, where another one begins."""
+def _are_dense(high: int, lanes: int, atoms: Floats) -> bool:
+    """True if the fractions that can occur are so few that a table of all of them pays."""
+    fractions = 0.304 * high**2 * lanes
+    if 8 * fractions > _TABLE_BYTES:
+        return False
+    table = 8e-9 * fractions + 3e-9 * high**2 + 5e-9 * len(atoms)
+    return table < 1e-7 * int(np.count_nonzero(atoms))
+
+
+def _by_farey(
+    values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
+) -> Fractions:
+    from stochastic.kernels.atoms import farey, gather, losses, places
+
+    high = int(values[-1])
+    above, below = farey(high)
+    place = places(above, below, high, int(values[0]))
+    ratios = gather(values, first, step, start, atoms, place, len(above), lanes)
+    count = np.count_nonzero(ratios)
+    numerator, denominator = np.empty(count, np.int32), np.empty(count, np.int32)
+    probability = np.empty(count)
+    losses(ratios, above, below, lanes, numerator, denominator, probability)
+    return numerator, denominator, probability
+
+
+def _by_sorting(
+    values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
+) -> Fractions:
+    at = start[0] + np.flatnonzero(atoms[start[0] :])
+    if not at.size:  # all are smaller than what rounding leaves
+        return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
+    row = np.searchsorted(start, at, side="right") - 1
+    below = first[row] + step * (at - start[row])
+    above = lanes * values[row]
+    # X - 1, whose numerators are small where the values are large but close to each other
+    more = above - below
+    keys: npt.NDArray[Any] = more / below
+    if int(more.max()) * int(below.max()) >= _TOLD_APART:
+        keys = np.array(list(map(Fraction, more.tolist(), below.tolist())), dtype=object)
     order = np.argsort(keys)
     ordered = keys[order]
-    return order, np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    numerator, denominator = _lowest(above[order[new]], below[order[new]])
+    return numerator, denominator, np.add.reduceat(atoms[at[order]], np.flatnonzero(new))
 
 
 def _lowest(
-    above: npt.NDArray[np.int64], below: npt.NDArray[np.int64]
+    above: Ints, below: Ints
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
     """Fractions in lowest terms, in 32 bits where they fit."""
     common = np.gcd(above, below)

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stochastic.arrays import Floats
 from stochastic.checks import fraction, whole
 from stochastic.loss.moments import WIDE, OrderStatistics, given_maximum, order_statistics
 from stochastic.work.pmf import Pmf, law_of_work
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
 
 #: Roundings on the way to a bound, generously; besides one for each probability added up.
 _ROUNDINGS = 64.0

@@ -13,8 +13,8 @@ N of them that holds all but 1e-18 on either side:
     P(M = a, \Sigma \ge s) = \frac1N \sum_{|k|<N/2} (G_a^n - G_{a-}^n)(\omega_k)
     \sum_{r=s}^{\mathrm{end}-1} e^{-i\omega_k r}, \qquad \omega_k = 2\pi k/N,
 
-with the inner sum a geometric one. Few frequencies matter (:mod:`stochastic.loss.spectra`). For
-its n-th power :math:`G_a` is kept as what it lacks to 1, about the mean of an item:
+with the inner sum a geometric one. For its n-th power :math:`G_a` is kept as what it lacks to 1,
+about the mean of an item:
 
 .. math:: G_a - 1 = \sum_j f_j (e^{i\omega(j-c)} - 1) - \sum_{j>a} f_j e^{i\omega(j-c)}
 
@@ -29,29 +29,323 @@ binomial given K >= 1, of which few values matter,
 .. math:: P(X \le t \mid \Sigma>0) = \sum_{k\ge1} P(K = k \mid K \ge 1)\; P(X_k \le t\,k/n),
 
 :math:`X_k` the loss of k lanes of the law of an item that has work: positive terms alone.
+
+Which sums and frequencies matter
+---------------------------------
+Sums outside a window have, by Chernoff's bound, a probability of less than 1e-18 on either side. A
+frequency may be left out where :math:`G_a^n` is negligible for every a. Three bounds say so, each
+at its own cost:
+
+* near 0, since :math:`\sin y \ge 2y/\pi`, at :math:`\omega \le \pi/\mathrm{range}`:
+  :math:`|G_a| \le F_a \exp(-2\omega^2\sigma_a^2/\pi^2)` with the variance of an item that is at
+  most a;
+* by summation by parts: :math:`|G_a| \le V / (2\sin(\omega/2))`, where V is the total variation of
+  the weights: good for smooth laws;
+* by Fourier transforms of the law cut at some values, and how little it can differ between those
+  and between the points of a grid: for rough laws, as measured ones are.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.loss.moments import any_work
-from stochastic.loss.spectra import LEFT_OUT, Items, Plan, Spectrum
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+LEFT_OUT = 1e-18  # probability in a group of values that are left out
+#: Modulus of a characteristic function that is left out.
+NEGLIGIBLE = 1e-22
+
+_FAR = 41.5  # -log of the probability beyond either end of the window
+_BEYOND_LAST = 1e-17  # most that all frequencies beyond the last may add to a probability
+#: Transforms of single values beyond which a search among frequencies pays.
+_WORTH = sizes.FREQUENCIES_WORTH
+_FINE = sizes.FREQUENCIES_FINE  # points of a grid to a turn at the largest value
+_ROWS = sizes.COEFFICIENT_ROWS
+#: Cells a value, beyond which values are listed rather than cells.
+_SPARSE = sizes.COEFFICIENT_SPARSE
+_CHUNK = sizes.COEFFICIENT_CHUNK
+_EPS = 2.0**-53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Items:
+    """The law of an item on its lattice: values ``first + step·places``, those that matter.
+
+    ``above`` is P(W > value); ``idle`` counts values without work, 0 or 1.
+    """
+
+    first: int
+    step: int
+    places: Ints
+    weights: Floats
+    above: Floats
+
+    @classmethod
+    def of(cls, low: int, weights: Floats, lanes: int) -> Items:
+        """Of probabilities of low, low + 1, ..., less both ends where no group of lanes is."""
+        used = np.flatnonzero(weights)
+        some = weights[used]
+        above = np.append(np.cumsum(some[:0:-1])[::-1], 0.0)
+        least = LEFT_OUT / lanes
+        kept = (np.append(1.0, above[:-1]) > least) & (np.cumsum(some) > least)
+        used = used[kept]
+        step = max(int(np.gcd.reduce(used - used[0])), 1)
+        return cls(
+            first=low + int(used[0]),
+            step=step,
+            places=(used - used[0]) // step,
+            weights=some[kept],
+            above=above[kept],
+        )
+
+    @property
+    def idle(self) -> int:
+        """How many values have no work: 0 or 1."""
+        return int(self.first == 0)
+
+
+def window(items: Items, lanes: int) -> tuple[int, int]:
+    """First and last sum of ``lanes`` items that count.
+
+    The Chernoff bound holds at any tilt; the tilt that is chosen is close to the best.
+    """
+    places, weights = items.places, items.weights
+    mean = float((places * weights).sum())
+    off = places - mean
+    spread = math.sqrt(float((off * off * weights).sum()))
+    if spread == 0.0:
+        return lanes * int(places[0]), lanes * int(places[0])
+    ends = []
+    for side in (-off, off):
+        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # nothing beyond a mean
+        tilts = math.sqrt(2.0 * _FAR / lanes) / spread * 2.0 ** np.arange(-8, 4)
+        for _ in range(2):
+            tilts = np.minimum(tilts, most)
+            logs = np.log1p((np.expm1(np.outer(tilts, side)) * weights).sum(axis=1))
+            reach = (lanes * logs + _FAR) / tilts
+            best = int(np.argmin(reach))
+            tilts = tilts[best] * 2.0 ** np.linspace(-0.6, 0.6, 5)
+        ends.append(float(reach[best]))
+    first = math.floor(lanes * mean - ends[0])
+    last = math.ceil(lanes * mean + ends[1])
+    return max(first, lanes * int(places[0])), min(last, lanes * int(places[-1]))
+
+
+def frequencies(
+    items: Items, lanes: int, period: int, kept: int
+) -> tuple[list[tuple[int, int]], float]:
+    """Runs of frequencies 1, 2, ... of ``period`` that may matter, and what others add at most.
+
+    They may matter to P(max = value, sum >= s), summed over the last ``kept`` values.
+    """
+    places, weights = items.places, items.weights
+    half = (period - 1) // 2
+    steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
+    variation = float(weights[0] + steps.sum() + weights.max())
+    # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·kept/lanes·(reach/k)**lanes
+    reach = variation * period / 4.0
+    last = reach * (2.0 * kept / lanes / _BEYOND_LAST) ** (1.0 / lanes)
+    last = half if last >= half else math.ceil(last)
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to there
+    near = min(_near(items, lanes, period, kept), last)
+    if near >= turn:
+        turn = near
+    runs = [(1, near + 1), (turn + 1, last + 1)]
+    if float(last - turn) * len(weights) > _WORTH:
+        runs[1:] = _searched(turn + 1, last + 1, items, lanes, period, kept)
+    others = 2.0 * kept * NEGLIGIBLE * (1.0 + math.log(max(half, 1)))
+    return [(a, b) for a, b in runs if a < b], others + (_BEYOND_LAST if last < half else 0.0)
+
+
+def _near(items: Items, lanes: int, period: int, kept: int) -> int:
+    """The frequency beyond which the first bound says that none matters."""
+    places, weights = items.places, items.weights
+    mean = float((places * weights).sum())
+    off = places - mean
+    mass = np.cumsum(weights)[-kept:]
+    first = np.cumsum(weights * off)[-kept:] / mass
+    square = np.cumsum(weights * off * off)[-kept:] / mass - first * first
+    square -= 1e-12 * float((weights * off * off).sum())  # for the rounding of it
+    needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(NEGLIGIBLE)
+    ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
+    angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
+    return math.ceil(min(angle / (2.0 * math.pi) * period, float(period)))
+
+
+def _searched(
+    start: int, stop: int, items: Items, lanes: int, period: int, kept: int
+) -> list[tuple[int, int]]:
+    """Runs of frequencies at which the third bound does not say that they do not matter."""
+    places, weights = items.places, items.weights
+    span = int(places[-1] - places[0])
+    level = NEGLIGIBLE ** (1.0 / lanes)
+    mass = np.cumsum(weights)
+    first = len(weights) - kept - 1  # the last value that is not kept
+    low = float(mass[first]) if first >= 0 else 0.0
+    blocks = math.ceil((1.0 - low) / (0.5 * level))
+    size, slack = period, 0.0
+    if period > _FINE * span:
+        size = 1 << (_FINE * span - 1).bit_length()
+        slack = math.pi / size * float((np.abs(places - (places * weights).sum()) * weights).sum())
+    if float(blocks) * size * math.log2(size) > float(stop - start) * len(weights):
+        return [(start, stop)]
+    cuts = np.searchsorted(mass, low + (1.0 - low) / blocks * np.arange(1, blocks))
+    cuts = np.unique(np.concatenate([[first], cuts[cuts > first], [len(mass) - 1]]))
+    most = np.zeros(size // 2 + 1)
+    held, below, left = 0.0, low, first
+    for right in cuts.tolist():
+        cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
+        np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
+        if right > left + 1:  # a value between is close to one of the two
+            held = max(held, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
+        below, left = (float(mass[right]) if right >= 0 else 0.0), right
+    open_ = np.concatenate([[False], most + held + slack > level, [False]])
+    edges = np.flatnonzero(open_[1:] != open_[:-1]).reshape(-1, 2)
+    scale = period / size
+    runs = []
+    for a, b in edges.tolist():  # a cell of the grid stands for what is nearest to it
+        begin = max(start, math.floor((a - 0.5) * scale))
+        end = min(stop, math.ceil((b - 0.5) * scale) + 1)
+        if begin < end:
+            runs.append((begin, end))
+            start = end
+    return runs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Spectrum:
+    """Probabilities from coefficients at each frequency, of each value of the largest item.
+
+    Sums up to ``end`` are told apart within ``period``. The last ``held`` values are the largest of
+    a group with a probability that counts; ``idle`` of those have no work. ``log_upto`` is
+    log P(max <= value).
+    """
+
+    items: Items
+    lanes: int
+    end: int
+    period: int
+    log_upto: Floats
+    held: int
+    idle: int
+    runs: list[tuple[int, int]]
+    left_out: float
+
+    method = "characteristic function"
+
+    @classmethod
+    def of(cls, items: Items, lanes: int) -> Spectrum:
+        """Window, values and frequencies that matter; coefficients are computed when asked."""
+        begin, last = window(items, lanes)
+        period = (last - begin + 1) | 1
+        below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
+        rest = np.log1p(-np.minimum(items.above, 0.5))
+        log_upto = lanes * np.where(items.above < 0.5, rest, below)
+        held = len(log_upto) - int(np.searchsorted(log_upto, math.log(LEFT_OUT)))
+        runs, left_out = frequencies(items, lanes, period, held)
+        return cls(
+            items=items,
+            lanes=lanes,
+            end=begin + period,
+            period=period,
+            log_upto=log_upto,
+            held=held,
+            idle=items.idle if held == len(log_upto) else 0,
+            runs=runs,
+            left_out=left_out,
+        )
+
+    @property
+    def kept(self) -> int:
+        """Values that the largest item can have."""
+        return self.held - self.idle
+
+    @property
+    def count(self) -> float:
+        """How many frequencies may matter."""
+        return float(sum(stop - start for start, stop in self.runs))
+
+    @property
+    def _centre(self) -> int:
+        """The mean in 2**-20, a short binary fraction, so that distances from it are exact."""
+        return round(float((self.items.places * self.items.weights).sum()) * 2**20)
+
+    @cached_property
+    def coefficients(self) -> tuple[Ints, Floats]:
+        """Frequencies that do matter, and their coefficients."""
+        from stochastic.kernels.inversion import transforms
+
+        places, held, centre = self.items.places, self.held, self._centre / 2**20
+        if places[-1] >= _SPARSE * len(places):
+            rows, column = np.zeros(1), np.arange(len(places))
+            columns = places - centre
+        else:
+            count = min(1 << round(math.log2(places[-1] + 1) / 2), _ROWS)
+            rows, column = np.arange(float(count)), places // count
+            columns = count * np.arange(column[-1] + 1) - centre
+        row = places % len(rows)
+        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.kept))]
+        step = max(_CHUNK // held, 1)
+        edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
+        lacking, power = np.empty((2, 2, held))
+        for start, stop in self.runs:
+            for begin in range(start, stop, step):
+                asked = np.arange(begin, min(begin + step, stop))
+                chosen, found = np.empty_like(asked), np.empty((2, len(asked), self.kept))
+                size = transforms(
+                    *(asked, self.period, columns, rows, column, row, self.items.weights),
+                    *(self.idle, self.lanes, NEGLIGIBLE),
+                    *(edges, turned, lacking, power, chosen, found),
+                )
+                used.append(chosen[:size])
+                parts.append(found[:, :size].copy())
+        return np.concatenate(used), np.concatenate(parts, axis=1)
+
+    @cached_property
+    def _tables(self) -> tuple[int, float, Floats, Floats]:
+        """The centre of the sums in two parts, what coefficients add up to at the end, chances."""
+        used, found = self.coefficients
+        origin, fraction = divmod(self.lanes * self._centre, 2**20)
+        turns = used * ((self.end - origin) - fraction / 2**20) / self.period
+        angles = -2.0 * math.pi * (turns - np.floor(turns))
+        at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), found)
+        chances = np.diff(np.exp(self.log_upto[-self.held :]), prepend=0.0)[self.idle :]
+        return origin, fraction / 2**20, at_end, chances
+
+    @property
+    def error(self) -> float:
+        """Bound on what is left out of a probability, and an estimate of its rounding."""
+        roots = math.sqrt(self.held) + math.sqrt(len(self.coefficients[0]))
+        rounding = _EPS * (48.0 + roots + 0.5 * math.sqrt(self.lanes))
+        return self.left_out + 6.0 * LEFT_OUT + rounding
+
+    def __call__(self, least: Ints) -> Floats:
+        """Probabilities, one for each row of least sums."""
+        from stochastic.kernels.inversion import BLOCK, probabilities
+
+        origin, fraction, at_end, chances = self._tables
+        found = np.zeros(len(least))
+        probabilities(
+            *(least, self.end, self.period, origin, fraction),
+            *(*self.coefficients, at_end, chances),
+            *(np.empty((10, BLOCK)), found),
+        )
+        return found
+
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
 _LISTED = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
 _WHOLE = 2**53
 _LEVEL = 1e-17  # error where every loss is 1, but for what was left out
-_EPS = 2.0**-53
 _COEFFICIENTS = sizes.LATTICE_KEPT  # most that are kept, of 16 bytes each
 _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # most of a single value at a frequency
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # most of a convolution
@@ -86,7 +380,7 @@ class Convolution:
         places = self.items.places
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
-    def __call__(self, least: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def __call__(self, least: Ints) -> Floats:
         """Probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import between, of_two
 
@@ -107,15 +401,15 @@ def _choose(items: Items, lanes: int) -> Convolution | Spectrum:
     convolution = Convolution(items=items, lanes=lanes)
     if lanes == 2:
         return convolution
-    plan = Plan.of(items, lanes)
-    needed = plan.frequencies * plan.kept
-    fits = needed <= _COEFFICIENTS and plan.frequencies * len(items.places) <= _TRANSFORMS
+    spectrum = Spectrum.of(items, lanes)
+    needed = spectrum.count * spectrum.held
+    fits = needed <= _COEFFICIENTS and spectrum.count * len(items.places) <= _TRANSFORMS
     if fits and needed <= convolution.products:
-        return Spectrum.of(plan)
+        return spectrum
     if convolution.products <= _PRODUCTS:
         return convolution
     if fits:
-        return Spectrum.of(plan)
+        return spectrum
     raise LawError(
         f"the CDF of {lanes} lanes over {len(items.places)} uneven values up to "
         f"{int(items.places[-1])} steps apart takes too long ({needed:.1g} coefficients): "
@@ -170,9 +464,7 @@ class Inversion:
         *("error", "mass", "method"),
     )
 
-    def __init__(
-        self, low: int, weights: npt.NDArray[np.float64], lanes: int, factor: int | None = None
-    ) -> None:
+    def __init__(self, low: int, weights: Floats, lanes: int, factor: int | None = None) -> None:
         high = low + len(weights) - 1
         if lanes * high >= _WHOLE:
             raise LawError(
@@ -212,7 +504,7 @@ class Inversion:
         """P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
         return self.mass - self.cdf(t)
 
-    def _steps(self, t: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _steps(self, t: npt.NDArray[Any]) -> Ints:
         """Return the least sums with factor·value/sum <= t, in steps of the lattice."""
         return least_sums(t, self._values, self._factor, self._least, self._step)
 
@@ -280,9 +572,7 @@ class Inversion:
                 below, lacking = point, found
 
 
-def least_sums(
-    t: npt.NDArray[np.float64], values: npt.NDArray[np.int64], lanes: int, least: int, step: int
-) -> npt.NDArray[np.int64]:
+def least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
     """Least sums with lanes·value/sum <= t, as numbers of steps from ``least``: a row for each t.
 
     Division of doubles is rounded correctly, so that a loss, the quotient of two whole numbers
@@ -315,7 +605,7 @@ class Rare:
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 
-    def __init__(self, weights: npt.NDArray[np.float64], lanes: int) -> None:
+    def __init__(self, weights: Floats, lanes: int) -> None:
         low = 1 + int(np.flatnonzero(weights[1:])[0])
         some = math.fsum(weights[1:].tolist())
         shares, log = [], math.log(some) - math.log1p(-some)

@@ -14,17 +14,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
+from stochastic.arrays import Floats
 from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
-from stochastic.loss.alike import AlikeLaw
 from stochastic.loss.moments import any_of, any_work, no_work
-from stochastic.work.alike import Sticky, alike_of
+from stochastic.work.alike import AlikeLaw, Sticky, alike_of
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
     from stochastic.loss.atoms import Joint, Merged
@@ -98,20 +98,6 @@ class Slowdown:
     loss: float
     error: float
     variance_of_one: float
-
-    @classmethod
-    def of(cls, items: OrderStatistics, lanes: int, *, loss: float, error: float) -> Slowdown:
-        """From moments of the longest item and of one, where the mean loss is ``loss``."""
-        if items.mean == 0.0:  # no work at all: nothing is waited for
-            return cls(value=1.0, loss=loss, error=0.0, variance_of_one=0.0)
-        ratio = items.mean_max / items.mean
-        scatter = lanes * items.var_max - 2.0 * ratio * items.cov_max_sum + ratio**2 * items.var
-        return cls(
-            value=ratio,
-            loss=loss,
-            error=error,
-            variance_of_one=max(scatter, 0.0) / (lanes * items.mean**2),
-        )
 
     def __float__(self) -> float:
         return self.value
@@ -278,9 +264,15 @@ class Law:
     def slowdown(self) -> Slowdown:
         """What a whole workload pays, E[max] / E[W], beside the mean loss of one group."""
         if "slowdown" not in self._kept:
-            items, short = self._items()
-            error = self.lanes * short / items.mean if items.mean else 0.0
-            self._kept["slowdown"] = Slowdown.of(items, self.lanes, loss=self.mean(), error=error)
+            (longest, spread, both, mean, var), short = self._items()
+            ratio = longest / mean if mean else 1.0  # without any work nothing is waited for
+            scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
+            self._kept["slowdown"] = Slowdown(
+                value=ratio,
+                loss=self.mean(),
+                error=self.lanes * short / mean if mean else 0.0,
+                variance_of_one=max(scatter, 0.0) / (self.lanes * mean**2) if mean else 0.0,
+            )
         known: Slowdown = self._kept["slowdown"]
         self._check(known.error, "slowdown")
         return known
@@ -445,7 +437,7 @@ class Law:
             "source": "Swatman et al., MASCOTS 2022, Eqs. 1-11",
         }
 
-    def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.float64]:
+    def sample(self, size: int, seed: int = 0) -> Floats:
         """Losses of ``size`` independent groups, drawn from the law of the work."""
         from stochastic.trials.simulation import losses as drawn
 
@@ -476,7 +468,7 @@ class Law:
             )
 
 
-def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> npt.NDArray[np.float64]:
+def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> Floats:
     """The CDF of a law that is all at one place, or its tail."""
     return np.array((t < at) == tail, dtype=np.float64)
 
@@ -571,11 +563,6 @@ def imbalance(
     choice("zero_work", zero_work, ZERO_WORK)
     if eps is not None:
         eps = fraction("eps", eps, "1e-6")
-    if method == "exact":
-        raise LawError(
-            "method='exact' answered in fractions, which is no longer possible: leave it out; "
-            "answers are doubles, and law.error bounds the error of the mean"
-        )
     choice("method", method, _METHODS)
     work = pmf.cut(_tail_for(tol, lanes, 1, pmf, zero_work) if eps is None else eps)
     if alike is not None:

@@ -43,19 +43,16 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats
+from stochastic.checks import fraction
 from stochastic.errors import LawError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from stochastic.work.pmf import Pmf
-
-    Floats = npt.NDArray[np.float64]
+from stochastic.work.alike import Sticky
+from stochastic.work.pmf import Pmf, law_of_work
 
 _EPS = 2.0**-53
 _RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
@@ -89,9 +86,7 @@ def no_work(low: int, weights: Floats, lanes: int) -> float:
     return math.exp(lanes * math.log1p(-float(weights[1:].sum())))
 
 
-def raw_moment(
-    low: int, weights: npt.NDArray[np.float64], lanes: int, order: int = 1
-) -> tuple[float, float]:
+def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[float, float]:
     """Raw moment E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio]
 
     Groups without any work are left out, and the rest is not rescaled. The cost is that of about
@@ -156,9 +151,7 @@ def raw_moment(
     return value, value * (discrete + _EPS * (8.0 * order + math.log2(lanes))) + rest
 
 
-def variance(
-    low: int, weights: npt.NDArray[np.float64], lanes: int, centre: float
-) -> tuple[float, float]:
+def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[float, float]:
     """E[(X - centre)**2; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio**2]
 
     The variance, where ``centre`` is the mean and every group has work; for others, the part of it
@@ -206,13 +199,13 @@ def variance(
 class _Cells(NamedTuple):
     """Values and weights of a law in columns, one value of which is a column's place + a row's."""
 
-    columns: npt.NDArray[np.float64]
-    rows: npt.NDArray[np.float64]
-    values: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64]
+    columns: Floats
+    rows: Floats
+    values: Floats
+    weights: Floats
 
 
-def _cells(weights: npt.NDArray[np.float64]) -> _Cells:
+def _cells(weights: Floats) -> _Cells:
     """The law less its smallest value: on the coarsest grid, or listed where few have weight.
 
     A grid of about as many rows as columns needs few exponentials; a list is one row.
@@ -229,9 +222,7 @@ def _cells(weights: npt.NDArray[np.float64]) -> _Cells:
     return _Cells(columns, values[:rows], values, some)
 
 
-def _divided_difference(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], k: int
-) -> npt.NDArray[np.float64]:
+def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
     """(b**k - a**k) / (b - a), a sum of positive terms."""
     total = power = np.ones_like(a)
     for _ in range(k - 1):
@@ -397,3 +388,37 @@ def uncut(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
     if math.isinf(spread):
         found = found._replace(var_max=math.inf, cov_max_sum=0.0)
     return found._replace(mean=mean, var=spread), max(mean - found.mean, 0.0)
+
+
+# --- of a finite law given as plain arrays, for what asks for many of them
+def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
+    """The law itself where its support is finite, else cut where no mean moves by ``tol``.
+
+    The mean loss of up to ``lanes`` items moves by less than tol; the longest item, relative to the
+    mean, by about as little where the tail falls geometrically or faster.
+    """
+    tol = fraction("tol", tol, "1e-9")
+    return law_of_work(pmf).cut(tol / (2.0 * lanes * lanes))
+
+
+def mean_loss(low: int, weights: Floats, lanes: int, alike: float = 0.0) -> float:
+    """E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
+    if alike:
+        work = Pmf.from_weights(weights, low=low, normalise=True)
+        return Sticky(alike).mean_loss(work, lanes)
+    if lanes == 1 or len(weights) == 1:
+        return 1.0
+    return raw_moment(low, weights, lanes)[0] + no_work(low, weights, lanes)
+
+
+def slowdown(low: int, weights: Floats, lanes: int, alike: float = 0.0) -> float:
+    """E[max] / E[W], 1 where there is no work at all; of values low, low + 1, ...
+
+    >>> round(slowdown(1, np.full(6, 1 / 6), 2), 12)
+    1.277777777778
+    """
+    if alike:
+        work = Pmf.from_weights(weights, low=low, normalise=True)
+        return Sticky(alike).longest(work, lanes).mean() / work.mean() if work.high else 1.0
+    found = order_statistics(low, weights, lanes)
+    return found.mean_max / found.mean if found.mean else 1.0

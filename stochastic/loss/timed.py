@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.arrays import Floats
 from stochastic.checks import probability
 from stochastic.errors import LawError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stochastic.loss.law import Law
+
 
 _FAR = 5.0  # standard deviations from the median, beyond which a group counts as interrupted
 _NODES = 200
@@ -48,7 +48,7 @@ class TimedLoss:
     offset: float
     scale: float
     interrupted: float
-    seen: npt.NDArray[np.float64]
+    seen: Floats
 
     def cdf(self, x: float) -> float:
         """P(measured loss <= x)."""
@@ -69,13 +69,13 @@ class TimedLoss:
         return math.exp(high)
 
     @cached_property
-    def _table(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _table(self) -> tuple[Floats, Floats]:
         """log x and P(loss <= x), from 1 to all the lanes."""
         logs = np.linspace(0.0, math.log(max(self.law.lanes, 2)), _TABLE)
         return logs, np.asarray(self.law.cdf(np.exp(logs)), dtype=np.float64)
 
     @cached_property
-    def _noise(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _noise(self) -> tuple[Floats, Floats]:
         """Places and weights of log(measured / loss): equal shares of either part."""
         from scipy.special import ndtri
 

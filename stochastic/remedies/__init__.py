@@ -1,3 +1,1 @@
 """What would help, and what a real trace costs."""
-
-__all__: list[str] = []

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stochastic.checks import choice, whole
+from stochastic.arrays import Floats, Ints
+from stochastic.checks import choice, real, whole
 from stochastic.errors import LawError
-from stochastic.labels import Parts, Tabled, labelled, named
-from stochastic.loss.alike import REACH, STEP, log_nodes
-from stochastic.loss.moments import order_statistics
-from stochastic.remedies.means import finite, mean_loss, slowdown
-from stochastic.work.alike import repeats, runs
+from stochastic.labels import Tabled, named
+from stochastic.loss.moments import finite, mean_loss, order_statistics, slowdown
+from stochastic.work.alike import REACH, STEP, log_nodes, repeats, runs
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _NOTHING = 1e-18  # a share of groups that is left out
 #: Pairs of (place where a bin may begin, later value) that are looked at, by what is made small:
@@ -27,7 +22,7 @@ _NOTHING = 1e-18  # a share of groups that is left out
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Partition(Tabled):
     """A law sorted into 1, 2, ... bins; made by :func:`partition`.
 
@@ -125,29 +120,10 @@ def partition(
     >>> found.edges(2), round(float(found["gain"][1]), 3)
     (((1, 2), (3, 4)), 1.333)
     """
-    parts = sorted_in(
-        pmf, bins, lanes, objective=objective, worth=worth, places=places, alike=alike, tol=tol
-    )
-    return Partition(table=labelled(*parts), source=pmf)
-
-
-def sorted_in(
-    pmf: Pmf,
-    bins: int,
-    lanes: int,
-    *,
-    objective: str = "slowdown",
-    worth: float = 0.01,
-    places: int | None = None,
-    alike: float = 0.0,
-    tol: float = 1e-9,
-) -> Parts:
-    """What :func:`partition` tells, before it is labelled."""
     bins = whole("bins", bins, least=1, example=8)
     lanes = whole("lanes", lanes, least=1, example=32)
     choice("objective", objective, tuple(_MOST))
-    if isinstance(worth, bool) or not isinstance(worth, (int, float)) or not 0 <= worth < math.inf:
-        raise LawError(f"worth = {worth!r}: expected a share of 0 or more, as 0.01")
+    worth = real("worth", worth, lambda x: x >= 0, "a share of 0 or more, as 0.01")
     rho = repeats(alike)
     if rho and objective == "loss":
         raise LawError("alike items: expected objective='slowdown', what a workload pays")
@@ -205,20 +181,15 @@ def sorted_in(
         "work": repr(pmf),
         "lanes": lanes,
         "objective": objective,
-        "worth": float(worth),
+        "worth": worth,
         "more_pay": int(not len(going) and bins + 1 < len(ends)),
         "missing": work.missing,
         "source": "Swatman et al., MASCOTS 2022, section III-B",
     }
-    return variables, coords, attrs
+    return Partition(parts=(variables, coords, attrs), source=pmf)
 
 
-def _ends_of(
-    values: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    places: int | None,
-    objective: str,
-) -> npt.NDArray[np.int64]:
+def _ends_of(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
     """After how many values a bin may end, from 0 to all."""
     count = len(values)
     if places is None:
@@ -240,14 +211,8 @@ def _ends_of(
 
 
 def _best_ends(
-    values: npt.NDArray[np.int64],
-    weights: npt.NDArray[np.float64],
-    ends: npt.NDArray[np.int64],
-    lanes: int,
-    bins: int,
-    objective: str,
-    rho: float,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
+) -> tuple[Floats, Ints]:
     """The least cost of the values up to each end in exactly b bins; where the last bin begins."""
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import Parts, labelled, named
-from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.loss.moments import finite, mean_loss, slowdown
 from stochastic.work.alike import repeats
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
     from stochastic.work.pmf import Pmf
@@ -126,7 +126,7 @@ def shared(
     return variables, coords, attrs
 
 
-def _factors(overhead: Any, each: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _factors(overhead: Any, each: Ints) -> Floats:
     """The factor of each number of lanes on an item, ``each`` descending."""
     sharing = each.tolist()
     known = ", ".join(map(str, reversed(sharing)))

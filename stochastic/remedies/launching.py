@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
-from typing import TYPE_CHECKING
+from operator import attrgetter
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Ints
 from stochastic.errors import LawError
 from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
 from stochastic.scheduling.dispatch import launched
 from stochastic.scheduling.launch import launch
 from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.shared_rate import SharedLaunch
 from stochastic.scheduling.times import Times
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 #: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
@@ -44,7 +43,7 @@ class Remedy:
 
     name: str
     what: str
-    times: Times
+    times: Times | SharedLaunch
     unit: float = 1.0
 
     @property
@@ -90,90 +89,65 @@ def remedies(
     >>> [one.name for one in found][-1]
     'smaller blocks'
     """
-    shape = (blocks, slots, lanes, warps)
-    found = []
-    for part in (
-        _persistent(work, *shape, alike),
-        _sorted(work, *shape, alike),
-        _split(work, *shape, cut_overhead),
-        _shared(work, *shape, share_overhead, alike),
-        _smaller(work, *shape, alike),
-    ):
-        with suppress(LawError):
-            found += sorted(part, key=_mean)[:1]
-    return sorted(found, key=_mean)
-
-
-def _mean(one: Remedy) -> float:
-    return one.mean
-
-
-def _persistent(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
-) -> Iterator[Remedy]:
-    words = {
-        "loop": "as many blocks as slots, each loops over its share",
-        "queue": "as many blocks as slots, whose warps take work from a queue",
-    }
-    for dispatch, what in words.items():
-        times, _ = launched(work, blocks, slots, lanes, warps, dispatch, alike)
-        yield Remedy(name="persistence", what=what, times=times)
-
-
-def _sorted(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
-) -> Iterator[Remedy]:
-    """Blocks of items of one bin, each block of any bin."""
     items = lanes * warps
-    law = work.cut(_CUT / (blocks * items))
-    found = partition(law, _BINS, items, places=_PLACES, alike=alike)
-    bins = int(found["enough"])
-    if bins < 2:
-        return
-    shares = found["weight"].sel(bins=bins).values[:bins]
-    longest = [longest_of(one, items, _CUT / blocks, alike)[0] for one in found.laws(bins)]
-    block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
-    times = launch(block, blocks=blocks, slots=slots).times()
-    yield Remedy(name="sorting", what=f"items into {bins} bins of alike work", times=times)
+
+    def persistent() -> Iterator[Remedy]:
+        words = {
+            "loop": "as many blocks as slots, each loops over its share",
+            "queue": "as many blocks as slots, whose warps take work from a queue",
+        }
+        for dispatch, what in words.items():
+            times, _ = launched(work, blocks, slots, lanes, warps, dispatch, alike)
+            yield Remedy(name="persistence", what=what, times=times)
+
+    def sorting() -> Iterator[Remedy]:
+        """Blocks of items of one bin, each block of any bin."""
+        law = work.cut(_CUT / (blocks * items))
+        found = partition(law, _BINS, items, places=_PLACES, alike=alike)
+        bins = int(found["enough"])
+        if bins < 2:
+            return
+        shares = found["weight"].sel(bins=bins).values[:bins]
+        longest = [longest_of(one, items, _CUT / blocks, alike)[0] for one in found.laws(bins)]
+        block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
+        times = launch(block, blocks=blocks, slots=slots).times()
+        yield Remedy(name="sorting", what=f"items into {bins} bins of alike work", times=times)
+
+    def splitting() -> Iterator[Remedy]:
+        law = work.cut(_CUT / (blocks * items))
+        longest = int(law.high)
+        if longest < 2:
+            return
+        ends = np.unique(np.geomspace(max(work.mean() / 4, 1), longest, _LENGTHS + 1).astype(int))
+        lengths = [int(one) for one in ends if 0 < one < longest]
+        found = split(law, lengths, cut_overhead, lanes)
+        for length, pieces in zip(lengths, found["pieces"].values.tolist(), strict=True):
+            many = math.ceil(blocks * pieces - 1e-9)
+            times, _ = launched(found.law(length), many, slots, lanes, warps)
+            yield Remedy(name="splitting", what=f"items into pieces of up to {length}", times=times)
+
+    def sharing() -> Iterator[Remedy]:
+        for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
+            times, _ = launched(work, blocks * each, slots, lanes // each, warps, alike=alike)
+            unit = (1 + (each - 1) * share_overhead) / each
+            what = f"{each} lanes share an item, {each} times the blocks"
+            yield Remedy(name="granularity", what=what, times=times, unit=unit)
+
+    def smaller_blocks() -> Iterator[Remedy]:
+        for each in (n for n in range(1, warps) if warps % n == 0):
+            more = warps // each
+            times, _ = launched(work, blocks * more, slots * more, lanes, each, alike=alike)
+            what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
+            yield Remedy(name="smaller blocks", what=what, times=times)
+
+    found, mean = [], attrgetter("mean")
+    for part in (persistent(), sorting(), splitting(), sharing(), smaller_blocks()):
+        with suppress(LawError):
+            found += sorted(part, key=mean)[:1]
+    return sorted(found, key=mean)
 
 
-def _split(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, overhead: int
-) -> Iterator[Remedy]:
-    law = work.cut(_CUT / (blocks * lanes * warps))
-    longest = int(law.high)
-    if longest < 2:
-        return
-    ends = np.unique(np.geomspace(max(work.mean() / 4, 1), longest, _LENGTHS + 1).astype(int))
-    lengths = [int(one) for one in ends if 0 < one < longest]
-    found = split(law, lengths, overhead, lanes)
-    for length, pieces in zip(lengths, found["pieces"].values.tolist(), strict=True):
-        many = math.ceil(blocks * pieces - 1e-9)
-        times, _ = launched(found.law(length), many, slots, lanes, warps)
-        yield Remedy(name="splitting", what=f"items into pieces of up to {length}", times=times)
-
-
-def _shared(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, overhead: float, alike: float
-) -> Iterator[Remedy]:
-    for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
-        times, _ = launched(work, blocks * each, slots, lanes // each, warps, alike=alike)
-        unit = (1 + (each - 1) * overhead) / each
-        what = f"{each} lanes share an item, {each} times the blocks"
-        yield Remedy(name="granularity", what=what, times=times, unit=unit)
-
-
-def _smaller(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
-) -> Iterator[Remedy]:
-    for each in (n for n in range(1, warps) if warps % n == 0):
-        more = warps // each
-        times, _ = launched(work, blocks * more, slots * more, lanes, each, alike=alike)
-        what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
-        yield Remedy(name="smaller blocks", what=what, times=times)
-
-
-def in_orders(lengths: npt.NDArray[np.int64], *, slots: int, items: int) -> dict[str, float]:
+def in_orders(lengths: Ints, *, slots: int, items: int) -> dict[str, float]:
     """The time of the items of a trace: each block of so many in a row, on the first free slot.
 
     ``given`` as they lie, ``longest first``, and ``shuffled``, the mean of some orders at random.
@@ -190,7 +164,7 @@ def in_orders(lengths: npt.NDArray[np.int64], *, slots: int, items: int) -> dict
     }
 
 
-def _scheduled(lengths: npt.NDArray[np.int64], slots: int, items: int) -> float:
+def _scheduled(lengths: Ints, slots: int, items: int) -> float:
     ends = [0] * slots
     for first in range(0, len(lengths), items):
         heapreplace(ends, ends[0] + int(lengths[first : first + items].max()))

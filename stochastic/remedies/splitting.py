@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.labels import Tabled, labelled, named
-from stochastic.loss.moments import order_statistics
-from stochastic.remedies.means import finite, mean_loss, slowdown
+from stochastic.labels import Tabled, named
+from stochastic.loss.moments import finite, mean_loss, order_statistics, slowdown
 from stochastic.work.alike import repeats
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
 _LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Split(Tabled):
     """A law whose long items are cut into pieces; made by :func:`split`.
 
@@ -146,7 +143,7 @@ def split(
         "overhead": overhead,
         "missing": work.missing,
     }
-    return Split(table=labelled(variables, coords, attrs), work=work, overhead=overhead)
+    return Split(parts=(variables, coords, attrs), work=work, overhead=overhead)
 
 
 def _overhead(given: Any) -> int:
@@ -159,7 +156,7 @@ def _overhead(given: Any) -> int:
         ) from None
 
 
-def _thresholds(given: Any, high: int) -> npt.NDArray[np.int64]:
+def _thresholds(given: Any, high: int) -> Ints:
     """The thresholds to look at, ascending; none above the longest item cuts anything."""
     if given is None:
         return np.arange(1, max(high, 1) + 1)
@@ -169,7 +166,7 @@ def _thresholds(given: Any, high: int) -> npt.NDArray[np.int64]:
     return np.array(sorted({whole("threshold", one, least=1, example=64) for one in several}))
 
 
-def _pieces(work: Pmf, threshold: int, overhead: int) -> npt.NDArray[np.float64]:
+def _pieces(work: Pmf, threshold: int, overhead: int) -> Floats:
     """How many pieces of 0, 1, 2, ... iterations an item makes, on average."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
@@ -184,7 +181,7 @@ def _pieces(work: Pmf, threshold: int, overhead: int) -> npt.NDArray[np.float64]
     return found
 
 
-def _loss(weights: npt.NDArray[np.float64], lanes: int) -> float:
+def _loss(weights: Floats, lanes: int) -> float:
     """Mean loss of weights of 0, 1, 2, ... that do not sum to one."""
     inside = np.flatnonzero(weights)
     low, high = int(inside[0]), int(inside[-1])

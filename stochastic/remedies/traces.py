@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import delimited, sizes
+from stochastic.arrays import Ints
 from stochastic.checks import choice, whole
-from stochastic.delimited.numerals import numbers
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
-from stochastic.loss.alike import STEP, log_nodes
-from stochastic.remedies.means import mean_loss, slowdown
-from stochastic.work.alike import stickiness
+from stochastic.loss.moments import mean_loss, slowdown
+from stochastic.work.alike import STEP, log_nodes, stickiness
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
-    Items = npt.NDArray[np.int64]
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
 _EXACT = sizes.TRACE_EXACT  # multiplications for the exact mean without replacement: some seconds
@@ -48,7 +46,7 @@ def measured(
     trace : array or path
         Iterations of each item in the order of the lanes, or a CSV file of them.
     lanes : int
-        Items in lockstep: each group takes that many in a row.
+        Ints in lockstep: each group takes that many in a row.
     order : {"given", "sorted", "shuffled", "blocked"}
         The order in which items are dealt: as they lie; the longest first; at random, the
         expectation over all orders; or the longest first within each ``block`` items.
@@ -57,7 +55,7 @@ def measured(
     column : int or str, optional
         The column of a CSV file that has several, by place or by name.
     block : int, optional
-        Items sorted together by ``blocked``; 32 groups where none is given.
+        Ints sorted together by ``blocked``; 32 groups where none is given.
     partial : {"idle", "drop"}
         The last group, where items are left over: its other lanes idle, which is counted, or it is
         left out.
@@ -146,7 +144,7 @@ def measured(
 
 
 # --- what is given
-def items_of(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Items:
+def items_of(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
     """The items of a trace, checked."""
     given = _read(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
     if given.ndim != 1 or given.dtype.kind not in "iufb":
@@ -183,7 +181,7 @@ def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     try:
         table = delimited.read(path, header=False)
         place = _place(path, column, list(table.names), len(table.columns))
-        values = numbers([table.columns[place]], table.lines, table.name).columns[0]
+        values = delimited.numbers([table.columns[place]], table.lines, table.name).columns[0]
     except delimited.TableError as error:
         raise LawError(f"{said}: {error}") from error.__cause__
     for line, value in zip(table.lines, values, strict=True):
@@ -207,7 +205,7 @@ def _place(path: Path, column: int | str | None, names: list[str], count: int) -
 
 
 # --- orders
-def _ordered(items: Items, order: str, block: int) -> Items:
+def _ordered(items: Ints, order: str, block: int) -> Ints:
     if order == "given":
         return items
     if order == "sorted" or block >= len(items):
@@ -217,7 +215,7 @@ def _ordered(items: Items, order: str, block: int) -> Items:
     return np.concatenate([table.reshape(-1), -np.sort(-items[whole_blocks:])])
 
 
-def _as_it_lies(items: Items, lanes: int, partial: str) -> tuple[float, float, float]:
+def _as_it_lies(items: Ints, lanes: int, partial: str) -> tuple[float, float, float]:
     """Mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
     full = len(items) // lanes * lanes
     groups = items[:full].reshape(-1, lanes)
@@ -232,7 +230,7 @@ def _as_it_lies(items: Items, lanes: int, partial: str) -> tuple[float, float, f
     return float(loss.mean()), float(loss.std()), ratio
 
 
-def _autocorrelation(items: Items) -> float:
+def _autocorrelation(items: Ints) -> float:
     """Σ (x_i - m)(x_{i+1} - m) / Σ (x_i - m)², NaN where all items are alike."""
     apart = items - items.mean()
     square = float(apart @ apart)
@@ -240,7 +238,7 @@ def _autocorrelation(items: Items) -> float:
 
 
 def _shuffled(
-    items: Items, lanes: int, partial: str, samples: int, seed: int
+    items: Ints, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
     """Expectations over all orders: mean loss, its error, spread, slowdown, autocorrelation."""
     from stochastic.kernels.simulate import subset_longest
@@ -264,7 +262,7 @@ def _shuffled(
 
 
 def _subset(
-    items: Items, values: Items, counts: Items, size: int, lanes: int, samples: int, seed: int
+    items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
     """E[lanes·max / sum] of ``size`` items drawn without replacement, and its standard error."""
     from stochastic.kernels.simulate import subset_longest, subset_ratio, subset_sample

@@ -17,26 +17,113 @@ D is off by u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), and by as much of what
 at most M|A|**(M-1) times that; of its powers, each squaring adds what later squarings double.
 The sum over starts is one by parts, Σ_s (r_s - r_{s+1}) P_s, r = x/(x - 1): an error of P counts as
 often as r varies, that of r and of sums as Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
+
+The starts that the last block can have follow from Chernoff's bounds. With N(s) the blocks that a
+slot with endless work has begun by s, the last of B blocks has begun by s if all slots together
+have begun B by then. For every l > 0, P(ΣN >= B) <= exp(-l·B) Π E[exp(l·N)] and so for l < 0 the
+other way.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE
-from stochastic.scheduling.window import NOTHING, Window, window_within
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stochastic.scheduling.settings import Kind, Setting
+
+#: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
+Moments = Callable[[Any], Any]
+
+#: The logarithm of a probability that is left out.
+NOTHING = -37.0
+_TILTS = np.array([4.0, 7.0, 9.0, 14.0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Window:
+    """The starts that the last block can have, and what is needed to tell them apart.
+
+    Attributes
+    ----------
+    first, last : int
+        It begins before the one, or after the other, with a probability below exp(NOTHING) each.
+    period : int
+        How many numbers of blocks are told apart: those as far away are as improbable. Even.
+    """
+
+    first: int
+    last: int
+    period: int
+
+    @cached_property
+    def _circle(self) -> tuple[Floats, Floats]:
+        """exp(iπk/period) and 1 less it, for k = 0..2·period - 1, (2, 2·period) each."""
+        period = self.period
+        k = np.arange(2 * period)
+        angle = np.where(k > period, k - 2 * period, k) * (math.pi / period)
+        sine = np.sin(angle)
+        return np.array([np.cos(angle), sine]), np.array([2.0 * np.sin(angle / 2) ** 2, -sine])
+
+    def powers(self, nodes: Ints, exponents: Any) -> Floats:
+        """Return z**n of the z of each node and each exponent n, (2, ..., nodes, exponents)."""
+        return np.asarray(self._circle[0][:, self._places(nodes, exponents)])
+
+    def lacks(self, nodes: Ints, exponents: Any) -> Floats:
+        """Return 1 - z**n, as precise relative to itself."""
+        return np.asarray(self._circle[1][:, self._places(nodes, exponents)])
+
+    def ratios(self, kinds: Sequence[Kind], nodes: Ints) -> Floats:
+        """Return x/(x - 1) of durations 0..K, x = z·F, (2, kinds, nodes, K + 1)."""
+        (a, b), (p, q) = self.powers(nodes, [1]), self.lacks(nodes, [1])
+        tails = np.array([kind.tails for kind in kinds])[:, None]
+        below = np.array([kind.chances for kind in kinds])[:, None]
+        p, q = p + a * tails, q + b * tails
+        size = below / (p * p + q * q)
+        return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
+
+    def _places(self, nodes: Ints, exponents: Any) -> Ints:
+        """Return which point of the circle each power of each node is."""
+        turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
+        return np.asarray(turns % (2 * self.period))
+
+
+def window_within(
+    setting: Setting, low: int, high: int, moments: Sequence[Moments]
+) -> Window | None:
+    """Return when the last block can begin if that lies within low..high, else None."""
+    far = _TILTS / setting.spread
+    bound = np.zeros((2 * len(far), high - low + 2))
+    for kind, of in zip(setting.kinds, moments, strict=True):
+        bound += kind.slots * of(np.concatenate([far, -far]))
+    bound[np.isnan(bound)] = math.inf  # no bound
+    up, down = bound[: len(far)], bound[len(far) :]
+    up += setting.log_weight(far)[:, None]
+    down += (setting.log_weight(-far) - far)[:, None]  # at most one less has begun
+    early, late = up.min(axis=0), down.min(axis=0)  # of s = low - 1, ..., high
+    if (low > 0 and early[0] > NOTHING) or late[-1] > NOTHING:
+        return None
+    first = low + int(np.argmax(early[1:] > NOTHING)) if np.any(early[1:] > NOTHING) else high
+    last = max(low - 1 + int(np.argmax(late <= NOTHING)), first)
+    above = float(((up[:, last - low + 1] - NOTHING) / far).min())
+    below = float(((down[:, first - low] - NOTHING) / far).min())
+    shortest = min(int(np.flatnonzero(kind.law)[0]) for kind in setting.kinds)
+    above = min(above, setting.slots * (last // shortest + 1) + 1)  # more never begin by then
+    if first == 0:
+        below = min(below, setting.blocks)
+    return Window(first=first, last=last, period=2 * math.ceil(max(above, below, 2.0) / 2))
+
 
 _MARGIN = -8.0  # beyond NOTHING, of nodes that are left out: there are many nodes and starts
 _MEMORY = sizes.SEQUENCES_BYTES  # bytes of counts, or of what is known at nodes
@@ -105,13 +192,13 @@ class Counts:
     least: int
     low: int
     high: int
-    starts: npt.NDArray[np.float64]
-    held: npt.NDArray[np.float64]
+    starts: Floats
+    held: Floats
     beyond: float
     noise: float = 0.0
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Ints:
         """The counts themselves."""
         return np.arange(self.least, self.least + len(self.held))
 
@@ -131,7 +218,7 @@ class Counts:
         held[: len(self.held)] = self.held[:, begin : stop + 1]
         return replace(self, low=low, high=high, starts=starts, held=held)
 
-    def moments(self, tilts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def moments(self, tilts: Floats) -> Floats:
         """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""
         held = np.where(self.held > self.noise, self.held, 0.0)
         found = np.exp(np.outer(tilts, self.counts - self.centre)) @ held
@@ -166,8 +253,8 @@ def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
     little, left = _SHARE * beyond / (high + 1), 0.0
     shortest = int(np.flatnonzero(kind.law)[0])
     least = 0
-    starts: list[npt.NDArray[np.float64]] = []
-    held: list[npt.NDArray[np.float64]] = []
+    starts: list[Floats] = []
+    held: list[Floats] = []
     if low == 0:  # nothing has begun before
         starts.append(np.zeros(high + longest + 1))
         held.append(np.append(1.0, np.zeros(high + 1)))
@@ -263,9 +350,7 @@ def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
     )
 
 
-def _cumulants(
-    kind: Kind, values: npt.NDArray[np.int64], tilts: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _cumulants(kind: Kind, values: Ints, tilts: Floats) -> Floats:
     """log E[exp(tilt·D)] of each tilt."""
     logs = np.outer(tilts, values) + np.log(kind.law[values])
     most = logs.max(axis=1, keepdims=True)
@@ -330,7 +415,7 @@ class BlockCounts:
         return self._found[1]
 
     @property
-    def slots(self) -> npt.NDArray[np.int64]:
+    def slots(self) -> Ints:
         """How many there are of each kind."""
         return np.array([kind.slots for kind in self.setting.kinds])
 
@@ -352,11 +437,11 @@ class BlockCounts:
         return [one.centre for one in self.counts]
 
     @cached_property
-    def powers(self) -> npt.NDArray[np.int64]:
+    def powers(self) -> Ints:
         """n - c of each kind, (kinds, counts)."""
         return np.array([one.counts - one.centre for one in self.counts])
 
-    def modulus(self, places: slice) -> npt.NDArray[np.float64]:
+    def modulus(self, places: slice) -> Floats:
         """The most that |E[z**N(s)]| is at some of s = first - 1..last, (kinds, all nodes)."""
         from scipy.fft import ifft
 
@@ -374,7 +459,7 @@ class BlockCounts:
         return np.array(found)
 
     @cached_property
-    def nodes(self) -> npt.NDArray[np.int64]:
+    def nodes(self) -> Ints:
         """Those that count, by three of the starts; the bound of error asks all."""
         width = self.window.last - self.window.first + 1
         few = self.modulus(slice(0, None, max(1, width // 2)))
@@ -384,12 +469,12 @@ class BlockCounts:
         return found
 
     @cached_property
-    def turns(self) -> npt.NDArray[np.float64]:
+    def turns(self) -> Floats:
         """z**(n - c), (2, kinds, nodes, counts)."""
         return self.window.powers(self.nodes, self.powers)
 
     @cached_property
-    def rows(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def rows(self) -> tuple[Floats, Floats]:
         """Rows of places first - K..first - 1, and factors that add them up at each node.
 
         A row for each count and the ``turns``; where nodes are fewer, what they make at each node.
@@ -402,7 +487,7 @@ class BlockCounts:
         return np.concatenate(self.turns @ before, axis=1), np.repeat(factors, kinds, axis=1)
 
     @cached_property
-    def lacks(self) -> npt.NDArray[np.float64]:
+    def lacks(self) -> Floats:
         """1 - z**(n - c), (2, kinds, nodes, counts)."""
         return self.window.lacks(self.nodes, self.powers)
 
@@ -413,7 +498,7 @@ class BlockCounts:
         return np.asarray(most > _RARE)
 
     @cached_property
-    def endless(self) -> npt.NDArray[np.float64]:
+    def endless(self) -> Floats:
         """D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
         held, often = np.array([one.held for one in self.counts]), self.often
         found = np.asarray(self.lacks[..., often] @ held[:, often])
@@ -424,7 +509,7 @@ class BlockCounts:
         return found
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.float64]:
+    def starts(self) -> Floats:
         """Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
         longest = self.setting.longest
         return np.asarray(self.turns @ np.array([one.starts[:, longest:] for one in self.counts]))
@@ -451,16 +536,14 @@ def _rounding_bound(law: BlockCounts) -> float:
     return found + _left_out(law) + 6.0 * math.exp(NOTHING)
 
 
-def _variation(ratio: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _variation(ratio: Floats) -> Floats:
     """Σ |r_s - r_{s+1}| over all durations, and the first |r|, of each node."""
     path = ratio[..., ::-1].transpose(0, 2, 3, 1)  # from the longest duration, kinds in order
     steps = np.diff(path.reshape(*path.shape[:2], -1), axis=2)
     return np.asarray(np.hypot(*steps).sum(axis=1) + np.hypot(*ratio).max(axis=(0, 2)))
 
 
-def _power_off(
-    law: BlockCounts, g: int, lack: npt.NDArray[np.float64], most: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _power_off(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
     """Roundings of (1 - D)**M of a kind, absolutely, of each node and the worst of starts.
 
     ``lack`` is |D| without an end, ``most`` what |A| cannot exceed, of nodes and starts.
@@ -485,9 +568,7 @@ def _power_off(
     return np.asarray(found.max(axis=1) + ended + (_SUM + _LAW) * _PLAIN * 1e-3)
 
 
-def _squared_off(
-    lack: npt.NDArray[np.float64], most: npt.NDArray[np.float64], slots: int
-) -> npt.NDArray[np.float64]:
+def _squared_off(lack: Floats, most: Floats, slots: int) -> Floats:
     """Roundings of the squarings and products of which (1 - D)**slots is made."""
     top = slots.bit_length() - 1
     found = np.zeros(lack.shape)
@@ -508,7 +589,7 @@ def _squared_off(
     return found
 
 
-def _summed_off(law: BlockCounts, g: int, most: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _summed_off(law: BlockCounts, g: int, most: Floats) -> Floats:
     """Roundings of ratios, products and sums over starts, of each node."""
     slots = int(law.slots[g])
     near = np.maximum(most[:, 1:], most[:, :-1]) ** (slots - 1)

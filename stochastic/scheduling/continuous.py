@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import whole
+from stochastic.checks import real, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.launch import launch
 from stochastic.scheduling.settings import longest_of
@@ -112,9 +112,8 @@ def launch_between(
     if above(-1e-300) < 1.0 - 1e-15:
         raise LawError("work: expected durations of 0 or more")
     longest = _reach(above, allowed)
-    step = longest / _STEPS if step is None else step
-    if isinstance(step, bool | str) or not 0 < step < math.inf:
-        raise LawError(f"step = {step!r}: expected a length of time above 0, such as 0.01")
+    given_step = longest / _STEPS if step is None else step
+    step = real("step", given_step, lambda x: x > 0, "a length of time above 0, such as 0.01")
     count = math.ceil(longest / step)
     if count > _MOST:
         raise LawError(

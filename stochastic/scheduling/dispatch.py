@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ def launched(
     warps: int,
     dispatch: str = "hardware",
     alike: float = 0.0,
-) -> tuple[Times, Idle]:
+    sharing: Sharing | None = None,
+) -> tuple[Times | SharedLaunch, Idle]:
     """The law of the time of a launch, and where the time goes.
 
     Parameters
@@ -44,50 +46,41 @@ def launched(
     alike : float
         Probability that a lane repeats its neighbour's work, as for :func:`stochastic.launch`; the
         warps of a loop are independent all the same.
+    sharing : Sharing, optional
+        How warps share a rate. Where they slow each other down the launch is simulated, in steps of
+        a full multiprocessor.
+
+    Raises
+    ------
+    LawError
+        A loop of warps that slow each other down.
 
     >>> [round(launched(Pmf.geometric(0.05), 1000, 160, 32, 4, one)[0].mean(), 1)
     ...  for one in DISPATCH]
     [781.4, 768.1, 631.9]
     """
     choice("dispatch", dispatch, DISPATCH)
+    if sharing is not None and sharing.full >= sharing.resident * warps:
+        sharing = None
     if dispatch == "loop":
+        if sharing is not None:
+            raise LawError(
+                "dispatch='loop' of warps that share a rate is not simulated: take 'hardware' or "
+                "'queue', or slots that do not slow each other down"
+            )
         return _looped(work, blocks, slots, lanes, warps, alike)
+    share = min(sharing.full / (sharing.resident * warps), 1.0) if sharing else 1.0
     if dispatch == "queue":
+        if sharing is not None:
+            sharing = replace(sharing, resident=sharing.resident * warps)
         blocks, slots, warps = blocks * warps, slots * warps, 1
-    found = launch(work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike)
-    return found.times(), found.idle()
-
-
-def launched_sharing(
-    work: Pmf,
-    blocks: int,
-    slots: int,
-    lanes: int,
-    warps: int,
-    dispatch: str,
-    alike: float,
-    sharing: Sharing,
-) -> tuple[SharedLaunch, Idle]:
-    """The same of warps that share a rate, simulated, in steps of a full multiprocessor.
-
-    Raises
-    ------
-    LawError
-        A loop.
-    """
-    if dispatch == "loop":
-        raise LawError(
-            "dispatch='loop' of warps that share a rate is not simulated: take 'hardware' or "
-            "'queue', or slots that do not slow each other down"
-        )
-    share = min(sharing.full / (sharing.resident * warps), 1.0)
-    if dispatch == "queue":
-        sharing = replace(sharing, resident=sharing.resident * warps)
-        blocks, slots, warps = blocks * warps, slots * warps, 1
-    found = launch(
-        work, blocks=blocks, slots=slots, lanes=lanes, warps=warps, alike=alike, sharing=sharing
-    )
-    steps = replace(found, times=found.times * share, work_bound=found.work_bound * share)
+    shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    if sharing is None:
+        found = launch(work, **shape, alike=alike)
+        return found.times(), found.idle()
+    simulated = launch(work, **shape, alike=alike, sharing=sharing)
+    bound = simulated.work_bound * share
+    steps = replace(simulated, times=simulated.times * share, work_bound=bound)
     return steps, steps.idle()
 
 

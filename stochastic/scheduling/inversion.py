@@ -24,20 +24,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE, chances
-from stochastic.scheduling.block_counts import BlockCounts, affordable
+from stochastic.scheduling.block_counts import NOTHING, BlockCounts, Window, affordable
 from stochastic.scheduling.times import Times
-from stochastic.scheduling.window import NOTHING
 from stochastic.threads import workers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stochastic.scheduling.settings import Setting
-    from stochastic.scheduling.window import Window
+
 
 _CLEAR = 1e-14  # probabilities below it are left to the error bound
 _WIDE = 0.03  # of an angle, over the longest total's standard deviation
@@ -80,7 +79,7 @@ class Inversion:
         return float(self.setting.idle**self.setting.blocks)
 
     @cached_property
-    def _weights(self) -> npt.NDArray[np.float64]:
+    def _weights(self) -> Floats:
         """2/period · z**(Σ M·c) E[z**-(blocks with work)], (2, nodes)."""
         setting, window, nodes = self.setting, self.window, self.counts.nodes
         kinds = zip(setting.kinds, self.counts.centres, strict=True)
@@ -105,15 +104,13 @@ class Inversion:
         slots = np.array([kind.slots for kind in kinds])
         return slots, before, tails, *map(np.ascontiguousarray, arrays)
 
-    def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def cdf(self, times: Ints) -> Floats:
         """P(C <= t)."""
         found = self._summed(times, self._tables).real
         found[times >= self.window.last + self.setting.longest] = 1.0
         return np.clip(found + np.where(times >= 0, self._nothing, 0.0), 0.0, 1.0)
 
-    def _summed(
-        self, times: npt.NDArray[np.int64], tables: tuple[Any, ...]
-    ) -> npt.NDArray[np.complex128]:
+    def _summed(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
         """Return what the nodes add up to at each time; each thread takes some of the times."""
         kinds, rows = tables[1].shape[:2]
         count = min(workers(), max(len(times) // _EACH, 1))
@@ -134,7 +131,7 @@ class Inversion:
         return found.view(np.complex128)[:, 0]
 
     @cached_property
-    def below(self) -> tuple[int, npt.NDArray[np.float64]]:
+    def below(self) -> tuple[int, Floats]:
         """The first time with a probability, and P(C <= t) from there on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._nothing
@@ -174,9 +171,7 @@ class Inversion:
         return Times(first=window.first, below=found, span=self.setting.span)
 
     # --- jointly with the total work
-    def transform(
-        self, times: npt.NDArray[np.int64], phases: Sequence[float]
-    ) -> npt.NDArray[np.complex128]:
+    def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
         """E[exp(i Σ_g phases[g]·T_g); C <= t], T_g the work on slots of each kind.
 
         At all nodes, which are turned so far that no x is near 1 at any.
@@ -224,7 +219,7 @@ class Inversion:
         )
         return found + np.where(times >= 0, self._nothing, 0.0)
 
-    def joint(self) -> tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]:
+    def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
         """The first time, P(C = t, T = w) and the steps of work w."""
         setting = self.setting
         first, below = self.below
@@ -343,11 +338,11 @@ class Certain:
         return self.setting.scheduled([kind.longest for kind in self.setting.kinds])
 
     @property
-    def below(self) -> tuple[int, npt.NDArray[np.float64]]:
+    def below(self) -> tuple[int, Floats]:
         """Return the time, and its chance."""
         return self._found[0], np.ones(1)
 
-    def cdf(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def cdf(self, times: Ints) -> Floats:
         """Return P(C <= t)."""
         return np.where(times < self._found[0], 0.0, 1.0)
 
@@ -355,7 +350,7 @@ class Certain:
         """Return the start of the last block."""
         return Times(first=self._found[1], below=np.ones(1), span=self.setting.span)
 
-    def joint(self) -> tuple[int, npt.NDArray[Any], npt.NDArray[np.int64]]:
+    def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
         """Return the time, its chance, and the steps of work."""
         return self._found[0], np.ones((1, 1)), np.array([sum(self._found[2])])
 

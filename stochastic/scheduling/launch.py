@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from stochastic.checks import choice, fraction, whole
+from stochastic.arrays import Ints
+from stochastic.checks import choice, fraction, real, whole
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 from stochastic.scheduling.inversion import Certain, Inversion
@@ -19,7 +20,6 @@ from stochastic.scheduling.times import Energy, Idle, Times, asked_times
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
 
@@ -152,11 +152,11 @@ class Launch:
         times = np.arange(first, first + len(chances)) * self.span
         return law_array(chances, {}, time=times, total=totals * self.span)
 
-    def sample(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
+    def sample(self, size: int, seed: int = 0) -> Ints:
         """Times of ``size`` independent launches, simulated."""
         return np.asarray(self.simulated(size, seed)[0])
 
-    def simulated(self, size: int, seed: int = 0) -> npt.NDArray[np.int64]:
+    def simulated(self, size: int, seed: int = 0) -> Ints:
         """Time, start of the last block and total work of simulated launches, (3, size)."""
         size, seed = whole("size", size, least=0), whole("seed", seed, least=0)
         if self._engine is None:
@@ -205,8 +205,7 @@ class Launch:
             Power of all the rest while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
-            if isinstance(value, bool | str) or not 0 <= value < math.inf:
-                raise LawError(f"{name} = {value!r}: expected a power of 0 or more")
+            real(name, value, lambda x: x >= 0, "a power of 0 or more")
         slots = sum(self.slots)
         time, total = self.mean(), self.total()
         parts = working * total, on * time, idling * (slots * time - total)
@@ -302,11 +301,6 @@ def launch(
     warps = whole("warps", warps, least=1, example=8)
     blocks = whole("blocks", blocks, least=1, example=4096)
     tol = fraction("tol", tol, "1e-13")
-    if method == "exact":
-        raise LawError(
-            "method = 'exact': launches are no longer answered in fractions; leave method out, the "
-            "answers are doubles and .error bounds how far a probability is off"
-        )
     choice("method", method, ("auto", "inversion"))
     if sharing is not None:
         if len(works) > 1:

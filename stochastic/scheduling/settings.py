@@ -10,15 +10,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.work.alike import Shock, alike_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stochastic.work.pmf import Pmf
+
 
 _MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
@@ -38,17 +39,17 @@ class Kind:
     """
 
     slots: int
-    law: npt.NDArray[np.float64]
+    law: Floats
 
     @cached_property
-    def chances(self) -> npt.NDArray[np.float64]:
+    def chances(self) -> Floats:
         """P(D <= k), k = 0..K, each rounded once where numbers longer than doubles exist."""
         found = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
         found[-1] = 1.0
         return found
 
     @cached_property
-    def tails(self) -> npt.NDArray[np.float64]:
+    def tails(self) -> Floats:
         """P(D > k), k = 0..K, as precise relative to itself."""
         found = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
         return np.append(found, 0.0).astype(np.float64)
@@ -179,7 +180,7 @@ class Setting:
             return -tilt * self.blocks
         return np.asarray(self.blocks * np.log(self.idle + (1.0 - self.idle) * np.exp(-tilt)))
 
-    def simulated(self, size: int, seed: int) -> npt.NDArray[np.int64]:
+    def simulated(self, size: int, seed: int) -> Ints:
         """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
         from stochastic.kernels.schedule import schedules
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import probability, whole
+from stochastic.arrays import Floats
+from stochastic.checks import probability, real, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.settings import longest_of
 from stochastic.scheduling.times import Idle
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from stochastic.work.pmf import Pmf
 
 _LEVEL = 0.99
@@ -61,7 +60,7 @@ class SharedLaunch:
         True if all warps take one time, so that all launches do.
     """
 
-    times: npt.NDArray[np.float64]
+    times: Floats
     work_bound: float
     lane_share: float
     certain: bool = False
@@ -75,12 +74,12 @@ class SharedLaunch:
         return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
 
     @property
-    def values(self) -> npt.NDArray[np.float64]:
+    def values(self) -> Floats:
         """The times, as :class:`~stochastic.scheduling.times.Times` has them."""
         return self.times
 
     @property
-    def below(self) -> npt.NDArray[np.float64]:
+    def below(self) -> Floats:
         """P(C <= each of them), within ``error``."""
         return np.arange(1, len(self.times) + 1) / len(self.times)
 
@@ -144,8 +143,7 @@ def simulated(
         )
     resident = whole("resident", sharing.resident, least=1, example=4)
     size = whole("launches", sharing.launches, least=20, example=2000)
-    if isinstance(sharing.full, bool | str) or not 0 < sharing.full < math.inf:
-        raise LawError(f"full = {sharing.full!r}: expected a number of warps above 0")
+    full = real("full", sharing.full, lambda x: x > 0, "a number of warps above 0")
     if slots % resident:
         raise LawError(
             f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
@@ -177,8 +175,8 @@ def simulated(
         drawn = rng.random((count, blocks, warps)) * below[-1]
         lengths = (warp.low + np.searchsorted(below, drawn, side="right")).astype(np.float64)
         lengths.sort(axis=-1)
-        shared(lengths, float(sharing.full), *room, times[first : first + count])
-    rate = places * min(float(sharing.full), float(resident * warps))
+        shared(lengths, full, *room, times[first : first + count])
+    rate = places * min(full, float(resident * warps))
     bound = blocks * warps * warp.mean() / rate
     return SharedLaunch(
         times=np.sort(times),

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from stochastic.arrays import Ints
 from stochastic.checks import probability
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
 
@@ -108,7 +109,7 @@ class Times:
         return self.span * (self.first + float(share.sum()) / (1 - q))
 
 
-def asked_times(t: Any, span: Any) -> tuple[npt.NDArray[np.int64], tuple[int, ...]]:
+def asked_times(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
     """Whole steps up to each of the times, and the shape in which they were asked."""
     asked = np.asarray(t, dtype=object)
     flat = asked.reshape(-1).tolist()

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.checks import ZERO_WORK, choice, whole
 from stochastic.errors import LawError
 from stochastic.labels import labelled, named
@@ -21,13 +23,12 @@ from stochastic.threads import workers
 from stochastic.work.pmf import Pmf, law_of_work
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import xarray as xr
 
+
 _CUT = 1e-18
-_BLOCK = (
-    sizes.TRIAL_BLOCK
-)  # items whose sums are added up as one: fixed, so that sums are the same anywhere
+#: Items whose sums are added up as one: fixed, so that sums are the same anywhere.
+_BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # items after which a thread looks for other work
 _PILOT = sizes.TRIAL_PILOT  # items that tell how finely losses are tallied
 CONFIDENCE = 0.95
@@ -64,18 +65,16 @@ class _Source:
         table = alias_table(work.weights, bits)
         return cls(work=work, lanes=lanes, idle=idle, table=table, bits=bits, key=key)
 
-    def losses(self, first: int, count: int) -> npt.NDArray[np.float64]:
+    def losses(self, first: int, count: int) -> Floats:
         from stochastic.kernels.simulate import losses
 
-        found: npt.NDArray[np.float64] = losses(
+        found: Floats = losses(
             first, count, self.lanes, self.work.low, self.table, self.bits, self.key, self.idle
         )
         return found
 
 
-def losses(
-    pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one"
-) -> npt.NDArray[np.float64]:
+def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
     """The losses of ``size`` independent groups of ``lanes`` items, the first of the simulation's.
 
     >>> losses(Pmf.uniform(1, 6), lanes=2, size=3, seed=1).shape
@@ -199,8 +198,8 @@ def simulate(
 
 
 def _tally(
-    source: _Source, groups: int, centres: npt.NDArray[np.float64], scale: float, at_once: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    source: _Source, groups: int, centres: Floats, scale: float, at_once: int
+) -> tuple[Floats, Floats]:
     """Rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
     from stochastic.kernels.simulate import tally
 
@@ -210,8 +209,8 @@ def _tally(
     sums = np.zeros((blocks, 10))
     reach = max(source.lanes - centres[0], centres[0]) * scale + 2.0
     rows = (int(np.float64(reach).view(np.int64)) >> 39) - (1023 << 13) + 2
-    tables: list[npt.NDArray[np.float64]] = []
-    free: list[npt.NDArray[np.float64]] = []
+    tables: list[Floats] = []
+    free: list[Floats] = []
 
     def work(first: int) -> None:
         try:
@@ -247,9 +246,7 @@ def _tally(
 
 
 # --- what the tallies tell
-def _moments(
-    total: npt.NDArray[np.float64], centre: float, reach: float
-) -> dict[str, tuple[Any, ...]]:
+def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any, ...]]:
     """Mean and standard deviation with their errors; sums of powers 0 to 4 about the centre.
 
     Where all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
@@ -276,11 +273,7 @@ def _moments(
 
 
 def _ratio(
-    total: npt.NDArray[np.float64],
-    centres: npt.NDArray[np.float64],
-    groups: int,
-    lanes: int,
-    reach: float,
+    total: Floats, centres: Floats, groups: int, lanes: int, reach: float
 ) -> dict[str, tuple[Any, ...]]:
     """n·Σmax / Σsum and its standard error by the delta method, from sums about the centres."""
     m, s, mm, ms, ss = total / groups
@@ -299,7 +292,7 @@ def _ratio(
 
 
 def _order_statistics(
-    seen: npt.NDArray[np.float64], asked: npt.NDArray[np.float64], least: float, most: float
+    seen: Floats, asked: Floats, least: float, most: float
 ) -> dict[str, tuple[Any, ...]]:
     """Sample quantiles, and the order statistics that enclose the true ones.
 
@@ -316,7 +309,7 @@ def _order_statistics(
     above = np.ceil(np.nan_to_num(bdtrik(1 - tail, count, inside))) + 1
     rank = np.ceil(asked * count * (1 - 1e-15))
 
-    def at(ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def at(ranks: Floats) -> Floats:
         return seen[np.searchsorted(upto, np.clip(ranks, 1, count)), 1:]
 
     middle = at(rank)
@@ -337,7 +330,7 @@ def _order_statistics(
     }
 
 
-def _histogram(seen: npt.NDArray[np.float64], bins: int) -> dict[str, tuple[Any, ...]]:
+def _histogram(seen: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
     """Bars of equal width, [left, right), their edges moved to where no fine bin is divided."""
     low, high = seen[0, 1], seen[-1, 2]
     if high == low:

@@ -1,19 +1,18 @@
-"""What a law of 0, 1, 2, ... must answer, and what follows from that."""
+"""What a law of 0, 1, 2, ... must answer, and what follows from that; laws that are tables."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-
-Reals = npt.NDArray[np.float64]
 
 #: Most values of a law that are tabulated: 400 MB.
 LARGEST = sizes.LAW_LARGEST
@@ -26,6 +25,11 @@ WAY = (
     "of an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
     "larger units, or ask for what needs no table (its own mean, var, cdf, quantile, sample)"
 )
+
+#: Most products of a convolution: some half a minute.
+_PRODUCTS = sizes.CONVOLVE_MOST
+#: Most values of a law that is hashed by all of its weights.
+SMALL = sizes.RATIOS_SMALL
 
 _FARTHEST = 2**62
 _NOTHING = 1e-24  # the mass beyond which an infinite law without a closed mean is not summed
@@ -51,7 +55,7 @@ class Distribution(ABC):
             """How it is constructed."""
 
     @abstractmethod
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k) for whole k from low to high."""
 
     @abstractmethod
@@ -62,11 +66,11 @@ class Distribution(ABC):
         """P(W <= k) for whole k with low <= k < high."""
         return 1.0 - self.sf(k)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last, within low..high."""
         return self.pmf(np.arange(first, last + 1, dtype=np.float64))
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table up to a common factor, where that is cheaper or more accurate."""
         return self.table(first, last)
 
@@ -86,7 +90,7 @@ class Distribution(ABC):
         apart = np.arange(len(table)) - (self.mean() - first)
         return float(np.dot(apart * apart, table))
 
-    def _summed(self) -> tuple[int, Reals]:
+    def _summed(self) -> tuple[int, Floats]:
         last = self.beyond(_NOTHING) if self.high == math.inf else int(self.high)
         spanned(self.low, last, self.text)
         table = self.relative(self.low, last)
@@ -139,3 +143,119 @@ def spanned(first: int, last: int | float, what: str, way: str = WAY) -> None:
             f"{what} spans {size:.3g} values, {first} to {last}, and at most {LARGEST:.0e} are "
             f"tabulated: {way}"
         )
+
+
+# --- finite laws: tables of weights
+@dataclass(frozen=True, slots=True, eq=False)
+class Tabulated(Distribution):
+    """Weights of low, low + 1, ..., the first and the last above 0; build it by `tabulated`."""
+
+    low: int
+    weights: Floats
+    made: str
+    _chances: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
+
+    def __reduce__(self) -> Any:  # arrays come out of a pickle writable
+        return tabulated, (self.low, self.weights, self.made)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tabulated):
+            return NotImplemented
+        return self.low == other.low and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash((self.low, len(self.weights), self.weights[:SMALL].tobytes()))
+
+    @property
+    def high(self) -> int:
+        """Largest value."""
+        return self.low + len(self.weights) - 1
+
+    @property
+    def text(self) -> str:
+        """As it is constructed, or where it lies."""
+        if self.made:
+            return self.made
+        return f"Pmf({self.low}..{self.high}, mean {self.mean():.6g})"
+
+    def pmf(self, k: Floats) -> Floats:
+        """P(W = k)."""
+        return self.weights[(k - self.low).astype(np.int64)]
+
+    def table(self, first: int, last: int) -> Floats:
+        """P(W = k) for k = first..last."""
+        return self.weights[first - self.low : last - self.low + 1]
+
+    def chances(self) -> tuple[Floats, Floats]:
+        """P(W <= k) and P(W > k) of all values."""
+        if self._chances is None:
+            above = np.zeros(len(self.weights))
+            above[:-1] = np.cumsum(self.weights[:0:-1])[::-1]
+            below = np.where(above > 0.5, np.cumsum(self.weights), 1 - above)
+            below = np.maximum.accumulate(below)
+            object.__setattr__(self, "_chances", (below, above))
+        assert self._chances is not None
+        return self._chances
+
+    def sf(self, k: Any) -> Any:
+        """P(W > k)."""
+        return self.chances()[1][np.asarray(k - self.low, dtype=np.int64)]
+
+    def cdf(self, k: Any) -> Any:
+        """P(W <= k)."""
+        return self.chances()[0][np.asarray(k - self.low, dtype=np.int64)]
+
+    def _summed(self) -> tuple[int, Floats]:
+        return self.low, self.weights
+
+    def sample(self, rng: np.random.Generator, size: Any) -> Any:
+        """Independent draws."""
+        return self.low + np.searchsorted(self.chances()[0], rng.random(size), side="right")
+
+
+def tabulated(low: int, weights: Any, made: str = "") -> Tabulated:
+    """Return the law of weights that sum to one; zeros at the ends go."""
+    table = np.array(weights, dtype=np.float64)
+    if not (table[0] > 0 and table[-1] > 0):
+        held = np.flatnonzero(table)
+        first, last = int(held[0]), int(held[-1])
+        low, table = low + first, table[first : last + 1].copy()
+    table.flags.writeable = False
+    return Tabulated(low, table, made)
+
+
+def largest(weights: Floats, beyond: float, copies: int) -> Floats:
+    """P(max of independent copies = k) from P(W = k) and P(W > last); F(k)**n - F(k-1)**n."""
+    above = np.full(len(weights), beyond)
+    above[:-1] += np.cumsum(weights[:0:-1])[::-1]
+    below = np.cumsum(weights)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), np.log(below))
+        share = np.where(below > 0, np.minimum(weights / below, 1.0), 0.0)
+        return np.asarray(np.exp(copies * log) * -np.expm1(copies * np.log1p(-share)))
+
+
+def convolved(first: Floats, second: Floats, copies: int, what: str) -> Floats:
+    """Weights of the sum of an item of the first law and copies of the second, all positive.
+
+    By squaring; no transform, whose rounding would drown the tails.
+    """
+    size = len(first) + copies * (len(second) - 1)
+    spanned(0, size - 1, what, "count its work in larger units, or draw it with sample")
+    if copies > 1 and len(second) > 1:
+        products = (size / 2) ** 2
+    else:
+        products = float(len(first)) * len(second)
+    if products > _PRODUCTS:
+        raise LawError(
+            f"{what} takes some {products:.0e} products: count its work in larger units, or draw "
+            "it with sample"
+        )
+    found, power, left = first, second, copies
+    while True:
+        if left & 1:
+            found = np.convolve(found, power)
+        left >>= 1
+        if not left:
+            return found
+        power = np.convolve(power, power)

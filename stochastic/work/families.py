@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.work import estimation, given, saddle_point
-from stochastic.work.distribution import SMALLEST_LOG, Distribution, Reals
-from stochastic.work.estimation import Histogram
-from stochastic.work.finite import tabulated
+from stochastic.work import given
+from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulated
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS
@@ -101,7 +100,7 @@ class Family:
     check: Callable[..., str] | None = None
     constant: Callable[..., int | None] | None = None
     weights: Callable[..., list[Any]] | None = None
-    pmf: Callable[..., Reals] | None = None
+    pmf: Callable[..., Floats] | None = None
     sf: Callable[..., Any] | None = None
     cdf: Callable[..., Any] | None = None
     mean: Callable[..., float] | None = None
@@ -181,11 +180,11 @@ class Named(Distribution):
         assert self.family.mode is not None
         return self.family.mode(*self.parameters)
 
-    def _direct(self, k: Reals) -> Reals:
+    def _direct(self, k: Floats) -> Floats:
         assert self.family.pmf is not None
         return self.family.pmf(k, *self.parameters)
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k), walked to where that is near, to the last digits."""
         if self.family.steps is None:
             return self._direct(k)
@@ -196,7 +195,7 @@ class Named(Distribution):
             return self._direct(k)
         return self.table(first, last)[(k - first).astype(np.int64)]
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         if self.family.steps is None:
             return self._direct(np.arange(first, last + 1, dtype=np.float64))
@@ -209,7 +208,7 @@ class Named(Distribution):
             scale = float(self._direct(np.array([float(min(max(mode, first), last))]))[0])
         return scale * self.relative(low, high)[first - low : last - low + 1]
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table over its largest term."""
         if self.family.steps is None:
             table = self.table(first, last)
@@ -277,6 +276,155 @@ def joined(laws: Sequence[Named]) -> Named | None:
 def _short(x: Any) -> str:
     """Return a number as people write it: a whole float without its .0."""
     return repr(int(x)) if isinstance(x, float) and x.is_integer() and x < 2**53 else repr(x)
+
+
+# --- maximum likelihood, from how often each value occurs: what takes one line stands in the table.
+# Poisson, binomial and negative binomial are one family in the dispersion a = -1/trials, 0, 1/r:
+# with T(j) samples above j, n in all, their mean m, and p eliminated, the log-likelihood is
+# Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
+_EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that of a continuous law
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """The values 0, 1, ..., largest and how often each occurs."""
+
+    counts: Ints
+    size: int = field(init=False)
+    low: int = field(init=False)
+    total: int = field(init=False)
+    above: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        held = np.flatnonzero(self.counts)
+        above = np.cumsum(self.counts[:0:-1])[::-1].astype(np.float64)
+        for name, value in (
+            ("size", int(self.counts.sum())),
+            ("low", int(held[0])),
+            ("total", int(above.sum())),
+            ("above", above),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def high(self) -> int:
+        """Largest value."""
+        return len(self.counts) - 1
+
+    @property
+    def mean(self) -> float:
+        """Mean of the samples."""
+        return self.total / self.size
+
+    @property
+    def excess(self) -> int:
+        """Variance less mean, times size², in whole numbers."""
+        held = np.flatnonzero(self.counts)
+        if float(self.high) ** 2 * self.size < 2.0**62:
+            squares = int(np.dot(self.counts[held], held**2))
+        else:
+            squares = sum(int(self.counts[k]) * k * k for k in held.tolist())
+        return (squares - self.total) * self.size - self.total**2
+
+
+def _log_factorials(h: Histogram) -> float:
+    from scipy.special import gammaln
+
+    held = np.flatnonzero(h.counts)
+    return float(np.dot(h.counts[held], gammaln(held + 1.0)))
+
+
+def _dispersed(h: Histogram, a: float) -> float:
+    """The log-likelihood at a dispersion, but for what does not depend on it."""
+    j = np.arange(h.high)
+    n, m = h.size, h.mean
+    if a == 0:
+        return -n * m
+    return float(np.dot(h.above, np.log1p(j * a))) - n * (1 / a + m) * math.log1p(m * a)
+
+
+def dispersed_likelihood(h: Histogram, a: float) -> float:
+    """Return the log-likelihood at a dispersion and the mean of the samples."""
+    return _dispersed(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
+
+
+def _inverse(rr: float, rp: float, pp: float) -> tuple[float, float]:
+    """Standard errors of two parameters from their observed information."""
+    determinant = rr * pp - rp * rp
+    if not determinant > 0:
+        return math.nan, math.nan
+    return math.sqrt(pp / determinant), math.sqrt(rr / determinant)
+
+
+def uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
+    """The standard deviation of the smallest and of the largest of so many samples."""
+    width, n = high - low + 1, h.size
+    if width > _EXACT:
+        spread = width * math.sqrt(n / (n + 2)) / (n + 1)
+        return spread, spread
+    j = np.arange(1, int(width))
+    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme falls short by j or more)
+    mean = beyond.sum()
+    spread = math.sqrt(max(float(np.dot(2 * j - 1, beyond)) - mean**2, 0.0))
+    return spread, spread
+
+
+def likeliest_binomial(h: Histogram) -> tuple[float, ...] | str:
+    """Return the likeliest trials and p, or why there are none."""
+    if h.low == h.high:
+        return h.high, 1.0
+    if h.excess >= 0:
+        return "a binomial law varies less, the variance of the samples not being below their mean"
+    best = first_true(lambda n: _dispersed(h, -1 / (n + 1)) <= _dispersed(h, -1 / n), h.high)
+    if best is None or _dispersed(h, -1 / best) <= _dispersed(h, 0.0):
+        return "more trials are always likelier: the limit is the Poisson law"
+    return best, h.mean / best
+
+
+def binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
+    """Return the standard errors of trials, taken as a real number, and p."""
+    j = np.arange(h.high)
+    curved = float(np.dot(h.above, (trials - j) ** -2.0))
+    failures = h.size * trials - h.total
+    both = _inverse(curved, h.size / (1 - p), h.total / p**2 + failures / (1 - p) ** 2)
+    return both if both[0] > 0 else (math.nan, math.sqrt(p * (1 - p) / h.size / trials))
+
+
+def likeliest_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
+    """Return the likeliest r and p, or why there are none."""
+    from scipy.optimize import brentq
+
+    if h.excess <= 0:
+        return "it varies more, the variance of the samples not being above their mean"
+    j, n, m = np.arange(h.high), h.size, h.mean
+
+    def slope(log_a: float) -> float:
+        a = math.exp(log_a)
+        return float(np.dot(h.above, j / (1 + j * a))) - n * _lost(m * a) / a / a
+
+    low = high = math.log(h.excess) - 2 * math.log(h.total)
+    while slope(low) < 0:
+        low -= 1.0
+        if low < -60:
+            return "larger r is always likelier: the limit is the Poisson law"
+    while slope(high) > 0:
+        high += 1.0
+    r = math.exp(-brentq(slope, low, high, xtol=1e-13, rtol=1e-15))
+    return r, r / (r + m)
+
+
+def _lost(x: float) -> float:
+    """x - log(1 + x), x > 0."""
+    if x > 0.05:
+        return x - math.log1p(x)
+    return math.fsum((-x) ** k / k for k in range(2, 14))
+
+
+def negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, ...]:
+    """Return the standard errors of r and p."""
+    j = np.arange(h.high)
+    curved = float(np.dot(h.above, (r + j) ** -2.0))
+    return _inverse(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
 
 
 # --- parameters
@@ -379,6 +527,101 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
     return float(odds), float(odds - Fraction(float(odds))), float(n), -1.0
 
 
+# --- Poisson, binomial and negative binomial probabilities without cancellation: Loader, "Fast and
+# accurate computation of binomial probabilities" (2000). The large terms of the logarithm are
+# joined into deviances, which vanish at the mean, and the rest of Stirling's formula. What is left
+# of the rounding is about 1e-16 · (1 + |log p|), relative.
+
+#: Of log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) + ...
+_SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+_FAR = 16.0  # from here the series is exact to 1e-17
+_NEAR = 0.5  # beyond it x·log(x/m) is at most 4 times the whole
+_TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
+
+
+def _stirling_rest(x: Floats) -> Floats:
+    """log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
+    found = np.zeros_like(x)
+    y = x.copy()
+    for _ in range(int(_FAR)):
+        small = y < _FAR
+        if not small.any():
+            break
+        near = y[small]
+        found[small] += (near + 0.5) * np.log1p(1 / near) - 1
+        y[small] = near + 1
+    square = 1 / (y * y)
+    series = np.zeros_like(y)
+    for coefficient in reversed(_SERIES):
+        series = series * square + coefficient
+    return np.asarray(found + series / y)
+
+
+def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
+    """x·log(x/m) + m - x, for x > 0 and m = mean + rest, where rest is a rounding error."""
+    apart = x - mean
+    v = apart / (x + mean)
+    square = v * v
+    series = np.zeros_like(x)
+    for j in range(_TERMS, 0, -1):
+        series = (series + 1 / (2 * j + 1)) * square
+    near = v * apart + 2 * x * v * series
+    with np.errstate(divide="ignore"):
+        far = x * np.log(x / mean) - apart
+    return np.where(np.abs(v) < _NEAR, near, far) - rest * (apart / mean)
+
+
+def _product(a: Any, b: float) -> tuple[Any, Any]:
+    """a·b as the rounded product and its error, as far as doubles tell it (Dekker 1971)."""
+    product = a * b
+    split = 134217729.0
+    t = split * a
+    ah = t - (t - a)
+    al = a - ah
+    t = split * b
+    bh = t - (t - b)
+    bl = b - bh
+    return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+
+def _poisson_pmf(k: Floats, rate: float) -> Floats:
+    """P(W = k) of a Poisson law with rate > 0."""
+    x = np.maximum(k, 1.0)
+    inside = np.exp(-_stirling_rest(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
+    return np.where(k == 0, math.exp(-rate), inside)
+
+
+def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
+    """P(W = k) of a binomial law with 0 < p < 1 and at least one trial."""
+    n = float(trials)
+    ends = np.where(k == 0, math.exp(n * math.log1p(-p)), p**n)
+    if trials == 1:
+        return ends
+    x = np.minimum(np.maximum(k, 1.0), n - 1)
+    y = n - x
+    mean, rest = _product(n, p)
+    other = n - mean
+    lost = ((n - other) - mean) - rest
+    log = _stirling_rest(np.array([n]))[0] - _stirling_rest(x) - _stirling_rest(y)
+    log = log - _deviance(x, mean, rest) - _deviance(y, other, lost)
+    inside = np.exp(log) * np.sqrt(n / (2 * math.pi * x * y))
+    return np.where((k == 0) | (k == n), ends, inside)
+
+
+def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
+    """P(W = k) of k failures before the r-th success, r > 0 real, 0 < p < 1."""
+    x = np.maximum(k, 1.0)
+    n = x + r
+    successes, rest = _product(n, p)
+    failures = n - successes
+    lost = ((n - failures) - successes) - rest
+    both = np.full_like(x, r)
+    log = _stirling_rest(n) - _stirling_rest(both) - _stirling_rest(x)
+    log = log - _deviance(both, successes, rest) - _deviance(x, failures, lost)
+    inside = np.exp(log) * np.sqrt(r / (2 * math.pi * x * n))
+    return np.where(k == 0, math.exp(r * math.log(p)), inside)
+
+
 # --- tails
 def _special(name: str, *arguments: Any) -> Any:
     """Return a function of ``scipy.special`` at its arguments; SciPy loads when first used."""
@@ -414,7 +657,7 @@ FAMILIES: Mapping[str, Family] = {
                 _probability(_CHANCE_OR_0),
             ),
             constant=lambda n, p: n * int(p) if n == 0 or p in (0, 1) else None,
-            pmf=lambda k, n, p: saddle_point.binomial(k, n, p),
+            pmf=_binomial_pmf,
             sf=lambda k, n, p: _special("betainc", k + 1.0, n - k, p),
             cdf=lambda k, n, p: _special("betaincc", k + 1.0, n - k, p),
             mean=lambda n, p: n * p,
@@ -424,9 +667,9 @@ FAMILIES: Mapping[str, Family] = {
             mode=_binomial_mode,
             steps=_binomial_steps,
             adds="trials",
-            estimate=estimation.binomial,
-            errors=estimation.binomial_errors,
-            log_likelihood=lambda h, trials, p: estimation.dispersed_likelihood(h, -1 / trials),
+            estimate=likeliest_binomial,
+            errors=binomial_errors,
+            log_likelihood=lambda h, trials, p: dispersed_likelihood(h, -1 / trials),
             limit="poisson",
             scipy=("binom", ("n", "p")),
         ),
@@ -477,7 +720,7 @@ FAMILIES: Mapping[str, Family] = {
                 _probability(given.probability),
             ),
             constant=lambda r, p: 0 if p == 1 else None,
-            pmf=saddle_point.negative_binomial,
+            pmf=_negative_binomial_pmf,
             sf=lambda k, r, p: _special("betaincc", r, k + 1.0, p),
             cdf=lambda k, r, p: _special("betainc", r, k + 1.0, p),
             mean=lambda r, p: r * (1 - p) / p,
@@ -487,9 +730,9 @@ FAMILIES: Mapping[str, Family] = {
             mode=_negative_binomial_mode,
             steps=lambda r, p: (*_complement(p), r, 1.0),
             adds="r",
-            estimate=estimation.negative_binomial,
-            errors=estimation.negative_binomial_errors,
-            log_likelihood=lambda h, r, p: estimation.dispersed_likelihood(h, 1 / r),
+            estimate=likeliest_negative_binomial,
+            errors=negative_binomial_errors,
+            log_likelihood=lambda h, r, p: dispersed_likelihood(h, 1 / r),
             limit="poisson",
             scipy=("nbinom", ("n", "p")),
         ),
@@ -508,7 +751,7 @@ FAMILIES: Mapping[str, Family] = {
                 ),
             ),
             constant=lambda rate: 0 if rate == 0 else None,
-            pmf=saddle_point.poisson,
+            pmf=_poisson_pmf,
             sf=lambda k, rate: _special("gammainc", k + 1.0, rate),
             cdf=lambda k, rate: _special("gammaincc", k + 1.0, rate),
             mean=lambda rate: rate,
@@ -520,7 +763,7 @@ FAMILIES: Mapping[str, Family] = {
             adds="rate",
             estimate=lambda h: (h.mean,),
             errors=lambda h, rate: (math.sqrt(rate / h.size),),
-            log_likelihood=lambda h, _: estimation.dispersed_likelihood(h, 0.0),
+            log_likelihood=lambda h, _: dispersed_likelihood(h, 0.0),
             scipy=("poisson", ("mu",)),
         ),
         Family(
@@ -543,7 +786,7 @@ FAMILIES: Mapping[str, Family] = {
             draw=lambda rng, size, low, high: rng.integers(low, high, size, endpoint=True),
             ends=lambda low, high: (low, high),
             estimate=lambda h: (h.low, h.high),
-            errors=estimation.uniform_errors,
+            errors=uniform_errors,
             log_likelihood=lambda h, low, high: -h.size * math.log(high - low + 1),
         ),
     )

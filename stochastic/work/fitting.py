@@ -13,8 +13,7 @@ from stochastic import sizes
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work import given
-from stochastic.work.estimation import Histogram
-from stochastic.work.families import FAMILIES
+from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
 LARGEST_SAMPLE = sizes.SAMPLE_LARGEST

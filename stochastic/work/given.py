@@ -9,12 +9,11 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from stochastic.checks import whole
+from stochastic.arrays import Floats, Ints
+from stochastic.checks import real, whole
 from stochastic.errors import LawError
-from stochastic.work.distribution import Reals, spanned
-from stochastic.work.finite import Tabulated, tabulated
+from stochastic.work.distribution import Tabulated, spanned, tabulated
 
 _TOLERANCE = 1e-9
 _UNITS = "count the work in larger units"
@@ -23,29 +22,14 @@ _SHORT = 8  # weights that a repr shows
 
 def probability(name: str, value: Any, *, zero: bool = False) -> float:
     """Return a number from 0 (excluded unless ``zero``) to 1."""
-    try:
-        number = float(value)
-        fits = not isinstance(value, bool | str) and (0 < number <= 1 or (zero and number == 0))
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits:
-        least = "from 0" if zero else "above 0 and up"
-        raise LawError(f"{name} = {value!r}: expected a probability {least} to 1, such as 0.05")
-    return number
+    expected = f"a probability {'from 0' if zero else 'above 0 and up'} to 1, such as 0.05"
+    return real(name, value, lambda x: 0 < x <= 1 or (zero and x == 0), expected)
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above 0, or from 0 on."""
-    try:
-        number = float(value)
-        fits = not isinstance(value, bool | str) and (number > 0 or (zero and number == 0))
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits or number == math.inf:
-        raise LawError(
-            f"{name} = {value!r}: expected a finite number {'from' if zero else 'above'} 0"
-        )
-    return number
+    """Return a finite number above 0, or from 0 on."""
+    expected = f"a finite number {'from' if zero else 'above'} 0"
+    return real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
 
 
 def _values(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
@@ -82,7 +66,7 @@ def _dense(given: Any, low: Any, what: str) -> tuple[int, Any]:
     return low, items
 
 
-def shares(items: Any, normalise: bool, what: str = "weights") -> Reals:
+def shares(items: Any, normalise: bool, what: str = "weights") -> Floats:
     """Return weights that sum to one; those that are all rational must do so exactly."""
     if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
         exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]
@@ -138,7 +122,7 @@ def counted(given: Any, low: Any) -> Tabulated:
     return tabulated(low, [count / total for count in counts])
 
 
-def samples(given: Any) -> npt.NDArray[np.int64]:
+def samples(given: Any) -> Ints:
     """An array of whole numbers from 0 on, of any shape, as one of one dimension."""
     try:
         found = np.ravel(np.asarray(given))

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, Reals, spanned
+from stochastic.work.distribution import Distribution, spanned, tabulated
 from stochastic.work.families import FAMILIES
-from stochastic.work.finite import tabulated
 
 _TERMS = sizes.TAIL_TERMS  # most terms of a tail that are added up
 _FAR = 2.0**30
@@ -26,20 +26,11 @@ class Imported(Distribution):
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
     low: int
-    diverges: bool
     text: str
+    endless: bool = False
+    high: float = math.inf
 
-    @property
-    def endless(self) -> bool:
-        """Whether the mean is infinite."""
-        return self.diverges
-
-    @property
-    def high(self) -> float:
-        """Infinite."""
-        return math.inf
-
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         return np.asarray(self.frozen.pmf(k), dtype=np.float64)
 
@@ -155,7 +146,7 @@ def imported(frozen: Any) -> Distribution:
         )
     if high == math.inf:
         kind, key = type(getattr(frozen, "dist", frozen)), _name(frozen)
-        return Imported(frozen, (kind, key), int(low), _endless(frozen), text)
+        return Imported(frozen, (kind, key), int(low), text, _endless(frozen))
     spanned(int(low), int(high), text)
     table = np.asarray(frozen.pmf(np.arange(low, high + 1)), dtype=np.float64)
     total = math.fsum(table)

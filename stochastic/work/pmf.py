@@ -9,12 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from stochastic.arrays import Floats
 from stochastic.checks import fraction, whole
 from stochastic.errors import LawError
-from stochastic.work import given, transforms
-from stochastic.work.distribution import Distribution, Reals, first_true
-from stochastic.work.families import FAMILIES
-from stochastic.work.finite import SMALL, Tabulated
+from stochastic.work import given
+from stochastic.work.distribution import (
+    SMALL,
+    Distribution,
+    Tabulated,
+    convolved,
+    first_true,
+    largest,
+    tabulated,
+)
+from stochastic.work.families import FAMILIES, Named
+from stochastic.work.transforms import (
+    Above,
+    Affine,
+    Maximum,
+    Mixture,
+    closed_sum,
+    no_probability,
+    part_of,
+    shifted,
+)
 
 _LONG = 100  # characters of a repr
 _NOTHING = 1e-20  # the tail that a sum without a closed form leaves out of each of its terms
@@ -135,10 +153,10 @@ class Pmf:
         laws = [(share, law) for share, (_, law) in zip(shares, pairs, strict=True) if share]
         if len(laws) == 1:
             return laws[0][1]
-        return cls(
-            distribution=transforms.mixture([(share, law.distribution) for share, law in laws]),
-            missing=sum(share * law.missing for share, law in laws),
-        )
+        law: Distribution = Mixture(tuple((share, law.distribution) for share, law in laws))
+        if law.high < math.inf:
+            law = part_of(law, law.low, int(law.high), law.text)
+        return cls(distribution=law, missing=sum(share * law.missing for share, law in laws))
 
     @classmethod
     def parse(cls, text: str) -> Pmf:
@@ -180,7 +198,7 @@ class Pmf:
         return self.low, self.high
 
     @property
-    def weights(self) -> Reals:
+    def weights(self) -> Floats:
         """P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
         return self._whole().weights
 
@@ -191,7 +209,9 @@ class Pmf:
         if not self.is_finite:
             raise LawError(f"{self!r} has no last value: cut(eps) gives it one, as cut(1e-9)")
         if self._table is None:
-            object.__setattr__(self, "_table", transforms.tabulate(self.distribution))
+            law = self.distribution
+            table = part_of(law, law.low, int(law.high), law.text)
+            object.__setattr__(self, "_table", table)
         assert self._table is not None
         return self._table
 
@@ -306,8 +326,11 @@ class Pmf:
         return self if high >= self.high else self._truncated(high, f"truncate({high})")
 
     def _truncated(self, high: int, how: str) -> Pmf:
-        made = f"{self.distribution.text}.{how}"
-        table, beyond = transforms.truncated(self.distribution, high, made)
+        law = self.distribution
+        if high < law.low:
+            raise no_probability(law, 0, high)
+        table = part_of(law, law.low, high, f"{law.text}.{how}")
+        beyond = float(law.sf(float(high)))
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
@@ -320,8 +343,23 @@ class Pmf:
         top = math.inf if high is None else whole("high", high, least=0, example=1000)
         if low <= self.low and top >= self.high:
             return self
-        law, mass = transforms.between(self.distribution, low, top)
-        return replace(self, distribution=law, missing=min(self.missing / mass, 1.0))
+        law = self.distribution
+        if top < max(low, law.low) or low > law.high:
+            raise no_probability(law, low, top)
+        low = max(low, law.low)
+        mass = float(law.sf(low - 1.0)) if low > law.low else 1.0
+        part: Distribution
+        if top < law.high or self.is_finite:
+            last = int(min(top, law.high))
+            part = part_of(law, low, last, f"{law.text}.between({low}, {last})")
+            mass -= float(law.sf(float(last))) if last < law.high else 0.0
+        elif mass == 0:
+            raise no_probability(law, low, top)
+        elif isinstance(law, Named) and law.family.memoryless:
+            part = shifted(law, low - law.low)
+        else:
+            part = Above(law.of if isinstance(law, Above) else law, low)
+        return replace(self, distribution=part, missing=min(self.missing / mass, 1.0))
 
     def shift(self, k: int) -> Pmf:
         """The law of W + k; k may be negative where no value becomes so.
@@ -330,16 +368,15 @@ class Pmf:
         False
         """
         k = whole("k", k, least=-self.low, example=1)
-        return (
-            self if k == 0 else replace(self, distribution=transforms.shifted(self.distribution, k))
-        )
+        return self if k == 0 else replace(self, distribution=shifted(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
         """The law of k·W, k >= 1: the same work counted in smaller units."""
         k = whole("k", k, least=1, example=2)
-        return (
-            self if k == 1 else replace(self, distribution=transforms.scaled(self.distribution, k))
-        )
+        of, times = self.distribution, k
+        if isinstance(of, Affine) and not of.by:
+            times, of = of.times * k, of.of
+        return self if k == 1 else replace(self, distribution=Affine(of, times, 0))
 
     def sum_of(self, copies: int) -> Pmf:
         """The law of the sum of independent copies.
@@ -358,10 +395,14 @@ class Pmf:
 
     @staticmethod
     def _added(parts: list[tuple[int, Pmf]], made: str) -> Pmf:
-        law = transforms.closed_sum([(copies, law.distribution) for copies, law in parts])
+        law = closed_sum([(copies, law.distribution) for copies, law in parts])
         if law is None:
             parts = [(copies, law.cut(_NOTHING)) for copies, law in parts]
-            law = transforms.added([(copies, law._whole()) for copies, law in parts], made)
+            table = np.ones(1)
+            for copies, part in parts:
+                table = convolved(table, part.weights, copies, made)
+            low = sum(copies * part.low for copies, part in parts)
+            law = tabulated(low, table / table.sum(), made=made)
         return Pmf(distribution=law, missing=_missing(parts))
 
     def max_of(self, copies: int) -> Pmf:
@@ -369,8 +410,16 @@ class Pmf:
         copies = whole("copies", copies, least=1, example=32)
         if copies == 1:
             return self
-        of = self.distribution if not self.is_finite else self._whole()
-        law = transforms.maximum(of, copies)
+        law = self.distribution
+        if self.is_finite:
+            whole_law = self._whole()
+            table = largest(whole_law.weights, 0.0, copies)
+            made = f"{whole_law.text}.max_of({copies})"
+            law = tabulated(whole_law.low, table / table.sum(), made)
+        elif isinstance(law, Maximum):
+            law = Maximum(law.of, copies * law.copies)
+        else:
+            law = Maximum(law, copies)
         return replace(self, distribution=law, missing=_missing([(copies, self)]))
 
 
@@ -391,7 +440,7 @@ def law_of_work(pmf: Any) -> Pmf:
     return pmf
 
 
-def _numbers(name: str, values: Any) -> Reals:
+def _numbers(name: str, values: Any) -> Floats:
     """An array of numbers, none of them NaN."""
     try:
         found = np.array(values, dtype=np.float64)

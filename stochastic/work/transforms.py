@@ -5,22 +5,22 @@ They have no table where the others have none.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, Reals, spanned
-from stochastic.work.families import Named, joined
-from stochastic.work.finite import (
+from stochastic.work.distribution import (
+    Distribution,
     Tabulated,
-    convolved,
     largest,
+    spanned,
     tabulated,
 )
+from stochastic.work.families import Named, joined
 
 
 class Derived(Distribution):
@@ -69,7 +69,7 @@ class Affine(Derived):
         scale = f".scale({self.times})" if self.times > 1 else ""
         return self.of.text + scale + (f".shift({self.by})" if self.by else "")
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         k = k - self.by
         if self.times == 1:
@@ -87,7 +87,7 @@ class Affine(Derived):
         """P(W <= k)."""
         return self.of.cdf((k - self.by) // self.times)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         first, last = first - self.by, last - self.by
         if self.times == 1:
@@ -98,7 +98,7 @@ class Affine(Derived):
             found[start * self.times - first :: self.times] = self.of.table(start, stop)
         return found
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
         if self.times > 1:
             return self.table(first, last)
@@ -126,13 +126,6 @@ def shifted(of: Distribution, by: int) -> Distribution:
     return Affine(inner, times, by) if times > 1 or by else inner
 
 
-def scaled(of: Distribution, times: int) -> Distribution:
-    """Return the law of W·times, several factors in one."""
-    if isinstance(of, Affine) and not of.by:
-        return Affine(of.of, of.times * times, 0)
-    return Affine(of, times, 0)
-
-
 @dataclass(frozen=True, slots=True)
 class Above(Derived):
     """An infinite law on condition that W >= low."""
@@ -149,7 +142,7 @@ class Above(Derived):
     def _mass(self) -> float:
         return float(self.of.sf(self.low - 1.0))
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         return self.of.pmf(k) / self._mass
 
@@ -157,7 +150,7 @@ class Above(Derived):
         """P(W > k)."""
         return self.of.sf(k) / self._mass
 
-    def relative(self, first: int, last: int) -> Reals:
+    def relative(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
         return self.of.relative(first, last)
 
@@ -179,7 +172,7 @@ class Maximum(Derived):
         """As it is constructed."""
         return f"{self.of.text}.max_of({self.copies})"
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k) = F(k)**n - F(k-1)**n, from the share of f(k) in F(k)."""
         with np.errstate(divide="ignore"):
             share = np.minimum(self.of.pmf(k) / self.of.cdf(k), 1.0)
@@ -198,7 +191,7 @@ class Maximum(Derived):
         low = np.log(np.maximum(self.of.cdf(k), 1e-320))
         return self.copies * np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), low)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         weights = self.of.table(self.low, last)
         return largest(weights, float(self.of.sf(float(last))), self.copies)[first - self.low :]
@@ -231,7 +224,7 @@ class Mixture(Distribution):
         """Whether the mean is infinite."""
         return any(of.endless for _, of in self.parts)
 
-    def pmf(self, k: Reals) -> Reals:
+    def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
         found = np.zeros(k.shape)
         for weight, of in self.parts:
@@ -256,7 +249,7 @@ class Mixture(Distribution):
         """P(W <= k)."""
         return self._weighed(k, tail=False)
 
-    def table(self, first: int, last: int) -> Reals:
+    def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         found = np.zeros(last - first + 1)
         for weight, of in self.parts:
@@ -300,74 +293,25 @@ def closed_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None
     return None if law is None else shifted(law, shift)
 
 
-def tabulate(law: Distribution) -> Tabulated:
-    """A finite law as a table."""
-    return _part(law, law.low, int(law.high), law.text)
+def part_of(law: Distribution, low: int, high: int, made: str) -> Tabulated:
+    """Return the table of a law on condition of a range.
 
-
-def mixture(parts: Sequence[tuple[float, Distribution]]) -> Distribution:
-    """One of several laws, drawn with given probabilities; a table where all are finite."""
-    law = Mixture(tuple(parts))
-    return law if law.high == math.inf else tabulate(law)
-
-
-def truncated(law: Distribution, high: int, made: str) -> tuple[Tabulated, float]:
-    """The law up to ``high`` < law.high, renormalised, and the mass beyond."""
-    if high < law.low:
-        raise _nothing(law, 0, high)
-    table = _part(law, law.low, high, made)
-    return table, float(law.sf(float(high)))
-
-
-def between(law: Distribution, low: int, high: float) -> tuple[Distribution, float]:
-    """The law on condition of a range, and the probability of that."""
-    if high < max(low, law.low) or low > law.high:
-        raise _nothing(law, low, high)
-    low = max(low, law.low)
-    if high >= law.high == math.inf:
-        mass = float(law.sf(low - 1.0)) if low > law.low else 1.0
-        if mass == 0:
-            raise _nothing(law, low, high)
-        if isinstance(law, Named) and law.family.memoryless:
-            return shifted(law, low - law.low), mass
-        of = law.of if isinstance(law, Above) else law
-        return Above(of, low), mass
-    top = int(min(high, law.high))
-    table = _part(law, low, top, f"{law.text}.between({low}, {top})")
-    before = float(law.sf(low - 1.0)) if low > law.low else 1.0
-    return table, before - (float(law.sf(float(top))) if top < law.high else 0.0)
-
-
-def _part(law: Distribution, low: int, high: int, made: str) -> Tabulated:
+    Raises
+    ------
+    LawError
+        The range is too large, or a double holds none of its probabilities.
+    """
     spanned(low, high, made)
     table = law.relative(low, high)
     total = table.sum()
     if not total > 0:
-        raise _nothing(law, low, high)
+        raise no_probability(law, low, high)
     return tabulated(low, table / total, made=made)
 
 
-def _nothing(law: Distribution, low: int, high: float) -> LawError:
+def no_probability(law: Distribution, low: int, high: float) -> LawError:
+    """Return the error of a range that has no probability."""
     return LawError(
         f"{law.text} has no probability that a double holds from {low} to {high}: expected a "
         f"range that overlaps {law.low} to {law.high}"
     )
-
-
-def added(parts: Sequence[tuple[int, Tabulated]], made: str) -> Tabulated:
-    """Return the sum of copies of finite laws."""
-    low = sum(copies * law.low for copies, law in parts)
-    table = np.ones(1)
-    for copies, law in parts:
-        table = convolved(table, law.weights, copies, made)
-    return tabulated(low, table / table.sum(), made=made)
-
-
-def maximum(law: Distribution, copies: int) -> Distribution:
-    """The largest of copies; a table where the law is one."""
-    if not isinstance(law, Tabulated):
-        if isinstance(law, Maximum):
-            copies, law = copies * law.copies, law.of
-        return Maximum(law, copies)
-    table = largest(law.weights, 0.0, copies)
-    return tabulated(law.low, table / table.sum(), made=f"{law.text}.max_of({copies})")

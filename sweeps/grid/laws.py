@@ -119,15 +119,12 @@ class LaunchLaw(str):
 def _found(launch: LaunchLaw) -> tuple[Times | SharedLaunch, Idle]:
     """Kept from one question of a study to the next, which builds its grid anew."""
     from stochastic import LawError
-    from stochastic.scheduling.dispatch import launched, launched_sharing
+    from stochastic.scheduling.dispatch import launched
 
     try:
         shape = launch.shape
         told = shape.blocks, shape.slots, shape.lanes, shape.warps, shape.dispatch, shape.alike
-        sharing = shape.sharing
-        if sharing is None or sharing.full >= sharing.resident * shape.warps:
-            return launched(launch.law, *told)
-        return launched_sharing(launch.law, *told, sharing)
+        return launched(launch.law, *told, shape.sharing)
     except LawError as error:  # of this launch; others of the sweep have their laws
         raise ValueError(str(error)) from error
 

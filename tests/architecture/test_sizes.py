@@ -62,7 +62,7 @@ numbers that doubles and integers have
 hardware, the C library and the operating system
     dse/gpu/*
     dse/kernels/memory_accesses.py SECTOR WORD BANKS QUARTERS
-    stochastic/trials/timing.py
+    stochastic/validation.py
     sweeps/files/export.py
     sweeps/nest/instructions.py _LINE
 loops that are written out, and sums of which two places have the same order

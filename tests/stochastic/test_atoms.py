@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from stochastic.errors import LawError
+from stochastic.loss import atoms
 from stochastic.loss.atoms import Joint, Merged, choose, joint, merged
 from tests.long import draws, long
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
@@ -220,11 +221,9 @@ def _square_of_two(most: int) -> Fraction:
 def test_sorted_and_unsorted_merging_agree(
     low: int, weights: list[float], lanes: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stochastic.loss.atoms import Rows
-
     found = []
     for dense in (True, False):
-        monkeypatch.setattr(Rows, "_are_dense", lambda self, dense=dense: dense)
+        monkeypatch.setattr(atoms, "_are_dense", lambda *_, dense=dense: dense)
         found.append(merged(low, weights, lanes, way))
     assert found[0].numerator.tolist() == found[1].numerator.tolist()
     assert found[0].denominator.tolist() == found[1].denominator.tolist()

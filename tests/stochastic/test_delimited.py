@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from stochastic.delimited import TableError, decimal_mark, number, parse, read
-from stochastic.delimited.numerals import Cell
+from stochastic.delimited import Cell, TableError, decimal_mark, number, parse, read
 
 CONTENT = {"a": [1, 3], "b": [2.5, 4]}
 

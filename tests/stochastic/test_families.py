@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf
 from stochastic.kernels.recurrence import walk
-from stochastic.work import saddle_point
 from stochastic.work.distribution import first_true
+from stochastic.work.families import FAMILIES
 from tests.long import draws
 
 DIGITS = 50
@@ -197,9 +197,9 @@ def test_the_saddle_point_form(k: int, rate: float) -> None:
     p = rate / (rate + 10)
     trials = k + int(rate)
     for found, exact in (
-        (saddle_point.poisson(at, rate), poisson(rate)),
-        (saddle_point.negative_binomial(at, rate, p), negative_binomial(rate, p)),
-        (saddle_point.binomial(at, max(trials, 1), p), binomial(max(trials, 1), p)),
+        (FAMILIES["poisson"].pmf(at, rate), poisson(rate)),
+        (FAMILIES["negative_binomial"].pmf(at, rate, p), negative_binomial(rate, p)),
+        (FAMILIES["binomial"].pmf(at, max(trials, 1), p), binomial(max(trials, 1), p)),
     ):
         with mpmath.workdps(DIGITS):
             want = exact(k)

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, fit
-from stochastic.work.estimation import Histogram
-from stochastic.work.families import FAMILIES
+from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.fitting import Fit
 from tests.long import draws, long
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stochastic import LawError, Pmf, imbalance, launch
+from stochastic import LawError, Pmf, imbalance, launch, launch_between, partition
 from stochastic.scheduling.block_counts import BlockCounts
 from stochastic.scheduling.continuous import coarse_unit, rounded
 from stochastic.scheduling.dispatch import launched
@@ -160,3 +160,23 @@ def test_launches_of_certain_warps_that_share_a_rate_are_certain():
     law = launch(certain(5), blocks=6, slots=2, sharing=sharing)
     assert (law.certain, law.error, law.std()) == (True, 0, 0)
     assert not launch(Pmf.uniform(1, 2), blocks=6, slots=2, sharing=sharing).certain
+
+
+@pytest.mark.parametrize("value", ["1", b"1", True, math.nan, math.inf, -1, [1.0], {}, 10**400])
+def test_numbers_that_do_not_fit_are_named(value):
+    law = launch(certain(5), blocks=6, slots=2)
+    for name, ask in {
+        "working": lambda: law.energy(value, 1, 1),
+        "full": lambda: launch(
+            certain(5), blocks=6, slots=2, sharing=Sharing(full=value, resident=2)
+        ),
+        "step": lambda: launch_between(
+            lambda t: min(max(t, 0.0), 1.0), blocks=2, slots=1, step=value
+        ),
+        "worth": lambda: partition(Pmf.uniform(1, 6), worth=value),
+        "rate": lambda: Pmf.poisson(value),
+        "p": lambda: Pmf.geometric(value),
+        "tol": lambda: imbalance(certain(5), 4, tol=value),
+    }.items():
+        with pytest.raises(LawError, match=rf"^{name} = .*: expected "):
+            ask()

@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import math
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib.metadata import version
@@ -21,12 +23,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stochastic import validation
+from stochastic import Pmf, validation
 from stochastic.errors import LawError
-from stochastic.validation import Comparison, drawn_loss, time_powers, timed_loss
+from stochastic.validation import drawn_loss, time_powers, timed_loss
 from tests.long import long
 
 ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples/validate_on_gpu.py"
 
 needs_numba_cuda = pytest.mark.skipif(
     importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
@@ -107,21 +110,18 @@ def test_a_clock_that_runs_backwards_is_refused(clocks: list[list[list[int]]]) -
         timed_loss(np.array(clocks))
 
 
-def test_a_row_holds_the_errors_of_the_paper() -> None:
-    found = Comparison(
-        law="Geo(0.05)",
-        lanes=32,
-        groups=2**18,
-        seed=1,
-        modelled=3.979,
-        simulated=3.978,
-        standard_error=0.001,
-        synchronised=3.915,
-        unsynchronised=3.9,
-    ).row()
-    assert found["synchronised_error"] == pytest.approx(0.0161, abs=5e-5)
-    assert found["unsynchronised_error"] == pytest.approx(1 - 3.9 / 3.979)
-    assert found["simulated_error"] == pytest.approx(1 - 3.978 / 3.979)
+def test_a_row_holds_the_errors_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = runpy.run_path(str(EXAMPLE))["compared"]
+    told = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
+    monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: told)
+    found = compared(Pmf.geometric(0.05), 32, groups=2, seed=1)
+    assert found["modelled"] == pytest.approx(3.97877460065029965)
+    assert (found["lanes"], found["groups"], found["seed"]) == (32, 2, 1)
+    assert found["simulated"] == pytest.approx(3.978)
+    assert found["standard_error"] == pytest.approx(0.002 / math.sqrt(2))
+    assert found["synchronised_error"] == pytest.approx(1 - 3.915 / found["modelled"])
+    assert found["unsynchronised_error"] == pytest.approx(1 - 3.9 / found["modelled"])
+    assert found["simulated_error"] == pytest.approx(1 - 3.978 / found["modelled"])
     assert found["scheduling_difference"] == pytest.approx(1 - 3.9 / 3.915)
     assert json.loads(json.dumps(found)) == found
 
@@ -174,13 +174,12 @@ import threading
 
 import numpy as np
 
-from stochastic import validation
-from stochastic.trials import timing
+from stochastic import Pmf, validation
 from stochastic.kernels import device
 
 exponents = np.random.default_rng(1).integers(0, 6, (5, 4)).astype(np.int32)
 exponents[3] = 0
-timing._MEMORY = 2 * 8 * 9 * 4  # two groups a launch: the last is smaller
+validation._MEMORY = 2 * 8 * 9 * 4  # two groups a launch: the last is smaller
 runs = {}
 for synchronised in (True, False):
     runs[synchronised] = [
@@ -261,7 +260,7 @@ def test_the_record_names_what_ran(simulated: dict[str, Any]) -> None:
 def test_work_that_was_not_done_is_found() -> None:
     script = """
 import numpy as np
-from stochastic import validation
+from stochastic import Pmf, validation
 from stochastic.kernels import device
 
 launches = device.launches
@@ -279,8 +278,7 @@ next(validation.time_powers(np.array([[2, 2]]), synchronised=True, size=2, threa
 @needs_numba_cuda
 def test_the_example_writes_its_summary(tmp_path: Path) -> None:
     options = ["--groups", "2", "--lanes", "2", "--size", "2", "--threads", "2", "--seed", "3"]
-    example = str(ROOT / "examples/validate_on_gpu.py")
-    script = f"import runpy; runpy.run_path({example!r}, run_name='__main__')"
+    script = f"import runpy; runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')"
     done = run(script, str(tmp_path / "trial"), *options)
     assert done.returncode == 0, done.stderr
     assert "largest error of the model" in done.stdout

@@ -1,9 +1,12 @@
-"""Delimited text (CSV and its relatives) as columns of cells, whoever wrote it.
+"""Tables in text (CSV and its relatives), whoever wrote them: cells, numbers, what was assumed.
 
 The parts of a file that one may read in two ways are refused with their lines. What was assumed
 (encoding, separator, decimal mark, lines left out) is told by :meth:`Delimited.assumptions`.
 Python's parser serves here rather than pandas': pandas pads short lines, drops blank ones and
 does not tell the numbers of lines.
+
+One decimal mark holds for a whole file. ``2,508,800.5`` and ``2.508.800,5`` settle it; so does
+``3,5``. ``1,234`` alone may be two numbers: it is read only where other cells settle it.
 """
 
 from __future__ import annotations
@@ -15,20 +18,13 @@ import itertools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from stochastic import sizes
-from stochastic.delimited.numerals import (
-    SIMPLE,
-    Numbers,
-    TableError,
-    is_missing,
-    is_numeric,
-    numbers,
-)
+from stochastic.errors import LawError
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 #: Characters and records from the beginning by which the separator is found.
@@ -40,8 +36,233 @@ _NEAR = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: What is assumed of most files.
 USUAL = "read as text: columns separated by commas, decimal point"
+#: Marks that group digits and are no decimal mark anywhere: apostrophes and hard spaces.
+_GROUPING = "'\u2019\u00a0\u202f\u2009"
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(
+    rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
+    r"(?:(?!(?P=mark))[.,][0-9]*)?"
+)
+#: One group of three digits behind a mark: thousands, or three decimals.
+_OPEN = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
+#: Characters of numbers that Python reads as they stand.
+_SIMPLE = frozenset("0123456789+-.eE")
+_MINUS = str.maketrans({"\u2212": "-"})
+_MISSING = frozenset(
+    (
+        *("", "-", "--", "?", "n/a", "#n/a", "na", "#na", "<na>", "nan", "-nan", "none", "null"),
+        *("nil", "missing", "no data", "nodata", "<overflow>", "1.#ind", "-1.#ind", "1.#qnan"),
+        *("-1.#qnan", "#div/0!", "#value!", "#num!"),
+    )
+)
+_INFINITE = {
+    sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
+}
+_WAY_OUT = "write the file with decimal points and without thousands separators (LC_ALL=C)"
 
 
+class TableError(LawError):
+    """A file that is no table of text that can be read in one way only."""
+
+
+class Cell(NamedTuple):
+    """A text, its line, and whether it counts something, so that it is a whole number."""
+
+    line: int
+    text: str
+    whole: bool = False
+
+
+class Numbers(NamedTuple):
+    """Columns with numbers as numbers, the decimal mark, and a number that may be thousands."""
+
+    columns: list[list[int | float | str | None]]
+    decimal: str
+    doubtful: str
+
+
+def is_missing(text: str) -> bool:
+    """True if a text stands for no value: nothing, ``n/a``, ``NaN``, ``NULL``.
+
+    >>> is_missing(" N/A "), is_missing("(!) nan"), is_missing("0")
+    (True, True, False)
+    """
+    return text.strip().removeprefix("(!)").strip().lower() in _MISSING
+
+
+def number(text: str, decimal: str = ".") -> int | float | None:
+    """Return the number of a text, exact where it is whole; None if it is no number.
+
+    >>> number("1.234,5", ","), number("9007199254740993"), number("1,23", "."), number("1e3")
+    (1234.5, 9007199254740993, None, 1000.0)
+    """
+    text = text.strip().translate(_MINUS)
+    grouped = _GROUPED.fullmatch(text)
+    if grouped and grouped["mark"] != decimal:
+        text = text.replace(grouped["mark"], "")
+    if not _PLAIN.fullmatch(text):
+        return _INFINITE.get(text.lower())
+    other = "," if decimal == "." else "."
+    if other in text:
+        return None
+    text = text.replace(decimal, ".")
+    is_real = set(text) & set(".eE") or len(text) >= 4000  # Python refuses longer whole numbers
+    return float(text) if is_real else int(text)
+
+
+def is_numeric(text: str) -> bool:
+    """True if a text is a number under some decimal mark."""
+    return number(text, ".") is not None or number(text, ",") is not None
+
+
+def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, printed: bool = False) -> str:
+    """Return the decimal mark of a file: a point or a comma.
+
+    Parameters
+    ----------
+    columns : iterable of iterables of Cell
+        The cells of each column; texts that are no numbers do not count.
+    name : str
+        The file, for messages.
+    printed : bool
+        One program printed the file in its locale: ``1.234`` alone is refused like ``1,234``.
+        In other files a point is a decimal point unless a cell says otherwise.
+
+    Raises
+    ------
+    TableError
+        Cells contradict each other, or ``1,234`` may mean two numbers.
+    """
+    decimals: dict[str, Cell] = {}  # the first cell that settles each mark, as a decimal mark
+    groups: dict[str, Cell] = {}  # or as one that groups digits
+    undecided: list[Cell] = []
+    for cells in columns:
+        open_cells, is_plain = [], False  # plain: four digits in a row, so that none are grouped
+        for cell in cells:
+            text = cell.text.strip().translate(_MINUS)
+            grouped = _GROUPED.fullmatch(text)
+            if not grouped and not _PLAIN.fullmatch(text):
+                continue
+            marks = [mark for mark in text if mark in ".,"]
+            is_plain = is_plain or bool(re.match(r"[+-]?[0-9]{4}", text))
+            if grouped and grouped["mark"] not in _GROUPING:
+                if _OPEN.fullmatch(text) and not cell.whole:
+                    open_cells.append(cell)
+                    continue
+                groups.setdefault(marks[0], cell)
+                marks = [mark for mark in marks[-1:] if mark != marks[0]]
+            for mark in marks:
+                decimals.setdefault(mark, cell)
+        if not is_plain:
+            undecided += open_cells
+        else:
+            for cell in open_cells:
+                decimals.setdefault(_first_mark(cell), cell)
+    for mark, cell in decimals.items():
+        rival = groups.get(mark) or next((c for m, c in decimals.items() if m != mark), None)
+        if rival is not None:
+            raise _contradiction(name, cell, rival, "cannot both be numbers of one locale")
+    if len(groups) > 1:
+        one, other = groups.values()
+        raise _contradiction(name, one, other, "group digits by different marks")
+    if decimals or groups:
+        return next(iter(decimals), "." if "," in groups else ",")
+    found = {_first_mark(cell) for cell in undecided}
+    if not found or (found == {"."} and not printed):
+        return "."
+    cell = next(c for c in undecided if "," in c.text or found == {"."})
+    text = cell.text.strip()
+    raise TableError(
+        f"{name}, line {cell.line}: {text!r} may be {re.sub('[.,]', '', text)} or "
+        f"{text.replace(',', '.')}, and no other line tells how thousands are written: {_WAY_OUT}"
+    )
+
+
+def _first_mark(cell: Cell) -> str:
+    return next(mark for mark in cell.text if mark in ".,")
+
+
+def _contradiction(name: str, one: Cell, other: Cell, what: str) -> TableError:
+    return TableError(
+        f"{name}, lines {one.line} and {other.line}: {one.text.strip()!r} and "
+        f"{other.text.strip()!r} {what}: {_WAY_OUT}"
+    )
+
+
+def numbers_of(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
+    """Return the reader of the numbers of a printed file; it gives None for what is no number."""
+    decimal = decimal_mark([cells], name, printed=True)
+    return lambda cell: number(cell.text, decimal)
+
+
+def numbers(columns: Sequence[Sequence[str]], lines: Sequence[int], name: str) -> Numbers:
+    """Return the columns of a table with its numbers as numbers, and its decimal mark.
+
+    A column that holds any number, or nothing but words for no value, holds None where such a word
+    stands; a column of texts keeps every word ("none" is a label there), and None for empty cells
+    only. Whole numbers are exact.
+    """
+    simple = [_simple(column) for column in columns]
+    decimal = "."
+    if any(
+        column is None and _has_marks(texts) for column, texts in zip(simple, columns, strict=True)
+    ):
+        decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
+    read = [
+        column if column is not None and decimal == "." else _read(texts, decimal)
+        for column, texts in zip(simple, columns, strict=True)
+    ]
+    return Numbers(read, decimal, _doubtful(columns) if decimal == "." else "")
+
+
+def _doubtful(columns: Sequence[Sequence[str]]) -> str:
+    """Return a number such as 1.234 if no other shows that the point is a decimal point."""
+    example = ""
+    for text in itertools.chain.from_iterable(columns):
+        if "." in text and _PLAIN.fullmatch(text.strip()):
+            if not _OPEN.fullmatch(text.strip()):
+                return ""
+            example = example or text.strip()
+    return example
+
+
+def _has_marks(texts: Sequence[str]) -> bool:
+    """True if a number of a column has a comma, groups of digits, or two points."""
+    return any(
+        ("," in text and _PLAIN.fullmatch(text)) or _GROUPED.fullmatch(text)
+        for text in {text.strip().translate(_MINUS) for text in texts}
+    )
+
+
+def _simple(texts: Sequence[str]) -> list[int | float | str | None] | None:
+    """Return a column of nothing but plain numbers and empty cells; None if it holds more."""
+    texts = [text.strip() for text in texts]
+    if not set("".join(texts)) <= _SIMPLE:
+        return None
+    try:
+        return [
+            None if not t else float(t) if "." in t or "e" in t or "E" in t else int(t)
+            for t in texts
+        ]
+    except ValueError:
+        return None
+
+
+def _read(texts: Sequence[str], decimal: str) -> list[int | float | str | None]:
+    read = {text: number(text, decimal) for text in set(texts)}
+    some = any(value is not None for value in read.values())
+    some = some or all(is_missing(text) and text.strip().lower() != "none" for text in read)
+    return [
+        None
+        if read[text] is None and (not text.strip() or (some and is_missing(text)))
+        else text
+        if read[text] is None
+        else read[text]
+        for text in texts
+    ]
+
+
+# --- tables
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delimited:
     """A table of texts: ``lines`` are the lines of its rows, ``skipped`` those left out, and why.
@@ -97,22 +318,16 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
         Lines of other lengths among the rows, a second table, two columns of one name, a
         separator that cannot be told, no header; with the lines.
     """
-    skipped: list[tuple[int, str]] = []
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = _comment_lines(text)
+    skipped: list[tuple[int, str]] = []
 
-    def skip(line: str, place: int) -> bool:
-        if place == 1 and given:
-            return True
-        if place not in comments:
-            return False
-        skipped.append((place, "beginning with #"))
-        return True
-
-    def quietly(line: str, place: int) -> bool:
+    def skip(_: str, place: int) -> bool:
+        if place in comments:
+            skipped.append((place, "beginning with #"))
         return place in comments or (place == 1 and given is not None)
 
-    separator = given[1] if given else _find_separator(text, quietly, name)
+    separator = given[1] if given else _find_separator(text, comments, name)
     records = list(lines_of_fields(text, separator, name, skip))
     if not records and not header:
         return Delimited(name=name, names=(), columns=((),), lines=[], separator=separator)
@@ -135,15 +350,10 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
         skipped = [one for one in skipped if one[0] != head.line]
     if start and head is not None:
         _refuse_other_header(records[start - 1], head, rows, name)
-    kept = []
-    for record in rows:
-        if head is not None and record.fields == head.fields:
-            skipped.append((record.line, "the header again"))
-        else:
-            kept.append(record)
-    columns: tuple[Sequence[str], ...] = tuple(
-        zip(*(record.fields for record in kept), strict=True)
-    )
+    again = [row for row in rows if head is not None and row.fields == head.fields]
+    skipped += [(row.line, "the header again") for row in again]
+    kept = [row for row in rows if head is None or row.fields != head.fields]
+    columns: tuple[Sequence[str], ...] = tuple(zip(*(row.fields for row in kept), strict=True))
     columns = columns or ((),) * width
     _refuse_second_table(columns, kept, name)
     names: tuple[str, ...] = ()
@@ -271,13 +481,13 @@ def _commented_header(comments: dict[int, str], separator: str, width: int) -> R
     return None
 
 
-def _find_separator(text: str, skip: Callable[[str, int], bool], name: str) -> str:
+def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     """Return what separates the cells: what cuts the lines alike, and gives most numbers."""
     sample = text[:_SAMPLE]
     whole, uneven = len(sample) == len(text), False
     found: list[tuple[tuple[bool, int, bool, float], int, str]] = []
     for separator in _SEPARATORS:
-        records = _sample(sample, separator, skip, whole)
+        records = _sample(sample, separator, comments, whole)
         if not any(len(record.fields) > 1 for record in records):
             continue
         width = _trimmed_width(records)
@@ -314,13 +524,11 @@ def _find_separator(text: str, skip: Callable[[str, int], bool], name: str) -> s
     return ways[0]
 
 
-def _sample(
-    text: str, separator: str, skip: Callable[[str, int], bool], whole: bool
-) -> list[Record]:
+def _sample(text: str, separator: str, comments: Collection[int], whole: bool) -> list[Record]:
     """Return the first records under a separator; none where it cannot be that of the file."""
     if separator not in text:
         return []
-    lines = lines_of_fields(text, separator, "", skip, strict=whole)
+    lines = lines_of_fields(text, separator, "", lambda _, at: at in comments, strict=whole)
     try:
         records = list(itertools.islice(lines, _RECORDS))
     except TableError:
@@ -352,15 +560,12 @@ def _refuse_first_table(before: list[Record], head: Record, name: str) -> None:
         )
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and alike) or any(k > 1 or k == len(first) for k in numbers):
-            raise TableError(
-                f"{name}, line {head.line}: a second table seems to begin with "
-                f"{', '.join(head.fields)[:80]!r}: keep one table in the file"
-            )
+            raise _second_table(name, head)
 
 
 def _refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record], name: str) -> None:
     """Refuse a row of nothing but texts below numbers: the header of another table."""
-    if any(set("".join(column)) <= SIMPLE for column in columns):
+    if any(set("".join(column)) <= _SIMPLE for column in columns):
         return
     texts, numeric = set(range(len(kept))), 0
     for column in columns:
@@ -371,10 +576,14 @@ def _refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record],
         alone = kept[place].after_blank or numeric == len(columns) > 1
         above = (cell for record in kept[max(0, place - _NEAR) : place] for cell in record.fields)
         if alone and (not numeric or any(map(is_numeric, above))):
-            raise TableError(
-                f"{name}, line {kept[place].line}: a second table seems to begin with "
-                f"{', '.join(kept[place].fields)[:80]!r}: keep one table in the file"
-            )
+            raise _second_table(name, kept[place])
+
+
+def _second_table(name: str, head: Record) -> TableError:
+    return TableError(
+        f"{name}, line {head.line}: a second table seems to begin with "
+        f"{', '.join(head.fields)[:80]!r}: keep one table in the file"
+    )
 
 
 # --- the text of a file, and its lines cut into fields

@@ -1,0 +1,21 @@
+"""The public names, a line each, and where each is at home: for type checkers and the package."""
+
+from stochastic.errors import LawError as LawError
+from stochastic.errors import ToleranceWarning as ToleranceWarning
+from stochastic.loss.inequalities import bounds as bounds
+from stochastic.loss.law import Law as Law
+from stochastic.loss.law import imbalance as imbalance
+from stochastic.loss.timed import fit_timing as fit_timing
+from stochastic.remedies.binning import partition as partition
+from stochastic.remedies.cooperation import granularity as granularity
+from stochastic.remedies.splitting import split as split
+from stochastic.remedies.traces import measured as measured
+from stochastic.scheduling.continuous import Between as Between
+from stochastic.scheduling.continuous import launch_between as launch_between
+from stochastic.scheduling.launch import Launch as Launch
+from stochastic.scheduling.launch import launch as launch
+from stochastic.scheduling.shared_rate import Sharing as Sharing
+from stochastic.trials.simulation import simulate as simulate
+from stochastic.work.alike import stickiness as stickiness
+from stochastic.work.fitting import fit as fit
+from stochastic.work.pmf import Pmf as Pmf
