@@ -10,11 +10,10 @@ import numpy as np
 from sweeps.ask.matrix import refuse_statistic
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
-from sweeps.grid.at import part_of
 from sweeps.grid.dataset import assemble, axis_coordinates
 from sweeps.grid.flat_index import ravel
 from sweeps.grid.goals import per_axes
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, part_of
 from sweeps.prove.targets import Meeting, meeting
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DseError

@@ -106,7 +106,7 @@ _SAID = {
 
 def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain]) -> xr.Dataset:
     """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
-    from sweeps.prove.rivals import rivals  # only very many configurations need it
+    from sweeps.prove.tolerances import rivals  # only very many configurations need it
 
     if grid.switch_axes:
         raise DseError(

@@ -7,32 +7,34 @@ give to others is told as left over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochastic import sizes
 from sweeps.ask.source import Parted, check_listed, of_parts, placed_in, winners
-from sweeps.grid.at import part_of
-from sweeps.grid.dataset import axis_coordinates
+from sweeps.grid.dataset import assemble, axis_coordinates
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, check_top, per_axes
-from sweeps.grid.grid import Grid
+from sweeps.grid.goals import Goal, check_top, in_words, per_axes
+from sweeps.grid.grid import Grid, part_of
 from sweeps.scan.contest import (
     RIVALS,
     Contest,
     GridContest,
     TableContest,
     all_over,
+    at_least,
     can_win,
     judged,
+    leaders,
     regret_width,
 )
 from sweeps.scan.fused import Chosen
 from sweeps.scan.values import Table
-from symbolic.confidence import share_width
+from symbolic.confidence import half_width, share_width
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.statistic import DRAW, RUN
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 # --- What has draws: a grid with random inputs, a Dataset of values that repeat
 
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Parts of draws of which nothing is told, each taken for a sample by itself.
@@ -187,9 +190,6 @@ class TableDraws(Draws):
         return contest, contest
 
 
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Won:
     """What the likeliest configurations of a part win: arrays of one length, and single numbers."""
@@ -317,3 +317,248 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan
     return _Won(places=source.places(goal, able), lists=lists, alone=alone, count=count)
+
+
+# --- What it would be worth to know random inputs before a configuration is chosen
+# The choice that is best on average is made once; who knew some inputs would choose for each of
+# their values what is best on average then. By how much that is better is the worth of knowing them
+# (Raiffa and Schlaifer 1961: EVPI of all, EVPPI of some).
+
+
+#: What to measure where nothing is worth it.
+NOTHING = "none"
+#: Cells into which the draws are cut to find who may be best in one.
+_CELLS = sizes.CELLS_OF_DRAWS
+#: Most of the configurations that are best in some draw.
+_LIKELY = sizes.LIKELY_WINNERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Worth:
+    """What knowing a set is worth, how surely, and what share each configuration is then chosen."""
+
+    worth: float
+    error: float
+    chosen: Floats
+
+
+def information(
+    source: GridDraws,
+    goal: Goal,
+    sets: Mapping[str, Sequence[str]],
+    nested: Callable[[str], tuple[Grid, int, int]],
+) -> xr.Dataset:
+    """What knowing all, and what knowing sets of inputs would be worth.
+
+    Parameters
+    ----------
+    source : GridDraws
+        A grid with draws.
+    goal : Goal
+        What should be small or large on average.
+    sets : mapping of str to sequence of str
+        The random quantities of each set, by its name.
+    nested : callable
+        Of a set the grid with nested draws, and how many outer and inner ones each replicate has.
+    """
+    first, fresh = source.contests(goal)
+    assert isinstance(first, GridContest)
+    columns = source.grid.axes[DRAW].columns
+    whole = np.zeros(first.weights.size, dtype=np.int64)
+    cells = {name: _cells([columns[q] for q in of], source.exact) for name, of in sets.items()}
+    rivals = _rivals(first, [whole, *cells.values()], _likely(first))
+    sums = _sums(first, rivals, whole)[:, 0]
+    if not np.isfinite(sums).any():
+        raise InfeasibleError(
+            f"no configuration has a finite {goal.text} in every draw, so that none can be chosen "
+            "before the draw is known: relax the constraints, or change the axes"
+        )
+    now = int(np.argmin(sums))
+    able = np.union1d(rivals[now : now + 1], can_win(first))
+    if not source.exact:
+        able = np.union1d(np.union1d(able, all_over(first)), can_win(fresh, able[:RIVALS]))
+    place = int(np.searchsorted(able, rivals[now]))
+    perfect = judged(fresh, able)
+    evpi = _Worth(
+        worth=float(perfect.regret[place]),
+        error=0.0 if source.exact else float(regret_width(perfect, place, fresh.weights.size)),
+        chosen=perfect.chance,
+    )
+    found = {}
+    for name in sets:
+        if source.exact:
+            found[name] = _by_cells(_sums(first, rivals, cells[name]), now, cells[name], first)
+        elif len(sets[name]) == len(columns):
+            found[name] = replace(evpi, chosen=_shares(able, evpi.chosen, rivals))
+        else:
+            found[name] = _nested(goal, rivals, now, *nested(name))
+    found = _consistent(found, sets, evpi.worth)
+    return _told(source, goal, sets, found, (rivals, now), evpi)
+
+
+def _cells(columns: Sequence[Floats], exact: bool) -> Indices:
+    """The cell of each draw: draws of the same values, or that are near in all of some columns."""
+    parts = max(2, round(_CELLS ** (1 / len(columns))))
+    keys = []
+    for column in columns:
+        if exact:
+            keys.append(np.unique(column, return_inverse=True)[1])
+        else:
+            ranks = np.argsort(np.argsort(column, kind="stable"), kind="stable")
+            keys.append(ranks * parts // column.size)
+    _, found = np.unique(np.stack(keys), axis=1, return_inverse=True)
+    return np.asarray(found, dtype=np.int64).reshape(-1)
+
+
+def _likely(contest: Contest) -> Indices:
+    """The configurations that are best in the most draws, and a few others."""
+    able = can_win(contest)
+    first = able[np.argsort(-judged(contest, able).chance, kind="stable")[:_LIKELY]]
+    return np.union1d(first, all_over(contest, 4))
+
+
+def _rivals(contest: Contest, cells: Sequence[Indices], known: Indices) -> Indices:
+    """The first configuration with the least mean in each cell, and those that are ``known``."""
+    starts = np.cumsum([0, *(int(one.max()) + 1 for one in cells[:-1])])
+    together = np.stack([one + start for one, start in zip(cells, starts, strict=True)])
+    able = leaders(contest, together)
+    found = set(known.tolist())
+    for one in cells:
+        sums = _sums(contest, able, one)
+        found |= set(able[np.argmin(sums, axis=0)].tolist())
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _sums(contest: Contest, flat: Indices, cells: Indices) -> Floats:
+    """The weighted sums of some configurations over cells of draws: (configurations, cells)."""
+    found = np.empty((flat.size, int(cells.max()) + 1))
+    order = np.argsort(cells, kind="stable")
+    starts = np.searchsorted(cells[order], np.arange(found.shape[1]))
+    weights = contest.weights[order]
+
+    def tell(values: Floats, numbers: Indices) -> None:
+        found[numbers] = np.add.reduceat(values[:, order] * weights, starts, axis=1)
+
+    contest.some(flat, tell)
+    return found
+
+
+def _shares(able: Indices, chosen: Floats, rivals: Indices) -> Floats:
+    """What is chosen of some configurations, as of others, by which the likeliest are told."""
+    shares = dict(zip(able.tolist(), chosen.tolist(), strict=True))
+    return np.array([shares.get(one, 0.0) for one in rivals.tolist()])
+
+
+def _by_cells(sums: Floats, now: int, cells: Indices, contest: Contest) -> _Worth:
+    """Of laws that are enumerated."""
+    chosen = np.zeros(len(sums))
+    np.add.at(chosen, sums.argmin(axis=0)[cells], contest.weights)
+    return _Worth(worth=float((sums[now] - sums.min(axis=0)).sum()), error=0.0, chosen=chosen)
+
+
+def _nested(goal: Goal, rivals: Indices, now: int, grid: Grid, outer: int, inner: int) -> _Worth:
+    """Of nested draws: the mean of the inner ones tells what would be chosen.
+
+    The least of means with errors is too low by about their variance, so that the worth is too
+    high; by how much more it is so with half of the inner draws tells how much. It falls with the
+    number of draws, or with its square where they fill the cube evenly: so the difference once, or
+    a third of it. Two thirds are taken off, a third is told as error besides that of replicates.
+    """
+    contest = GridContest.of(grid, goal)
+    parts = contest.replicates
+    halves = np.empty((rivals.size, parts, outer, 2))
+
+    def tell(values: Floats, numbers: Indices) -> None:
+        halves[numbers] = values.reshape(-1, parts, outer, 2, inner // 2).mean(axis=-1)
+
+    contest.some(rivals, tell)
+    means = halves.mean(axis=-1)
+    best = means.argmin(axis=0).reshape(-1)
+    full = (means[now] - means.min(axis=0)).mean(axis=-1)
+    half = (halves[now] - halves.min(axis=0)).mean(axis=(-2, -1))
+    over = half - full
+    each = full - 2 / 3 * over
+    width = half_width(each)
+    if len(means) > 1:
+        gain = means[now] - np.delete(means, now, axis=0).min(axis=0)
+        apart = float(np.sqrt(np.mean(gain**2)))
+        width = at_least(width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size)
+    return _Worth(
+        worth=float(each.mean()),
+        error=float(width + abs(over.mean()) / 3),
+        chosen=np.array([np.mean(best == number) for number in range(rivals.size)]),
+    )
+
+
+def _consistent(
+    found: Mapping[str, _Worth], sets: Mapping[str, Sequence[str]], most: float
+) -> dict[str, _Worth]:
+    """Nobody loses by knowing more: what errors say against that is taken back."""
+    done: dict[str, _Worth] = {}
+    for name in sorted(found, key=lambda name: len(sets[name])):
+        within = [one.worth for other, one in done.items() if set(sets[other]) <= set(sets[name])]
+        worth = min(max([0.0, found[name].worth, *within]), most)
+        done[name] = replace(found[name], worth=worth)
+    return {name: done[name] for name in found}
+
+
+def _told(
+    source: GridDraws,
+    goal: Goal,
+    sets: Mapping[str, Sequence[str]],
+    found: Mapping[str, _Worth],
+    rivals: tuple[Indices, int],
+    perfect: _Worth,
+) -> xr.Dataset:
+    row = source.quantities.get(goal.text)
+    unit = (row.unit if row is not None else "") or "1"
+    flat, now = rivals
+    others = [_other(one.chosen, now) for one in found.values()]
+    coords: dict[str, Any] = {"set": ("set", np.array(list(found), dtype=object).astype(str))}
+    variables: dict[str, Any] = {}
+    places = source.places(goal, flat)
+    for name, (axis, values, attrs) in source.coordinates.items():
+        if axis not in places:
+            continue
+        own = values[places[axis]]
+        about = {**attrs, "long_name": f"{attrs.get('long_name', name)} that is best on average"}
+        coords[name] = ((), own[now], about)
+        then = own[np.maximum(others, 0)]
+        if min(others) < 0:
+            empty = "" if then.dtype.kind == "U" else np.nan
+            then = np.where(np.array(others) < 0, empty, then if empty == "" else then * 1.0)
+        about = {**attrs, "long_name": f"{name} that is chosen most often instead"}
+        variables[f"then_{name}"] = ("set", then, about)
+    lists = {
+        "evppi": ([one.worth for one in found.values()], unit, "worth of knowing a set of inputs"),
+        "evppi_error": ([one.error for one in found.values()], unit, "half its 95 % interval"),
+        "changes": (
+            [1 - one.chosen[now] for one in found.values()],
+            "1",
+            "chance that another configuration is chosen then",
+        ),
+    }
+    told: dict[str, Any] = {
+        n: ("set", np.array(v), {"units": u, "long_name": w}) for n, (v, u, w) in lists.items()
+    }
+    told["evpi"] = ((), perfect.worth, {"units": unit, "long_name": "worth of knowing all inputs"})
+    about = {"units": unit, "long_name": "half its 95 % interval"}
+    told["evpi_error"] = ((), perfect.error, about)
+    attributes = {"question": in_words([goal]), "next": _next(found, sets, perfect)}
+    return assemble({**told, **variables}, coords, attributes)
+
+
+def _other(chosen: Floats, now: int) -> int:
+    """What is chosen most often but what is chosen now; -1 where nothing else is."""
+    rest = chosen.copy()
+    rest[now] = 0
+    return int(np.argmax(rest)) if rest.any() else -1
+
+
+def _next(found: Mapping[str, _Worth], sets: Mapping[str, Sequence[str]], perfect: _Worth) -> str:
+    """What to measure: the input, else the set, else all, worth most and more than its error."""
+    worth = {name: one.worth for name, one in found.items() if one.worth > one.error}
+    alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
+    if not alone and perfect.worth > perfect.error:
+        return ", ".join(dict.fromkeys(part for name in found for part in name.split(", ")))
+    return max(alone, key=lambda name: worth[name], default=NOTHING)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.grid.dataset import answered, assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, in_words, objective_name, per_axes
+from sweeps.grid.goals import Goal, check_top, in_words, objective_name, per_axes, texts_of
 from sweeps.runtime.stopping import halt_between
 from sweeps.scan.fused import Chosen, spread, trimmed, with_idle_axes
 from symbolic.errors import DseError, InfeasibleError
@@ -22,6 +22,9 @@ from symbolic.ops import Node, equal
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeps.grid.grid import At
+    from sweeps.scan.values import Values
 
 
 # --- The Dataset that answers a question
@@ -295,6 +298,12 @@ class Source(Parted, Protocol):
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """Return what the answer says of how it was found."""
 
+    def count(self) -> xr.Dataset:
+        """Return how many configurations are feasible, of how many."""
+
+    def values(self, text: str, *more: str, at: At | None = None) -> Values:
+        """Return one or several formulas over the source, or over a part of it."""
+
     def front(self, goals: Sequence[Goal]) -> Front:
         """Return the points that no other dominates; of equal ones the first stands for all.
 
@@ -442,3 +451,109 @@ def placed_in(places: Mapping[str, Indices], at: Mapping[str, int]) -> dict[str,
     """Places in a part at one index of some axes, as of the whole."""
     held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in at.items()}
     return {**places, **held}
+
+
+# --- The record of a question
+
+
+_METHODS = ("auto", "scan", "certified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Which configurations are wanted: the best by objectives in order, and which beside it.
+
+    ``per`` are axes for each value of which it is asked; ``top`` how many, best first; ``ties``
+    wants all that are as good as the last of these, ``within`` all that are off the best by at most
+    a share of it. ``time_limit`` [s] and ``gap`` bound a search with a proof.
+    """
+
+    goals: tuple[Goal, ...]
+    per: tuple[str, ...] = ()
+    top: int = 1
+    ties: bool = False
+    within: float | None = None
+    method: str = "auto"
+    time_limit: float | None = None
+    gap: float | None = None
+
+    @property
+    def listed(self) -> bool:
+        """Whether all are wanted that are as good as some value."""
+        return self.ties or self.within is not None
+
+    @property
+    def ranked(self) -> bool:
+        """True if several configurations may be wanted, which then lie along ``rank``."""
+        return self.listed or self.top > 1
+
+    @property
+    def limited(self) -> bool:
+        """Whether a search is bounded, so that only a proof tells what its answer is worth."""
+        return self.time_limit is not None or self.gap is not None
+
+
+def ask_for(
+    goals: Sequence[Goal],
+    axes: Sequence[str],
+    *,
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+    ties: bool = False,
+    within: float | None = None,
+    method: str = "auto",
+    time_limit: float | None = None,
+    gap: float | None = None,
+) -> Ask:
+    """The question of an optimum over some axes.
+
+    Raises
+    ------
+    DseError
+        What is no axis, number of winners, share, method or limit; or what contradicts itself.
+    """
+    check_top(top)
+    if within is not None:
+        _check_number("within", within, "a share of the best value, such as 0.01")
+    _check_method(method, time_limit, gap)
+    several = [
+        name
+        for name, asked in (("top", top != 1), ("ties", ties), ("within", within is not None))
+        if asked
+    ]
+    if gap and several:
+        raise DseError(
+            f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
+            "or gap"
+        )
+    return Ask(
+        goals=tuple(goals),
+        per=per_axes(texts_of(per, "per"), axes),
+        top=top,
+        ties=ties,
+        within=within,
+        method=method,
+        time_limit=time_limit,
+        gap=gap,
+    )
+
+
+def _check_method(method: str, time_limit: Any, gap: Any) -> None:
+    """Refuse what is no method, or limits of a scan."""
+    if method not in _METHODS:
+        raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
+    limits = {"time_limit": time_limit, "gap": gap}
+    given = [name for name, value in limits.items() if value is not None]
+    if method == "scan" and given:
+        raise DseError(
+            f"a scan looks at every point: {' and '.join(given)} need method='certified'"
+        )
+    for name in given:
+        _check_number(name, limits[name], "a number that is not below 0")
+
+
+def _check_number(name: str, value: Any, expected: str) -> None:
+    """Refuse what is no number, or below 0."""
+    wrong = isinstance(value, bool) or not isinstance(value, (int, float))
+    if wrong or not 0 <= value < math.inf:
+        raise DseError(f"{name} = {value!r}: expected {expected}")

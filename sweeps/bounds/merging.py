@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import Indices, alike, thinned
-from sweeps.bounds.problem import Problem, Space
+from sweeps.bounds.problem import Indices, Problem, Space, alike, thinned
 from sweeps.grid.build import folded
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Leaf

@@ -6,19 +6,243 @@ Over a box each leaf lies between the extremes of its values in the range; the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, Indices, alike
-from sweeps.bounds.enclosures import Extremes
+from stochastic import sizes
 from sweeps.grid.grid import Leaf
-from symbolic.intervals import Trend, trend_number, trends
+from sweeps.runtime.stopping import halt
+from symbolic.intervals import Interval, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
 from symbolic.primitives.words import EVERY
+
+Indices = NDArray[np.int64]
+
+
+class Boxes(NamedTuple):
+    """First and last index along each axis (rows) of some boxes (columns)."""
+
+    lo: Indices
+    hi: Indices
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """How many points each holds."""
+        return np.asarray(np.prod((self.hi - self.lo + 1).astype(np.float64), axis=0))
+
+    def take(self, chosen: Any) -> Boxes:
+        """Some of them."""
+        return Boxes(self.lo[:, chosen], self.hi[:, chosen])
+
+    def halves(self, axis_of: Indices) -> Boxes:
+        """The first halves of all, each along an axis of its own, then the second."""
+        at = np.arange(axis_of.size)
+        middle = (self.lo[axis_of, at] + self.hi[axis_of, at]) // 2
+        lo, hi = (np.tile(ends, 2) for ends in self)
+        hi[axis_of, at] = middle
+        lo[axis_of, at + axis_of.size] = middle + 1
+        return Boxes(lo, hi)
+
+    def inside(self) -> Indices:
+        """Every point, box by box, in the order of the axes."""
+        sizes = self.hi - self.lo + 1
+        counts = np.prod(sizes, axis=0)
+        owner = np.repeat(np.arange(counts.size), counts)
+        rest = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = np.empty((len(sizes), rest.size), dtype=np.int64)
+        for axis in reversed(range(len(sizes))):
+            rest, step = np.divmod(rest, sizes[axis][owner])
+            places[axis] = self.lo[axis][owner] + step
+        return places
+
+
+def thinned(size: int, count: int) -> Indices:
+    """So many indices of an axis, or all if there are fewer, from its first to its last."""
+    return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
+
+
+def joined(some: Sequence[Boxes]) -> Boxes:
+    """All of several boxes."""
+    lo, hi = (np.concatenate([boxes[k] for boxes in some], axis=1) for k in (0, 1))
+    return Boxes(lo, hi)
+
+
+def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.float64]]) -> Indices:
+    """The axis along which halving scores most, for each box; of equal ones the first.
+
+    ``score`` is told the first and then the second halves of some boxes, the numbers of these, and
+    the axis; what it gives is above -1.
+    """
+    count = boxes.lo.shape[1]
+    best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
+    for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
+        own = np.flatnonzero(low < high)
+        if own.size:
+            found = score(boxes.take(own).halves(np.full(own.size, axis)), own, axis)
+            better = found > best[own]
+            best[own[better]], axis_of[own[better]] = found[better], axis
+    return axis_of
+
+
+# --- An order of rows in which neighbours are alike, so that boxes of neighbours are bounded well
+
+
+#: Rows up to which halves of halves are ordered, to which size of pieces.
+_ORDERED, _PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
+
+
+def alike(rows: NDArray[np.float64], late: Callable[[], bool] = bool) -> Indices:
+    """An order in which each half of each half ... holds rows that are alike.
+
+    Once it is ``late``, the pieces left stay as they are.
+    """
+    count = rows.shape[1]
+    # what is above zero by its share, anything else by its share of the range
+    positive = (rows > 0).all(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        scaled = np.where(positive, np.log(rows), rows)
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=1e300, neginf=-1e300)
+    reach = np.ptp(scaled, axis=1, keepdims=True)
+    scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
+    order = np.lexsort(scaled[::-1])
+    if count > _ORDERED:
+        return order
+    stack = [(0, count)]
+    while stack and not late():
+        low, high = stack.pop()
+        if high - low <= _PIECE:
+            continue
+        part = order[low:high]
+        values = scaled[:, part]
+        column = values[int(np.argmax(np.ptp(values, axis=1)))]
+        order[low:high] = part[np.argsort(column, kind="stable")]
+        mid = (low + high - 1) // 2 + 1
+        stack += [(low, mid), (mid, high)]
+    return order
+
+
+# --- The least and the largest of a table over ranges of indices, looked up
+
+
+#: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
+_TABLE = sizes.EXTREMES_TABLE
+
+
+class Extremes:
+    """The extremes of a leaf over ranges of indices."""
+
+    def __init__(self, leaf: Leaf, places: Sequence[int]) -> None:
+        array = np.asarray(leaf.array, dtype=np.float64)
+        self.places, self.array, self.dims = tuple(places), array, array.ndim
+        self.missing = bool(np.isnan(array).any())
+        numbers = array[~np.isnan(array)]
+        self.least = float(numbers.min(initial=math.inf))
+        self.most = float(numbers.max(initial=-math.inf))
+        bits = [np.uint64(1) << np.uint64(place) for place in places]
+        self.bits = bits
+        self.other = EVERY
+        self.up = self.down = EVERY
+        for k, bit in enumerate(bits):
+            step = np.diff(array, axis=k)
+            self.other &= ~bit
+            if not np.all(step >= 0):
+                self.up &= ~bit
+            if not np.all(step <= 0):
+                self.down &= ~bit
+        #: Whether the ends of a range are its extremes: of one value, too, but not of NaN.
+        rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
+        self.sorted = rises_or_falls and not self.missing
+        self.rising = self.dims == 1 and bool(self.up & bits[0])
+        self.levels = [int(n).bit_length() for n in array.shape]
+        self.coarse = math.prod(n * m for n, m in zip(array.shape, self.levels, strict=True))
+        self.tables: tuple[Any, Any, Any] | None = None
+        if not self.sorted and self.coarse <= _TABLE:
+            known = np.where(np.isnan(array), math.inf, array)
+            least = _table(known, np.minimum)
+            known = np.where(np.isnan(array), -math.inf, array)
+            holes = _table(np.isnan(array), np.logical_or) if self.missing else None
+            self.tables = least, _table(known, np.maximum), holes
+
+    def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
+        """Over the ranges from ``lo`` to ``hi``, one of each for every axis of the problem."""
+        lows, highs = [lo[p] for p in self.places], [hi[p] for p in self.places]
+        if self.sorted:
+            first, last = self.array[lows[0]], self.array[highs[0]]
+            known = Interval(first, last) if self.rising else Interval(last, first)
+            return self._trend(known, lows, highs)
+        if self.tables is None:
+            return self._trend(self._loose(lows, highs), lows, highs)
+        level = [_log2(h - low + 1) for low, h in zip(lows, highs, strict=True)]
+        ends = [(low, h - (1 << m) + 1) for low, h, m in zip(lows, highs, level, strict=True)]
+        found: list[Any] = [None, None, None]
+        joins = (np.minimum, np.maximum, np.logical_or)
+        for corner in range(1 << self.dims):
+            place: list[Any] = []
+            for k in range(self.dims):
+                place += [level[k], ends[k][corner >> k & 1]]
+            for t, (table, join) in enumerate(zip(self.tables, joins, strict=True)):
+                if table is not None:
+                    part = table[tuple(place)]
+                    found[t] = part if found[t] is None else join(found[t], part)
+        least, most, holes = found
+        undefined = holes if holes is not None and np.any(holes) else False
+        return self._trend(Interval(least, most, undefined), lows, highs)
+
+    def _loose(self, lows: Sequence[Indices], highs: Sequence[Indices]) -> Interval:
+        single: Any = True
+        for low, high in zip(lows, highs, strict=True):
+            single = single & (low == high)
+        value = self.array[tuple(lows)]
+        nan = np.isnan(value)
+        least = np.where(single, np.where(nan, math.inf, value), self.least)
+        most = np.where(single, np.where(nan, -math.inf, value), self.most)
+        undefined = np.where(single, nan, self.missing)
+        return Interval(least, most, undefined if np.any(undefined) else False)
+
+    def _trend(self, found: Interval, lows: Sequence[Indices], highs: Sequence[Indices]) -> Trend:
+        up: Any = self.up
+        down: Any = self.down
+        for bit, low, high in zip(self.bits, lows, highs, strict=True):
+            if self.dims > 1:
+                single = np.where(low == high, bit, np.uint64(0))
+                up, down = up | single, down | single
+        same = found.lo == found.hi
+        if found.undefined is not False:
+            up = np.where(found.undefined, self.other, up)
+            down = np.where(found.undefined, self.other, down)
+            same = np.where(found.undefined, found.lo > found.hi, same)
+        up, down = np.where(same, EVERY, up), np.where(same, EVERY, down)
+        return Trend(found, up, down)
+
+
+def _log2(count: Any) -> Any:
+    """The exponent of the largest power of two that is not above a count."""
+    return np.frexp(count.astype(np.float64))[1] - 1
+
+
+def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
+    """Extremes over ranges of 1, 2, 4 ... values along each axis: (level, first, ...) by axis."""
+    for k in range(array.ndim):
+        axis = 2 * k
+        layers = [array]
+        size = array.shape[axis]
+        while (reach := 1 << (len(layers) - 1)) * 2 <= size:
+            halt()
+            last = layers[-1]
+            near = np.take(last, range(size - reach), axis=axis)
+            far = np.take(last, range(reach, size), axis=axis)
+            rest = np.take(last, range(size - reach, size), axis=axis)
+            layers.append(np.concatenate([join(near, far), rest], axis=axis))
+        array = np.stack(layers, axis=axis)
+    return array
+
+
+# --- An objective over boxes
 
 
 class Bounds(NamedTuple):

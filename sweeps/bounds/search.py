@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import Indices
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.problem import Indices, Problem
 from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.memory import in_threads
 from sweeps.runtime.progress import best_so_far
@@ -92,7 +91,7 @@ class _Search:
         tally: Tally,
         improve: Callable[[], None] | None = None,
     ) -> None:
-        from sweeps.bounds.encode import encoded
+        from sweeps.bounds.machine.tape import encoded
 
         self.problem, self.goal, self.tally, self.improve = problem, goal, tally, improve
         self.tape = encoded(problem)

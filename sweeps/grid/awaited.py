@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.at import POINT, part_of, points_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import POINT, Grid, Leaf, part_of, points_of
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
 from symbolic.graph import Condition, Graph

@@ -5,19 +5,23 @@ vectorised however short the last axes are. A step that depends on no outer axis
 out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
 A long loop along the row is cut before and after its calls of the library, in the same way: each
 piece is short enough for the processor to work on several points at once.
-:attr:`Nest.source` is the printable text; :mod:`sweeps.nest.compile` makes machine code of it.
+:attr:`Nest.source` is the printable text; :func:`compiled` makes machine code of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
-from stochastic import sizes
+import numpy as np
+
+from stochastic import kept, sizes
 from sweeps.grid.build import folded
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
@@ -399,3 +403,56 @@ def emit(
         row=tuple(row),
         kinds=("reduce",) if reduce else tuple(kind for _, kind in outputs),
     )
+
+
+# --- From the text of a loop nest to machine code. The project's only exec stands here
+
+
+_compiled: dict[str, kept.Body] = {}
+_lock = threading.Lock()
+#: What a nest calls: of numbers, of memory.
+_STEPS = (
+    *("above", "ceil", "exp", "floor", "log", "log10", "log2"),
+    *("maximum", "minimum", "pow", "sqrt", "where"),
+)
+_MEMORY: dict[str, Callable[..., Any]] = {
+    "first": lambda array: array,
+    "ahead": lambda array, place: array[place:],
+    "room": np.empty,
+    "aligned": lambda memory: memory,
+    "free": lambda memory: None,
+}
+_RESULTS: dict[str, tuple[type, ...]] = {
+    "float": (np.float64,),
+    "flag": (np.int8,),
+    "bool": (np.bool_,),
+    "reduce": (np.float64, np.int64),
+}
+
+
+def compiled(nest: Nest) -> Callable[..., None]:
+    """The machine code of a nest; compiled once for each text, and kept."""
+    function = _compiled.get(nest.key)
+    if function is None:
+        with _lock:
+            function = _compiled.get(nest.key)
+            if function is None:
+                function = _compile(nest)
+                _compiled[nest.key] = function
+    return function
+
+
+def _compile(nest: Nest) -> kept.Body:
+    namespace: dict[str, Any] = {"np": np, "__name__": __name__}
+    if kept.interpreted():
+        namespace |= {name: PRIMITIVES[name].scalar for name in _STEPS if name in PRIMITIVES}
+        namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
+    else:
+        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _STEPS}
+        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _MEMORY}
+    exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
+    body: kept.Body = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
+    whole, real = np.empty(0, dtype=np.int64), np.empty(0)
+    results: Iterator[Any] = (np.empty(0, kind) for name in nest.kinds for kind in _RESULTS[name])
+    body.prepare(whole, whole, 0, real, *(real for _ in nest.arrays), *results)
+    return body

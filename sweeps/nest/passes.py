@@ -14,8 +14,7 @@ from stochastic import sizes
 from stochastic.threads import workers
 from sweeps.bounds.enclosures import Enclosures, Numbers, boxes
 from sweeps.grid.grid import Grid, Tiling
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import row_axes
+from sweeps.nest.emit import compiled, row_axes
 from sweeps.nest.run import prepare
 from sweeps.runtime.loop import in_turn
 from sweeps.runtime.memory import in_threads

@@ -15,8 +15,7 @@ from stochastic import sizes
 from sweeps.bounds.check import check, check_count
 from sweeps.bounds.enclosures import Barred, Numbers, boxes
 from sweeps.grid.grid import FEASIBLE, Grid, Tiling, compute_pending
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import Nest, emit, plain, row_axes
+from sweeps.nest.emit import Nest, compiled, emit, plain, row_axes
 from sweeps.runtime.memory import check_memory, in_threads
 from sweeps.runtime.progress import Listener, Tally
 from symbolic.ops import Node, references

@@ -11,10 +11,9 @@ from functools import partial
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.boxes import Indices
-from sweeps.bounds.first import first_place, lowest
+from sweeps.bounds.check import first_place, lowest
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.problem import Indices, Problem
 from sweeps.bounds.search import Least, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf

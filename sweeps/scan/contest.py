@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import thinned
 from sweeps.bounds.check import check
-from sweeps.grid.at import POINT, points_of
+from sweeps.bounds.problem import thinned
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import POINT, Grid, points_of
 from sweeps.nest.passes import over_rows
 from sweeps.nest.reduce import shared, summed, tallied, winning
 from sweeps.scan.fused import to_rest

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.check import check
-from sweeps.grid.at import At, part_of
 from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import describe, placed, quantities_of
 from sweeps.grid.goals import Goal
-from sweeps.grid.grid import FEASIBLE, Grid, Tiling
+from sweeps.grid.grid import FEASIBLE, At, Grid, Tiling, part_of
 from sweeps.nest.passes import Skipped, over_points
 from symbolic.errors import InfeasibleError, UnknownNameError
 from symbolic.expression import parse, parse_condition

@@ -25,16 +25,14 @@ from sweeps.ask.source import (
     restored,
     shape_of,
 )
+from sweeps.ask.spread import grid_count
 from sweeps.bounds.check import check
-from sweeps.grid.at import At, part_of
 from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, At, Grid, part_of
 from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.counting import grid_count
-from sweeps.scan.fused import scanned, to_rest
-from sweeps.scan.pareto import scanned_front
+from sweeps.scan.fused import scanned, scanned_front, to_rest
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
@@ -130,11 +128,11 @@ class GridScan(OfGrid):
         return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.spread.Spread`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return grid_count(self.grid)
 
     def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
-        """See :class:`sweeps.ask.spread.Spread`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return GridValues(part_of(self.grid, at or {}), text, *more)
 
     def _asked(self, stage: Stage) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.ask import Ask
 from sweeps.ask.matrix import refuse_statistic
+from sweeps.ask.optimum import optimum, pareto
 from sweeps.ask.source import (
+    Ask,
     Choice,
     Front,
     Stage,
@@ -26,27 +27,27 @@ from sweeps.ask.source import (
     placed_in,
     restored,
 )
-from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
+from sweeps.bounds.problem import Boxes
 from sweeps.bounds.search import ready
-from sweeps.grid.at import part_of
 from sweeps.grid.dataset import prepared
 from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, part_of
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
 from sweeps.prove.parts import ranked as in_rank
 from sweeps.prove.targets import meeting
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
-from sweeps.runtime.stopping import halt_between
-from sweeps.sources.grids import OfGrid, stage_node
+from sweeps.runtime.stopping import halt_between, stopped, time_limited
+from sweeps.sources.grids import GridScan, OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import constant
 
 if TYPE_CHECKING:
     import xarray as xr
+
 
 Indices = NDArray[np.int64]
 
@@ -272,3 +273,69 @@ def _in_rank(
     for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
         place = dict(zip(grid.axes, index, strict=True))
         yield Winner(place=place, value=value, bound=value, settled=True)
+
+
+# --- By a scan, with a proof, or by whichever is quicker
+
+
+#: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
+#: no proof is found in the time of a scan, at so many points a second.
+SCANNED, SCANNABLE, SCANNED_A_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
+
+
+def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:
+    """The best configurations of a grid; the attribute ``method`` says how they were found.
+
+    ``"auto"`` scans small grids, for several ranks larger ones, too. Otherwise it looks for a
+    proof, and scans where none is found in the time that a scan takes, if that is reasonable.
+    """
+    if ask.method == "certified" or (ask.method == "auto" and ask.limited):
+        return optimum(proof_of(grid, ask), ask)
+    points = math.prod(grid.shape({*dims_of(grid, ask.goals), *ask.per}))
+    if ask.method == "auto" and points > SCANNED and _waiting(grid, ask):
+        return optimum(GridScan(grid=grid), ask)
+    if ask.method == "auto" and points > SCANNABLE:
+        return optimum(proof_of(grid, ask), ask)
+    if ask.method == "auto" and ask.top == 1 and points > SCANNED:
+        bounded = replace(ask, time_limit=points / SCANNED_A_SECOND)
+        try:
+            with time_limited(bounded.time_limit):
+                found = optimum(proof_of(grid, bounded), bounded)
+        except OutOfTimeError:
+            if stopped():
+                raise
+            return optimum(GridScan(grid=grid), ask)
+        gaps = found.attrs["gap"] if len(ask.goals) > 1 else [found.attrs["gap"]]
+        if stopped() or (not any(gaps) and found.attrs["settled"]):
+            return found
+    return optimum(GridScan(grid=grid), ask)
+
+
+def _waiting(grid: Grid, ask: Ask) -> bool:
+    """Whether a statistic stands in the way of a proof."""
+    whole = expanded(grid)
+    each = ({k: objective_node(whole, k, goal) for k in whole.graphs} for goal in ask.goals)
+    return any(waiting(whole, roots) for roots in each)
+
+
+def grid_pareto(grid: Grid, ask: Ask) -> xr.Dataset:
+    """The front of a grid; ``"auto"`` scans what a scan can pass over."""
+    method = ask.method
+    if method == "auto":
+        points = math.prod(grid.shape(dims_of(grid, ask.goals)))
+        method = "certified" if ask.limited or points > SCANNABLE else "scan"
+    if method == "scan":
+        return pareto(GridScan(grid=grid), ask.goals, ask.per)
+    return pareto(front_proof(grid, ask), ask.goals, ask.per)
+
+
+def best_of(source: Any, ask: Ask) -> xr.Dataset:
+    """The best configurations of any source: of a grid as ``method`` says."""
+    return grid_optimum(source.grid, ask) if isinstance(source, GridScan) else optimum(source, ask)
+
+
+def front_of(source: Any, ask: Ask) -> xr.Dataset:
+    """The front of any source: of a grid as ``method`` says."""
+    if isinstance(source, GridScan):
+        return grid_pareto(source.grid, ask)
+    return pareto(source, ask.goals, ask.per)

@@ -22,11 +22,10 @@ from sweeps.ask.source import (
     restored,
     shape_of,
 )
-from sweeps.grid.at import At
+from sweeps.ask.spread import dataset_count
 from sweeps.grid.goals import Goal
-from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.grid import FEASIBLE, At
 from sweeps.nest.reduce import front
-from sweeps.scan.counting import dataset_count
 from sweeps.scan.fused import choose, spread
 from sweeps.scan.values import Table, TableValues, within
 from symbolic.errors import InfeasibleError
@@ -72,11 +71,11 @@ class TableScan(Source):
         return self.table.variables
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.spread.Spread`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return dataset_count(self.table.ds, self.table.where)
 
     def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
-        """See :class:`sweeps.ask.spread.Spread`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
 
     def _asked(self, stage: Stage) -> tuple[Floats, tuple[str, ...]]:

@@ -17,12 +17,10 @@ import dse
 import sweeps.bounds.check
 import sweeps.bounds.merging
 import sweeps.bounds.search
-import sweeps.sources.best
-from sweeps.bounds.boxes import Boxes
-from sweeps.bounds.enclosures import Extremes
-from sweeps.bounds.first import first_place
+import sweeps.sources.proof
+from sweeps.bounds.check import first_place
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.problem import Boxes, Extremes, Problem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.grid import Leaf
 from sweeps.runtime.loop import Tally

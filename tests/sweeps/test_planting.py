@@ -30,7 +30,7 @@ def test_an_answer_that_takes_nan_for_a_number_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it was: a table of one value was taken for a sorted one without NaN."""
-    from sweeps.bounds.enclosures import Extremes
+    from sweeps.bounds.problem import Extremes
 
     begun = Extremes.__init__
 

@@ -20,16 +20,16 @@ import dse
 import sweeps.bounds.merging
 import sweeps.bounds.search
 from dse.cli import main
-from sweeps.ask.ask import Ask
-from sweeps.bounds.boxes import alike
+from sweeps.ask.source import Ask
 from sweeps.bounds.check import check
 from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import alike
 from sweeps.grid.goals import objective_node, one_goal
-from sweeps.prove.beating import Archive
+from sweeps.prove.fronts import Archive
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.memory import in_threads
 from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
-from sweeps.sources.best import grid_optimum
+from sweeps.sources.proof import grid_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 LATE = Tally(deadline=-math.inf)
@@ -127,7 +127,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         check(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
         dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
-    monkeypatch.setattr("sweeps.bounds.first._GLANCE", 16)
+    monkeypatch.setattr("sweeps.bounds.check._GLANCE", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):
