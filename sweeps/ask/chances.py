@@ -7,24 +7,23 @@ give to others is told as left over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.source import Parted, check_listed, of_parts, placed_in, winners
-from sweeps.grid.dataset import assemble, axis_coordinates
+from sweeps.ask.source import Parted, Source, check_listed, of_parts, placed_in, winners
+from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, in_words, per_axes
-from sweeps.grid.grid import Grid, part_of
+from sweeps.grid.grid import Grid
 from sweeps.scan.contest import (
     RIVALS,
     Contest,
     GridContest,
-    TableContest,
     all_over,
     at_least,
     can_win,
@@ -32,8 +31,6 @@ from sweeps.scan.contest import (
     leaders,
     regret_width,
 )
-from sweeps.scan.fused import Chosen
-from sweeps.scan.values import Table
 from symbolic.confidence import half_width, share_width
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.statistic import DRAW, RUN
@@ -42,152 +39,73 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- What has draws: a grid with random inputs, a Dataset of values that repeat
+# --- A source of which an objective has a value in each of some draws
 
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Parts of draws of which nothing is told, each taken for a sample by itself.
-_PARTS = 16
 
+def draws_along(axes: Collection[str]) -> str:
+    """Return the one of some dimensions of a Dataset that holds draws.
 
-class Draws(Parted, Protocol):
-    """Configurations of which an objective has a value in each of some draws."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether all that may happen is looked at."""
-
-    @property
-    def quantities(self) -> Mapping[str, Any]:
-        """What formulas may name."""
-
-    @property
-    def at(self) -> Mapping[str, int]:
-        """The index along each axis that is fixed."""
-
-    def rest(self, goal: Goal) -> tuple[str, ...]:
-        """The axes, draws excluded, on which it depends."""
-
-    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
-        """The objective over draws, and over fresh ones if there are."""
-
-    def places(self, goal: Goal, flat: Indices) -> Mapping[str, Indices]:
-        """An index along each of these axes for some configurations."""
-        rest, sizes = self.rest(goal), self.sizes
-        split = unravel(flat, [sizes[axis] for axis in rest])
-        return placed_in(dict(zip(rest, split, strict=True)), self.at)
+    Raises
+    ------
+    DseError
+        There is none, or there are two.
+    """
+    found = [axis for axis in (DRAW, RUN) if axis in axes]
+    if len(found) != 1:
+        what = "neither" if not found else "both"
+        raise DseError(
+            f"the Dataset has {what} of the dimensions {DRAW} and {RUN}: chances are over one "
+            "of them; rename the dimension of the repeated values (ds.rename), or ask a study "
+            "whose inputs have laws (random=)"
+        )
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridDraws(Draws):
-    """See :class:`Draws`: of a grid, and of the same with ``fresh`` draws; ``at`` is a part."""
+class Draws(Parted):
+    """The configurations of a source, each with values ``along`` the axis of the draws.
 
-    grid: Grid
-    fresh: Grid | None
-    at: Mapping[str, int] = field(default_factory=dict)
+    ``fresh`` is the same with other draws; ``exact``: all that may happen is looked at.
+    """
 
-    @property
-    def exact(self) -> bool:
-        """See :class:`Draws`."""
-        return self.fresh is None
-
-    @property
-    def quantities(self) -> Mapping[str, Any]:
-        """See :class:`Draws`."""
-        return self.grid.model.quantities
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {name: axis.size for name, axis in self.grid.axes.items() if name != DRAW}
-
-    @property
-    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {n: c for n, c in axis_coordinates(self.grid).items() if c[0] != DRAW}
-
-    def only(self, at: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.ask.source.Parted`."""
-        fresh = None if self.fresh is None else part_of(self.fresh, at)
-        return replace(self, grid=part_of(self.grid, at), fresh=fresh, at={**self.at, **at})
-
-    def rest(self, goal: Goal) -> tuple[str, ...]:
-        """See :class:`Draws`."""
-        return GridContest.of(self.grid, goal).rest
-
-    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
-        """See :class:`Draws`."""
-        first = GridContest.of(self.grid, goal)
-        return first, first if self.fresh is None else GridContest.of(self.fresh, goal)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDraws(Draws):
-    """See :class:`Draws`: of a Dataset along ``draw`` or ``run``; there are no fresh ones."""
-
-    table: Table
-    at: Mapping[str, int] = field(default_factory=dict)
+    source: Source
+    fresh: Source | None = None
+    along: str = DRAW
     exact: bool = False
 
     @property
-    def quantities(self) -> Mapping[str, Any]:
-        """See :class:`Draws`."""
-        return self.table.quantities
-
-    @property
-    def along(self) -> str:
-        """The dimension of the draws."""
-        found = [axis for axis in (DRAW, RUN) if axis in self.table.axes]
-        if len(found) != 1:
-            what = "neither" if not found else "both"
-            raise DseError(
-                f"the Dataset has {what} of the dimensions {DRAW} and {RUN}: chances are over one "
-                "of them; rename the dimension of the repeated values (ds.rename), or ask a study "
-                "whose inputs have laws (random=)"
-            )
-        return found[0]
-
-    @property
     def sizes(self) -> dict[str, int]:
         """See :class:`sweeps.ask.source.Parted`."""
-        return {axis: size for axis, size in self.table.axes.items() if axis != self.along}
+        return {axis: size for axis, size in self.source.sizes.items() if axis != self.along}
 
     @property
-    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
+    def coordinates(self) -> dict[str, tuple[str, Any, Any]]:
         """See :class:`sweeps.ask.source.Parted`."""
-        return {n: c for n, c in self.table.coordinates.items() if c[0] != self.along}
+        return {n: c for n, c in self.source.coordinates.items() if c[0] != self.along}
 
     def only(self, at: Mapping[str, int]) -> Self:
         """See :class:`sweeps.ask.source.Parted`."""
-        return replace(self, table=self.table.part(at), at={**self.at, **at})
-
-    def rest(self, goal: Goal) -> tuple[str, ...]:
-        """See :class:`Draws`."""
-        return tuple(axis for axis in self.table.values([goal])[1] if axis != self.along)
+        fresh = None if self.fresh is None else self.fresh.only(at)
+        return replace(self, source=self.source.only(at), fresh=fresh)
 
     def contests(self, goal: Goal) -> tuple[Contest, Contest]:
-        """See :class:`Draws`; parts that follow each other are taken for samples."""
-        values, dims = self.table.values([goal])
-        along, size = self.along, self.table.axes[self.along]
-        shape = [self.table.axes[axis] for axis in dims]
-        whole = np.broadcast_to(values[0], shape)
-        if along not in dims:
-            whole = np.broadcast_to(whole[..., None], (*shape, size))
-        else:
-            whole = np.moveaxis(whole, dims.index(along), -1)
-        parts = max(1, min(_PARTS, size // 2))
-        groups = np.array_split(np.arange(size), parts)
-        longest = max(group.size for group in groups)
-        columns = [np.pad(group, (0, longest - group.size), constant_values=-1) for group in groups]
-        order = np.concatenate(columns)
-        rows = np.where(order >= 0, whole.reshape(-1, size)[:, order], np.inf)
-        weights = np.where(order >= 0, 1 / size, 0.0)
-        contest = TableContest(
-            values=np.ascontiguousarray(rows), count=len(rows), weights=weights, replicates=parts
-        )
-        return contest, contest
+        """Return the objective over draws, and over fresh ones if there are."""
+        first = self.source.contest(goal, self.along)
+        return first, first if self.fresh is None else self.fresh.contest(goal, self.along)
+
+    def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
+        """Return an index along each axis for some flat indices over the axes ``rest``."""
+        split = unravel(flat, [self.source.sizes[axis] for axis in rest])
+        return placed_in(dict(zip(rest, split, strict=True)), self.source.at)
+
+    def unit(self, goal: Goal) -> str:
+        """Return the unit of an objective."""
+        row = self.source.quantities.get(goal.text)
+        return (row.unit if row is not None else "") or "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +131,7 @@ def chances(
     Parameters
     ----------
     source : Draws
-        A grid with draws, or a table.
+        Of a grid, or of a table.
     goal : Goal
         What should be small or large.
     per : sequence of str
@@ -243,29 +161,24 @@ def chances(
         return found.reshape(*shape, longest)
 
     first = told[0]
-    places = {a: side_by_side("places", a, -1) for a in first.places}
-    chosen = Chosen(
-        per=per,
-        places={axis: array.astype(np.int64) for axis, array in places.items()}
-        or {"": np.zeros((*shape, longest), dtype=np.int64)},  # there is one configuration
-    )
+    places = {a: side_by_side("places", a, -1).astype(np.int64) for a in first.places}
+    if not places:  # there is one configuration
+        places = {"": np.zeros((*shape, longest), dtype=np.int64)}
     lists = {n: side_by_side("lists", n, np.nan) for n in first.lists}
     alone = {
         name: np.array([p.alone[name] if isinstance(p, _Won) else np.nan for p in parts])
         for name in first.alone
     }
-    kept = {*source.rest(goal), *per}
-    coordinates = {n: c for n, c in source.coordinates.items() if c[0] in kept}
+    coordinates = {n: c for n, c in source.coordinates.items() if c[0] in places}
     about = _about(source, goal)
     found = {name: (array, about[name]) for name, array in lists.items()}
-    ds = winners(coordinates, found, chosen, [goal], True)
+    ds = winners(coordinates, found, per, places, [goal], True)
     ds = ds.assign({n: (per, a.reshape(shape), about[n]) for n, a in alone.items()})
     return ds.assign_attrs(configurations=sum(part.count for part in told))
 
 
 def _about(source: Draws, goal: Goal) -> dict[str, dict[str, str]]:
-    row = source.quantities.get(goal.text)
-    unit = (row.unit if row is not None else "") or "1"
+    unit = source.unit(goal)
     told = {
         "chance": ("1", "chance to be the best; ties share a draw equally"),
         "regret": (unit, f"expected loss of {goal.text} against the best of each draw"),
@@ -316,7 +229,7 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan
-    return _Won(places=source.places(goal, able), lists=lists, alone=alone, count=count)
+    return _Won(places=source.places(first.rest, able), lists=lists, alone=alone, count=count)
 
 
 # --- What it would be worth to know random inputs before a configuration is chosen
@@ -343,7 +256,7 @@ class _Worth:
 
 
 def information(
-    source: GridDraws,
+    source: Draws,
     goal: Goal,
     sets: Mapping[str, Sequence[str]],
     nested: Callable[[str], tuple[Grid, int, int]],
@@ -352,8 +265,8 @@ def information(
 
     Parameters
     ----------
-    source : GridDraws
-        A grid with draws.
+    source : Draws
+        Of a grid.
     goal : Goal
         What should be small or large on average.
     sets : mapping of str to sequence of str
@@ -363,7 +276,7 @@ def information(
     """
     first, fresh = source.contests(goal)
     assert isinstance(first, GridContest)
-    columns = source.grid.axes[DRAW].columns
+    columns = first.grid.axes[DRAW].columns
     whole = np.zeros(first.weights.size, dtype=np.int64)
     cells = {name: _cells([columns[q] for q in of], source.exact) for name, of in sets.items()}
     rivals = _rivals(first, [whole, *cells.values()], _likely(first))
@@ -393,7 +306,7 @@ def information(
         else:
             found[name] = _nested(goal, rivals, now, *nested(name))
     found = _consistent(found, sets, evpi.worth)
-    return _told(source, goal, sets, found, (rivals, now), evpi)
+    return _told(source, goal, sets, found, (rivals, now), first.rest, evpi)
 
 
 def _cells(columns: Sequence[Floats], exact: bool) -> Indices:
@@ -503,20 +416,20 @@ def _consistent(
 
 
 def _told(
-    source: GridDraws,
+    source: Draws,
     goal: Goal,
     sets: Mapping[str, Sequence[str]],
     found: Mapping[str, _Worth],
     rivals: tuple[Indices, int],
+    rest: Sequence[str],
     perfect: _Worth,
 ) -> xr.Dataset:
-    row = source.quantities.get(goal.text)
-    unit = (row.unit if row is not None else "") or "1"
+    unit = source.unit(goal)
     flat, now = rivals
     others = [_other(one.chosen, now) for one in found.values()]
     coords: dict[str, Any] = {"set": ("set", np.array(list(found), dtype=object).astype(str))}
     variables: dict[str, Any] = {}
-    places = source.places(goal, flat)
+    places = source.places(rest, flat)
     for name, (axis, values, attrs) in source.coordinates.items():
         if axis not in places:
             continue

@@ -20,7 +20,6 @@ from sweeps.ask.source import Ask, Choice, Held, Source, Stage, limit_of, merged
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, in_words
 from sweeps.runtime.stopping import stopped
-from sweeps.scan.fused import Chosen
 from symbolic.errors import InfeasibleError, InternalError, OutOfTimeError
 
 if TYPE_CHECKING:
@@ -299,7 +298,7 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
         if type(error) is InfeasibleError and not stopped():  # an interrupt leaves points unseen
             check_nothing(source, ask)
         raise
-    found = source.answer(Chosen(per=ask.per, places=choice.places), goals, ask.ranked)
+    found = source.answer(choice.places, ask)
     told = source.told(goals, found)
     check_optimum(source, ask, choice, told)
     if ask.within is not None:

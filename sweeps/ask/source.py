@@ -16,7 +16,7 @@ from sweeps.grid.dataset import answered, assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, in_words, objective_name, per_axes, texts_of
 from sweeps.runtime.stopping import halt_between
-from sweeps.scan.fused import Chosen, spread, trimmed, with_idle_axes
+from sweeps.scan.fused import spread, trimmed, with_idle_axes
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.grid.grid import At
+    from sweeps.scan.contest import Contest
     from sweeps.scan.values import Values
 
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # --- The Dataset that answers a question
 
@@ -38,23 +42,27 @@ def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
 def winners(
     coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
     found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
-    chosen: Chosen,
+    per: Sequence[str],
+    places: Mapping[str, Indices],
     goals: Sequence[Goal],
     ranked: bool,
 ) -> xr.Dataset:
-    """The Dataset of some winners: the axes as coordinates, the outputs as variables."""
-    dims = (*chosen.per, *(["rank"] if ranked else []))
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables.
+
+    ``places`` holds an index along each axis, of shape (*per, top); -1 where there is none.
+    """
+    dims = (*per, *(["rank"] if ranked else []))
 
     def shaped(array: NDArray[Any]) -> NDArray[Any]:
         return array if ranked else array[..., 0]
 
-    none = next(iter(chosen.places.values())) < 0 if chosen.places else np.zeros(1, dtype=bool)
+    none = next(iter(places.values())) < 0 if places else np.zeros(1, dtype=bool)
     coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if ranked else {}
     for name, (axis, array, attrs) in coordinates.items():
-        if axis in chosen.per:
+        if axis in per:
             coords[name] = (axis, array, attrs)
             continue
-        values = array[np.maximum(chosen.places[axis], 0)]
+        values = array[np.maximum(places[axis], 0)]
         coords[name] = (dims, _blank(shaped(values), shaped(none)), attrs)
     variables = {
         name: (dims, _blank(shaped(array), shaped(none)), attrs)
@@ -174,10 +182,6 @@ def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-Indices = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Some configurations, the best first: an index along every axis, and the signed objective.
@@ -262,6 +266,10 @@ class Source(Parted, Protocol):
         """Return what formulas may name."""
 
     @property
+    def at(self) -> Mapping[str, int]:
+        """Return the index along each axis that is fixed."""
+
+    @property
     def variables(self) -> Mapping[Any, Any]:
         """Return the variables, coordinates included."""
 
@@ -304,6 +312,9 @@ class Source(Parted, Protocol):
     def values(self, text: str, *more: str, at: At | None = None) -> Values:
         """Return one or several formulas over the source, or over a part of it."""
 
+    def contest(self, goal: Goal, along: str) -> Contest:
+        """Return an objective over configurations and draws, which lie along one axis."""
+
     def front(self, goals: Sequence[Goal]) -> Front:
         """Return the points that no other dominates; of equal ones the first stands for all.
 
@@ -323,15 +334,15 @@ class Source(Parted, Protocol):
         values = [one.astype(np.float64) for one in found[: len(nodes)]]
         return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
 
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+    def answer(self, places: Mapping[str, Indices], ask: Ask) -> xr.Dataset:
         """Return the Dataset of some configurations, with every objective."""
-        found = self.pick(chosen.places, shape_of(chosen.places))
+        found, goals = self.pick(places, shape_of(places)), ask.goals
         for number, goal in enumerate(goals):
             if goal.text not in self.variables and goal.text not in found:
-                (values,) = self.compute([goal.formula(self.quantities)], chosen.places)
+                (values,) = self.compute([goal.formula(self.quantities)], places)
                 name = objective_name(goals, number, self.variables)
                 found[name] = (values, {"long_name": goal.text})
-        return winners(self.coordinates, found, chosen, goals, ranked)
+        return winners(self.coordinates, found, ask.per, places, goals, ask.ranked)
 
     def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
         """Return the Dataset of some points, along the dimension ``point``."""

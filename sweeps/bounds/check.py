@@ -17,7 +17,7 @@ from sweeps.bounds.merging import reduced
 from sweeps.bounds.problem import Space
 from sweeps.bounds.search import Least, search
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
+from sweeps.grid.grid import FEASIBLE, Grid, Tiling
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
@@ -97,7 +97,8 @@ def _first_of_many(
     root = constant(where(node, 0.0, math.inf))
     sizes = {axis: grid.axes[axis].size for axis in own}
     with np.errstate(all="ignore"):
-        place, proven = first_place(root, grid.leaves[key], sizes, None, 0.0, tally)
+        space = reduced(root, grid.leaves[key], sizes, {}, tally)
+        place, proven = first_place(space, own, None, 0.0, tally)
     if place is None and not proven:
         raise _in_doubt()
     return place
@@ -123,17 +124,6 @@ def _first_within(
 # --- The first of equal configurations, in the order of the axes: one axis after the other
 
 
-def _found_within(
-    space: Space, axis: str, low: int, high: int, target: float, tally: Tally
-) -> tuple[dict[str, int] | None, bool]:
-    """A configuration as low as a target with an index along one axis from ``low`` to ``high``."""
-    number, along = space.along(axis)
-    rows = np.flatnonzero((along >= low) & (along <= high))
-    if not rows.size:
-        return None, False
-    return _as_low(space.only(number, rows), target, tally)
-
-
 def _as_low(space: Space, target: float, tally: Tally) -> tuple[dict[str, int] | None, bool]:
     """Return a configuration as low as a target; without one, whether the time was up before."""
     goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
@@ -142,46 +132,32 @@ def _as_low(space: Space, target: float, tally: Tally) -> tuple[dict[str, int] |
 
 
 def lowest(
-    space: Space,
-    axis: str,
-    low: int,
-    high: int,
-    found: dict[str, int] | None,
-    target: float,
-    tally: Tally,
+    space: Space, axis: str, low: int, high: int, target: float, tally: Tally
 ) -> tuple[dict[str, int] | None, bool]:
     """The configuration as low as a target with the lowest index along an axis; if that is proven.
 
-    The index is at least ``low`` and below ``high``, where ``found`` lies if one is known.
+    The index is at least ``low`` and below ``high``.
     """
-    if found is not None:
-        high = found[axis]
-    if low < high:  # most often nothing else is as low
-        earlier, late = _found_within(space, axis, low, high - 1, target, tally)
-        if earlier is None or late:
-            return found if earlier is None else earlier, not late
-        found = earlier
-    while found is not None and low < found[axis]:  # the lower half of what is left, each time
-        middle = (low + found[axis] - 1) // 2
-        earlier, late = _found_within(space, axis, low, middle, target, tally)
+    number, along = space.along(axis)
+    found: dict[str, int] | None = None
+    middle = high - 1  # most often nothing else is as low
+    while low < high:  # then the lower half of what is left, each time
+        rows = np.flatnonzero((along >= low) & (along <= middle))
+        earlier, late = None, False
+        if rows.size:
+            earlier, late = _as_low(space.only(number, rows), target, tally)
         if late:
             return found, False
         if earlier is None:
             low = middle + 1
         else:
-            found = earlier
+            found, high = earlier, earlier[axis]
+        middle = (low + high - 1) // 2
     return found, True
 
 
 def first_place(
-    root: Node,
-    leaves: Mapping[str, Leaf],
-    sizes: Mapping[str, int],
-    place: Mapping[str, int] | None,
-    target: float,
-    tally: Tally,
-    fixed: Mapping[str, int] | None = None,
-    space: Space | None = None,
+    space: Space, axes: Sequence[str], place: Mapping[str, int] | None, target: float, tally: Tally
 ) -> tuple[dict[str, int] | None, bool]:
     """The first configuration at which an objective is as low as a target; whether that is proven.
 
@@ -190,27 +166,22 @@ def first_place(
 
     Parameters
     ----------
-    root, leaves, sizes :
-        The objective, what it reads, and the sizes of the axes in their order.
+    space : Space
+        The objective.
+    axes : sequence of str
+        The axes of the grid, in their order.
     place : mapping of str to int, optional
         One such configuration, if one is known.
-    fixed : mapping of str to int
-        The axes that stay where they are.
-    space : Space
-        All this, where its axes are merged already.
     """
-    fixed = fixed or {}
-    if space is None:
-        space = reduced(root, leaves, sizes, fixed, late=lambda: tally.late)
     if place is None:
         place, late = _as_low(space, target, tally)
         if place is None:
             return None, not late
     found = dict(place)
-    for axis in sizes:
-        if axis in fixed:
+    for axis in axes:
+        if axis in space.fixed:
             continue
-        earlier, proven = lowest(space, axis, 0, found[axis], dict(found), target, tally)
+        earlier, proven = lowest(space, axis, 0, found[axis], target, tally)
         found = earlier or found
         if not proven:
             return found, False

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.grid import Leaf
+from sweeps.runtime.loop import Tally
 from sweeps.runtime.stopping import halt
 from symbolic.intervals import Interval, Trend, trend_number, trends
 from symbolic.ops import Node, interpret_arrays, references, walk
@@ -96,10 +97,10 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.fl
 _ORDERED, _PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
 
 
-def alike(rows: NDArray[np.float64], late: Callable[[], bool] = bool) -> Indices:
+def alike(rows: NDArray[np.float64], tally: Tally | None = None) -> Indices:
     """An order in which each half of each half ... holds rows that are alike.
 
-    Once it is ``late``, the pieces left stay as they are.
+    Once the time of a tally is up, the pieces left stay as they are.
     """
     count = rows.shape[1]
     # what is above zero by its share, anything else by its share of the range
@@ -113,7 +114,7 @@ def alike(rows: NDArray[np.float64], late: Callable[[], bool] = bool) -> Indices
     if count > _ORDERED:
         return order
     stack = [(0, count)]
-    while stack and not late():
+    while stack and not (tally and tally.late):
         low, high = stack.pop()
         if high - low <= _PIECE:
             continue

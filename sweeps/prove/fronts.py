@@ -735,8 +735,7 @@ def certified_front(
         spaces = []
         for part in parts:
             root, *more = _roots(grid, part, goals)
-            given = root, part.leaves, part.sizes
-            spaces.append(reduced(*given, {}, more=more, late=lambda: tally.late))
+            spaces.append(reduced(root, part.leaves, part.sizes, {}, tally, more=more))
         axes = max(len(space.rows) for space in spaces)
         archive = Archive(len(goals), 1 + axes)
         explored = [
@@ -839,4 +838,4 @@ def _first(
         tests += [holds, root <= value]
     root = constant(where(both(*tests), 0.0, math.inf))
     alone = replace(space, problem=problem.asked(root))
-    return first_place(root, part.leaves, part.sizes, place, 0.0, tally, {}, alone)
+    return first_place(alone, tuple(part.sizes), place, 0.0, tally)

@@ -149,10 +149,7 @@ def best_within(
     """
     asked = asked_of(parts, cell)
     with np.errstate(all="ignore"):
-        spaces = [
-            reduced(part.root, part.leaves, part.sizes, cell, late=lambda: tally.late)
-            for part in asked
-        ]
+        spaces = [reduced(part.root, part.leaves, part.sizes, cell, tally) for part in asked]
         goals = [Least(gap=gap) for _ in asked]
         least = bound = math.inf
         for goal, space in zip(goals, spaces, strict=True):
@@ -167,8 +164,7 @@ def best_within(
             goal.heed(least)
             place = None if goal.place is None else space.original(goal.place)
             if settle and bound == least < math.inf:
-                given = part.root, part.leaves, part.sizes
-                place, proven = first_place(*given, place, least, tally, cell, space)
+                place, proven = first_place(space, tuple(part.sizes), place, least, tally)
                 settled &= proven
             if place is not None:
                 index = {**place, **part.labels}
@@ -200,14 +196,13 @@ def ranked(
     value = -math.inf
     while True:
         rest = _above(root, value)
-        space = reduced(rest, leaves, sizes, fixed, late=lambda: tally.late)
+        space = reduced(rest, leaves, sizes, fixed, tally)
         goal = Least()
         _in_time(search(space.problem, goal, tally, partial(descend, space.problem, goal, tally)))
         if goal.place is None:
             return
         value, given = goal.value, (rest, leaves, sizes)
-        place: dict[str, int] | None = space.original(goal.place)
-        place, proven = first_place(*given, place, value, tally, fixed, space)
+        place, proven = first_place(space, tuple(sizes), space.original(goal.place), value, tally)
         while place is not None:
             _in_time(math.inf if proven else value)
             yield value, place
@@ -245,12 +240,12 @@ def _next(
     for number in reversed(range(len(free))):
         axis = free[number]
         before = {**fixed, **{name: place[name] for name in free[:number]}}
-        space = reduced(root, leaves, sizes, before, axis, late=lambda: tally.late)
-        low = place[axis] + 1
-        found, proven = lowest(space, axis, low, sizes[axis], None, target, tally)
+        space = reduced(root, leaves, sizes, before, tally, apart=axis)
+        found, proven = lowest(space, axis, place[axis] + 1, sizes[axis], target, tally)
         if not proven:
             return None, False
         if found is not None:
             before[axis] = found[axis]
-            return first_place(root, leaves, sizes, found, target, tally, before)
+            space = reduced(root, leaves, sizes, before, tally)
+            return first_place(space, tuple(sizes), found, target, tally)
     return None, True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,6 @@ from symbolic.errors import InfeasibleError
 from symbolic.ops import Node
 
 # --- The smallest of some values along some axes, and where they lie
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """Winning places: an index along each axis, of shape (*per, top); -1 where there is none."""
-
-    per: tuple[str, ...]
-    places: Mapping[str, NDArray[np.int64]]
 
 
 def choose(

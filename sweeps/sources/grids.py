@@ -32,6 +32,7 @@ from sweeps.grid.dataset import axis_coordinates, describe
 from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
 from sweeps.grid.grid import FEASIBLE, At, Grid, part_of
 from sweeps.nest.passes import Skipped, over_points
+from sweeps.scan.contest import GridContest
 from sweeps.scan.fused import scanned, scanned_front, to_rest
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
@@ -134,6 +135,10 @@ class GridScan(OfGrid):
     def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
         """See :class:`sweeps.ask.source.Source`."""
         return GridValues(part_of(self.grid, at or {}), text, *more)
+
+    def contest(self, goal: Goal, along: str) -> GridContest:
+        """See :class:`sweeps.ask.source.Source`; draws are along their axis."""
+        return GridContest.of(self.grid, goal)
 
     def _asked(self, stage: Stage) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
         """The next objective where the others hold, of each graph; the axes that matter to all."""

@@ -26,6 +26,7 @@ from sweeps.ask.spread import dataset_count
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, At
 from sweeps.nest.reduce import front
+from sweeps.scan.contest import TableContest
 from sweeps.scan.fused import choose, spread
 from sweeps.scan.values import Table, TableValues, within
 from symbolic.errors import InfeasibleError
@@ -77,6 +78,10 @@ class TableScan(Source):
     def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
         """See :class:`sweeps.ask.source.Source`."""
         return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
+
+    def contest(self, goal: Goal, along: str) -> TableContest:
+        """See :class:`sweeps.ask.source.Source`."""
+        return TableContest.of(self.table, goal, along)
 
     def _asked(self, stage: Stage) -> tuple[Floats, tuple[str, ...]]:
         """The next objective, infinite where a point does not count or another does not hold."""

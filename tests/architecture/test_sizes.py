@@ -72,7 +72,7 @@ draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/run.py ENOUGH
-    sweeps/ask/chances.py _PARTS
+    sweeps/scan/contest.py _PARTS
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/follow.py

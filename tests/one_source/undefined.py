@@ -266,7 +266,8 @@ def searched(one: Drawn, seed: int) -> int:
         goal = Least()
         with np.errstate(all="ignore"):
             search(Problem(objective, leaves, sizes), goal, Tally())
-            place, proven = first_place(objective, leaves, sizes, None, least, Tally())
+            space = sweeps.bounds.merging.reduced(objective, leaves, sizes, {})
+            place, proven = first_place(space, axes, None, least, Tally())
     finally:
         sweeps.bounds.merging._WORTH, sweeps.bounds.problem._TABLE = kept, table
     assert goal.value == least, f"{objective!r}: the search has {goal.value}, not {least}"

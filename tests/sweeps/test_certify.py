@@ -139,7 +139,9 @@ def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         first = np.unravel_index(int(np.argmin(values)), values.shape)
         merged += any(len(axes) > 2 for axes, _ in reduced(root, leaves, sizes, {}).rows)
         least = float(values.min())
-        found, proven = first_place(root, leaves, sizes, None, least, Tally())
+        found, proven = first_place(
+            reduced(root, leaves, sizes, {}), tuple(sizes), None, least, Tally()
+        )
         assert proven
         assert found == dict(zip(sizes, map(int, first), strict=True))
     assert merged > 10

@@ -57,6 +57,7 @@ class Clock:
     def __init__(self, limit: float = math.inf) -> None:
         self.looks, self.limit = 0, limit
 
+    @property
     def late(self) -> bool:
         return self.monotonic() > self.limit
 
@@ -74,11 +75,11 @@ def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> N
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     points = []
     rng = np.random.default_rng(0)
-    whole = reduced(root, leaves, sizes, {}, late=lambda: True).problem
+    whole = reduced(root, leaves, sizes, {}, Tally(deadline=0.0)).problem
     assert whole.sizes.tolist() == list(sizes.values())
     for most in (8, 20, 30, 10**9):
         clock = Clock(most)
-        space = reduced(root, leaves, sizes, {}, late=clock.late)
+        space = reduced(root, leaves, sizes, {}, clock)  # type: ignore[arg-type]
         points.append(math.prod(space.problem.sizes.tolist()))
         places = np.stack([rng.integers(0, n, 50) for n in space.problem.sizes])
         at = [space.original(place) for place in places.T]
@@ -93,7 +94,7 @@ def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> N
 def test_rows_are_ordered_as_far_as_there_is_time() -> None:
     rows = np.random.default_rng(0).normal(size=(2, 300))
     for most in (0, 10, 10**9):
-        order = alike(rows, Clock(most).late)
+        order = alike(rows, Clock(most))  # type: ignore[arg-type]
         assert sorted(order.tolist()) == list(range(300))
 
 
