@@ -270,10 +270,6 @@ class Source(Parted, Protocol):
         """Return the index along each axis that is fixed."""
 
     @property
-    def variables(self) -> Mapping[Any, Any]:
-        """Return the variables, coordinates included."""
-
-    @property
     def is_cheap(self) -> bool:
         """True if points that no answer names can be evaluated at little cost."""
 
@@ -338,9 +334,9 @@ class Source(Parted, Protocol):
         """Return the Dataset of some configurations, with every objective."""
         found, goals = self.pick(places, shape_of(places)), ask.goals
         for number, goal in enumerate(goals):
-            if goal.text not in self.variables and goal.text not in found:
+            if goal.text not in self.quantities and goal.text not in found:
                 (values,) = self.compute([goal.formula(self.quantities)], places)
-                name = objective_name(goals, number, self.variables)
+                name = objective_name(goals, number, self.quantities)
                 found[name] = (values, {"long_name": goal.text})
         return winners(self.coordinates, found, ask.per, places, goals, ask.ranked)
 

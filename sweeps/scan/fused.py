@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sweeps.bounds.check import check
 from sweeps.bounds.enclosures import Enclosures
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, Leaf, part_of
+from sweeps.grid.grid import Grid, part_of
 from sweeps.nest import passes
 from sweeps.nest.emit import compiled
 from sweeps.nest.passes import Skipped, over_points, streamed
@@ -185,8 +184,8 @@ def _fused(
     for at, key in grid.keys(dims):
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
-            part = _without(grid, dict(zip(plain_per, fixed, strict=True)))
-            values, flat = _fused_one(part, key, objectives[key], plain_rest, top, skipped)
+            part = part_of(grid, dict(zip(plain_per, fixed, strict=True)))
+            values, flat = _fused_one(part, key, objectives[key], grid.plain(dims), top, skipped)
             places = to_rest(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
             values = np.concatenate([best[slot], values])
@@ -195,23 +194,6 @@ def _fused(
             best[slot], found[slot] = values[order], places[order]
     found[~np.isfinite(best)] = -1
     return found, best, rest
-
-
-def _without(grid: Grid, fixed: Mapping[str, int]) -> Grid:
-    """The grid at one index of some axes, which vanish from the leaves."""
-    part = part_of(grid, fixed)
-    leaves = {
-        key: {n: _dropped(leaf, fixed) for n, leaf in known.items()}
-        for key, known in part.leaves.items()
-    }
-    return replace(part, leaves=leaves)
-
-
-def _dropped(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    left = tuple(axis for axis in leaf.axes if axis not in fixed)
-    if left == leaf.axes:
-        return leaf  # a statistic has values of its own class, which are read here
-    return Leaf(axes=left, array=leaf.over(left), switched=leaf.switched, failed=leaf.failed)
 
 
 def to_rest(

@@ -47,11 +47,6 @@ class Table:
         return Table(within(self.ds, at), self.where)
 
     @property
-    def variables(self) -> Mapping[Any, Any]:
-        """What it holds, coordinates included."""
-        return self.ds.variables
-
-    @property
     def outputs(self) -> dict[str, dict[str, Any]]:
         """Return the attributes of each variable that is no coordinate."""
         return {str(name): dict(one.attrs) for name, one in self.ds.data_vars.items()}

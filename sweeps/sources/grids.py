@@ -72,11 +72,6 @@ class OfGrid(Source, Protocol):
         """What formulas may name."""
         return self.grid.model.quantities
 
-    @property
-    def variables(self) -> Mapping[str, Any]:
-        """Return the quantities of the model."""
-        return self.grid.model.quantities
-
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """See :class:`sweeps.ask.source.Source`; each point by itself, in NumPy."""
         known, shape = self.grid.at_points(_flat(places), references(*nodes)), shape_of(places)
@@ -111,6 +106,18 @@ class OfGrid(Source, Protocol):
         before = in_words(stage.goals[: stage.number])
         return no_choice(stage.goal, f" that is best by {before}" if before else "")
 
+    def count(self) -> xr.Dataset:
+        """See :class:`sweeps.ask.source.Source`."""
+        return grid_count(self.grid)
+
+    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
+        """See :class:`sweeps.ask.source.Source`."""
+        return GridValues(part_of(self.grid, at or {}), text, *more)
+
+    def contest(self, goal: Goal, along: str) -> GridContest:
+        """See :class:`sweeps.ask.source.Source`; draws are along their axis."""
+        return GridContest.of(self.grid, goal)
+
 
 def _flat(places: Mapping[str, Indices]) -> dict[str, Indices]:
     return {axis: np.maximum(index, 0).reshape(-1) for axis, index in places.items()}
@@ -127,18 +134,6 @@ class GridScan(OfGrid):
     def only(self, at: Mapping[str, int]) -> GridScan:
         """The part at one index of some axes; what is left out is counted together."""
         return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
-
-    def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.source.Source`."""
-        return grid_count(self.grid)
-
-    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
-        """See :class:`sweeps.ask.source.Source`."""
-        return GridValues(part_of(self.grid, at or {}), text, *more)
-
-    def contest(self, goal: Goal, along: str) -> GridContest:
-        """See :class:`sweeps.ask.source.Source`; draws are along their axis."""
-        return GridContest.of(self.grid, goal)
 
     def _asked(self, stage: Stage) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
         """The next objective where the others hold, of each graph; the axes that matter to all."""

@@ -43,7 +43,7 @@ from sweeps.runtime.progress import gap_of
 from sweeps.runtime.stopping import halt_between, stopped, time_limited
 from sweeps.sources.grids import GridScan, OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
-from symbolic.ops import constant
+from symbolic.ops import Node, constant
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -71,42 +71,34 @@ class _Search:
         self.stages -= 1
 
 
-def proof_of(grid: Grid, ask: Ask) -> GridProof:
-    """A grid of which a question is to be answered with a proof.
+def proof_of(grid: Grid, ask: Ask, *, front: bool = False) -> GridProof:
+    """A grid of which a question is to be answered with a proof: the best, or the front.
 
     Raises
     ------
     DseError
         Something has no enclosure, or no value at some points.
     """
-    grid = expanded(grid)
-    search = _search(grid, ask, len(ask.goals))
-    tally = search.tally
-    ready(search.end)
-    for goal in ask.goals:
-        roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
+    grid, tally = expanded(grid), Tally.of(ask.time_limit)
+    if ask.time_limit is not None:
+        prepared()
+    if not front:  # a front is checked where it is searched
+        ready(tally.deadline)
+    for roots in _roots(grid, ask):
         refuse_statistic(waiting(grid, roots), "many")
-        enclosed(grid, roots)
-    check(grid, counted=False, tally=tally)
+        if not front:
+            enclosed(grid, roots)
+    if not front:
+        check(grid, counted=False, tally=tally)
+    stages = (1 if front else len(ask.goals)) * math.prod(grid.shape(ask.per))
+    winners: list[list[Winner]] = [[] for _ in ask.goals]
+    search = _Search(ask=ask, tally=tally, end=tally.deadline, stages=stages, winners=winners)
     return GridProof(grid=grid, search=search)
 
 
-def front_proof(grid: Grid, ask: Ask) -> GridProof:
-    """A grid of which the front is to be proven."""
-    grid = expanded(grid)
-    for goal in ask.goals:
-        roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
-        refuse_statistic(waiting(grid, roots), "many")
-    return GridProof(grid=grid, search=_search(grid, ask, 1))
-
-
-def _search(grid: Grid, ask: Ask, stages: int) -> _Search:
-    stages *= math.prod(grid.shape(ask.per))
-    tally = Tally.of(ask.time_limit)
-    if ask.time_limit is not None:
-        prepared()
-    winners: list[list[Winner]] = [[] for _ in ask.goals]
-    return _Search(ask=ask, tally=tally, end=tally.deadline, stages=stages, winners=winners)
+def _roots(grid: Grid, ask: Ask) -> list[dict[tuple[str, ...], Node]]:
+    """Return each objective over the leaves, by the labels of the switch axes."""
+    return [{key: objective_node(grid, key, goal) for key in grid.graphs} for goal in ask.goals]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,20 +275,24 @@ def _in_rank(
 SCANNED, SCANNABLE, SCANNED_A_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 
-def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:
-    """The best configurations of a grid; the attribute ``method`` says how they were found.
+def best_of(source: Any, ask: Ask) -> xr.Dataset:
+    """The best configurations of any source; of a grid the attribute ``method`` says how.
 
     ``"auto"`` scans small grids, for several ranks larger ones, too. Otherwise it looks for a
     proof, and scans where none is found in the time that a scan takes, if that is reasonable.
     """
-    if ask.method == "certified" or (ask.method == "auto" and ask.limited):
+    if not isinstance(source, GridScan) or ask.method == "scan":
+        return optimum(source, ask)
+    grid = source.grid
+    if ask.method == "certified" or ask.limited:
         return optimum(proof_of(grid, ask), ask)
     points = math.prod(grid.shape({*dims_of(grid, ask.goals), *ask.per}))
-    if ask.method == "auto" and points > SCANNED and _waiting(grid, ask):
-        return optimum(GridScan(grid=grid), ask)
-    if ask.method == "auto" and points > SCANNABLE:
+    whole = expanded(grid) if points > SCANNED else grid
+    if points > SCANNED and any(waiting(whole, roots) for roots in _roots(whole, ask)):
+        return optimum(source, ask)
+    if points > SCANNABLE:
         return optimum(proof_of(grid, ask), ask)
-    if ask.method == "auto" and ask.top == 1 and points > SCANNED:
+    if ask.top == 1 and points > SCANNED:
         bounded = replace(ask, time_limit=points / SCANNED_A_SECOND)
         try:
             with time_limited(bounded.time_limit):
@@ -304,38 +300,18 @@ def grid_optimum(grid: Grid, ask: Ask) -> xr.Dataset:
         except OutOfTimeError:
             if stopped():
                 raise
-            return optimum(GridScan(grid=grid), ask)
+            return optimum(source, ask)
         gaps = found.attrs["gap"] if len(ask.goals) > 1 else [found.attrs["gap"]]
         if stopped() or (not any(gaps) and found.attrs["settled"]):
             return found
-    return optimum(GridScan(grid=grid), ask)
-
-
-def _waiting(grid: Grid, ask: Ask) -> bool:
-    """Whether a statistic stands in the way of a proof."""
-    whole = expanded(grid)
-    each = ({k: objective_node(whole, k, goal) for k in whole.graphs} for goal in ask.goals)
-    return any(waiting(whole, roots) for roots in each)
-
-
-def grid_pareto(grid: Grid, ask: Ask) -> xr.Dataset:
-    """The front of a grid; ``"auto"`` scans what a scan can pass over."""
-    method = ask.method
-    if method == "auto":
-        points = math.prod(grid.shape(dims_of(grid, ask.goals)))
-        method = "certified" if ask.limited or points > SCANNABLE else "scan"
-    if method == "scan":
-        return pareto(GridScan(grid=grid), ask.goals, ask.per)
-    return pareto(front_proof(grid, ask), ask.goals, ask.per)
-
-
-def best_of(source: Any, ask: Ask) -> xr.Dataset:
-    """The best configurations of any source: of a grid as ``method`` says."""
-    return grid_optimum(source.grid, ask) if isinstance(source, GridScan) else optimum(source, ask)
+    return optimum(source, ask)
 
 
 def front_of(source: Any, ask: Ask) -> xr.Dataset:
-    """The front of any source: of a grid as ``method`` says."""
-    if isinstance(source, GridScan):
-        return grid_pareto(source.grid, ask)
+    """The front of any source; ``"auto"`` scans of a grid what a scan can pass over."""
+    if isinstance(source, GridScan) and ask.method != "scan":
+        grid = source.grid
+        vast = math.prod(grid.shape(dims_of(grid, ask.goals))) > SCANNABLE
+        if ask.method == "certified" or ask.limited or vast:
+            source = proof_of(grid, ask, front=True)
     return pareto(source, ask.goals, ask.per)

@@ -66,11 +66,6 @@ class TableScan(Source):
         """What formulas may name."""
         return self.table.quantities
 
-    @property
-    def variables(self) -> Mapping[Any, Any]:
-        """What it holds, coordinates included."""
-        return self.table.variables
-
     def count(self) -> xr.Dataset:
         """See :class:`sweeps.ask.source.Source`."""
         return dataset_count(self.table.ds, self.table.where)

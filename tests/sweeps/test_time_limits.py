@@ -29,7 +29,8 @@ from sweeps.prove.fronts import Archive
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.memory import in_threads
 from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
-from sweeps.sources.proof import grid_optimum
+from sweeps.sources.grids import GridScan
+from sweeps.sources.proof import best_of
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 LATE = Tally(deadline=-math.inf)
@@ -108,7 +109,7 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
         clock = Clock()
         monkeypatch.setattr("sweeps.runtime.loop.time", clock)
         ask = Ask(goals=(goal,), time_limit=limit)
-        found = grid_optimum(dse.Study(**given(made)).grid(), ask)
+        found = best_of(GridScan(grid=dse.Study(**given(made)).grid()), ask)
         assert clock.looks < limit + 25
         assert found.attrs["bound"] <= best <= float(found.energy)
         proven.append(found.attrs["settled"])
