@@ -95,15 +95,6 @@ def label(
     )
 
 
-def labelled(
-    grid: Grid, arrays: Mapping[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]
-) -> xr.Dataset:
-    """Arrays over the axes of a grid, lazy or not, with their coordinates."""
-    import xarray as xr
-
-    return xr.Dataset(dict(arrays), coords=dict(axis_coordinates(grid)))
-
-
 def selected(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     """A Dataset with further variables, at the labels that it holds."""
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}

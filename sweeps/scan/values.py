@@ -319,17 +319,12 @@ class TableValues:
             table = Table(part, self.where)
             arrays = {name: table.over(name, self.dims) for name in references(*self.nodes)}
             values = interpret_arrays(self.nodes, arrays)
-            _fed(whole, [*values, table.holds(self.dims)], len(values))
+            holds = table.holds(self.dims)
+            rows = [_flat(value, np.float64, holds.shape) for value in values]
+            whole.feed(
+                rows[0] if len(rows) == 1 else np.stack(rows), _flat(holds, np.bool_, holds.shape)
+            )
         return whole
-
-
-def _fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
-    """A part that knows the values of some arrays where the next one, if there is one, is true."""
-    allowed = arrays[count] if len(arrays) > count else True
-    shape = np.broadcast_shapes(*(np.shape(array) for array in (*arrays[:count], allowed)))
-    values = [_flat(array, np.float64, shape) for array in arrays[:count]]
-    part.feed(values[0] if count == 1 else np.stack(values), _flat(allowed, np.bool_, shape))
-    return part
 
 
 def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
