@@ -284,153 +284,6 @@ class Sample:
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-class RowErrors:
-    """Rows of values, and the errors of their statistics."""
-
-    def __init__(self, values: Floats, sample: Sample, ordered: Ordered | None = None) -> None:
-        self.values, self.sample, self.ordered = values, sample, ordered
-        self.points, self.count = values.shape
-        self.draws, self.shares = sample.draws, sample.shares(values.shape[1])
-
-    def mean(self, values: Floats, change: Change) -> Floats:
-        """Return the error of the mean of some values, one for each of those of the rows."""
-        rows = self.sample.per_draw(values)
-        about, parts = np.empty((self.points, 7)), self.sample.replicates
-        spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
-        wide, gap, total, squares, low, high, tail = about.T
-        unseen = UNSEEN / self.draws * np.maximum(gap, tail)
-        found = np.hypot(student(parts) * wide, unseen)
-        few = np.flatnonzero(total * total < FEW * squares)
-        if few.size:
-            count = total[few] ** 2 / squares[few]
-            width = high[few] - low[few]
-            excess = count_width(count) / count * total[few] * width / self.draws
-            found[few] = np.maximum(found[few], excess)
-        alike = high - low <= _ALIKE * np.maximum(np.abs(low), np.abs(high))
-        places = np.flatnonzero(alike)
-        if places.size:
-            least, most = change(*self.sample.ends(places, self.count), places)
-            here = rows[places, 0]
-            beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
-            found[places] = min(UNSEEN / self.draws, 1.0) * beyond
-        return np.where(np.isnan(wide), np.nan, found)
-
-    def mean_of_rows(self) -> Floats:
-        """Return the error of the mean of the rows."""
-        return self.mean(self.values, lambda low, high, _: (low, high))
-
-    def std(self) -> Floats:
-        """Return the error of the standard deviation, from that of the variance."""
-        centre = self.sample.per_draw(self.values).mean(axis=1)[:, None]
-        squares = (self.values - centre) ** 2
-
-        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
-            far = _farther(low, centre[places], high)
-            return np.zeros_like(far), far * far
-
-        variance = self.sample.per_draw(squares).mean(axis=1)
-        off, here = self.mean(squares, change), np.sqrt(variance)
-        below = here - np.sqrt(np.maximum(variance - off, 0.0))
-        found: Floats = np.maximum(below, np.sqrt(variance + off) - here)
-        return found
-
-    def geomean(self) -> Floats:
-        """Return the error of the geometric mean, from that of the mean of logarithms."""
-        logs = np.log(self.values)
-
-        def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
-            return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
-
-        off = self.mean(logs, change)
-        middle = np.exp(self.sample.per_draw(logs).mean(axis=1))
-        return np.where(off == 0, 0.0, middle * np.expm1(off))
-
-    def chance(self) -> Floats:
-        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
-        rows = self.sample.per_draw(self.values)
-        found = share_error(rows, self.sample.replicates)
-        places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
-        if places.size:
-            low, high = self.sample.ends(places, self.count)
-            found[places[(low == high).all(axis=1)]] = 0.0
-        return found
-
-    def extreme(self, high: bool, skip: bool) -> Floats:
-        """Return how far the range of the formula reaches beyond the largest, or least, value."""
-        sign = 1.0 if high else -1.0
-        least, most = self.sample.ends(np.arange(self.points), self.count, whole=True)
-        end = np.where(self.shares > 0, most if high else -least, -np.inf).max(axis=1)
-        here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
-        return np.where(np.isnan(here), np.nan, _farther(here, here, end))
-
-    def quantile(self, level: Fraction) -> Floats:
-        """Return how far the quantiles are at the ends of the interval of the level.
-
-        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
-        draws lie on one side of it, order statistics bound it.
-        """
-        order = self.ordered or Ordered(self.values, self.sample.weights)
-        here, p = order.at(level), float(level)
-        below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
-        wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
-        if min(p, 1 - p) * self.draws < FEW:
-            low, high = (rank / self.draws for rank in ranks(self.draws, p, SIDE))
-            levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
-        else:
-            off = np.hypot(wide, UNSEEN / self.draws)
-            levels = p - off, p + off
-        found = self._between(order, here, *levels)
-        sure = np.flatnonzero(found == 0)
-        if sure.size:
-            ends = [np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)]
-            found[sure] = self._between(order, here, ends[0], ends[1])[sure]
-        return np.where(np.isnan(here), np.nan, found)
-
-    def _between(self, order: Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
-        """Return how far quantiles of two levels are; beyond the draws, the range is."""
-        first, last = order.at(low), order.at(high)
-        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDED) | (high > 1 + ROUNDED))
-        if open_ended.size:
-            least, most = self.sample.ends(open_ended, self.count)
-            least = np.where(self.shares > 0, least, np.inf).min(axis=1)
-            most = np.where(self.shares > 0, most, -np.inf).max(axis=1)
-            under = low[open_ended] * self.draws < 1 - ROUNDED
-            first[open_ended] = np.where(under, least, first[open_ended])
-            over = high[open_ended] > 1 + ROUNDED
-            last[open_ended] = np.where(over, most, last[open_ended])
-        return _farther(first, here, last)
-
-    def tail(self, level: Fraction, sign: float) -> Floats:
-        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
-
-        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
-        so few draws are in the tail that its quantile has no bound, the range of the formula is
-        the bound.
-        """
-        p, signed = float(level), sign * self.values
-        if self.sample.weights is None:
-            rank = max(math.ceil(level * self.count) - 1, 0)
-            quantile = np.partition(signed, rank, axis=1)[:, rank : rank + 1]
-        else:
-            quantile = Ordered(signed, self.sample.weights).at(level)[:, None]
-        over = np.maximum(signed - quantile, 0.0) / (1 - p)
-
-        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
-            most = np.maximum(sign * (high if sign > 0 else low) - quantile[places], 0.0)
-            return np.zeros_like(most), most / (1 - p)
-
-        found = self.mean(over, change)
-        low, high = ranks(self.draws, p, SIDE)
-        if high > self.draws:
-            here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
-            least, most = self.sample.ends(np.arange(self.points), self.count)
-            end = np.where(self.shares > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
-            order = Ordered(signed, self.sample.weights)
-            start = order.at(np.full(self.points, low / self.draws)) if low else -end
-            found = np.where(np.isnan(here), np.nan, np.maximum(found, _farther(start, here, end)))
-        return found
-
-
 def _weighed(values: Floats, shares: Floats) -> Floats:
     """Return weighted sums along the last axis; what has no weight may be infinite."""
     some = shares > 0
@@ -581,39 +434,43 @@ def summary(
     ordered: Ordered | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
-    rows = Rows(values=values, weights=weights, level=about.level, ordered=ordered)
-    ROWS[about.kind].fill(rows, out)
+    ROWS[about.kind].fill(Rows(values, weights, about.level, ordered), out)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Rows of values, each of which one statistic summarizes.
+    """Rows of values, each of which one statistic summarizes, and the errors of what it gives.
 
     ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
-    ``ordered`` are the rows in order, where they are known.
+    ``ordered`` are the rows in order, where they are known; ``sample`` is how the values were
+    drawn, of which errors tell.
     """
 
-    values: Floats
-    weights: Floats | None
-    level: Fraction | None
-    ordered: Ordered | None
+    def __init__(
+        self,
+        values: Floats,
+        weights: Floats | None,
+        level: Fraction | None,
+        ordered: Ordered | None = None,
+        sample: Sample | None = None,
+    ) -> None:
+        self.values, self.weights, self.ordered = values, weights, ordered
+        self.level = Fraction(0) if level is None else level
+        self.points, self.count = values.shape
+        self.sample = sample or Sample(draws=self.count, replicates=1, weights=weights)
+        self.draws, self.shares = self.sample.draws, self.sample.shares(self.count)
 
-    def moment(self, kind: int, out: Floats) -> None:
+    def moment(self, kind: int, out: Floats, values: Floats | None = None) -> None:
         """Fill ``out`` with the mean of each row, or with the standard deviation."""
-        moments(self.values, _NONE if self.weights is None else self.weights, kind, out)
+        weights = _NONE if self.weights is None else self.weights
+        moments(self.values if values is None else values, weights, kind, out)
 
     def geomean(self, out: Floats) -> None:
         """Fill ``out`` with the geometric mean of each row."""
-        replace(self, values=elementary.log(self.values)).moment(MEAN, out)
+        self.moment(MEAN, out, elementary.log(self.values))
         out[...] = elementary.exp(out)
-
-    def extreme(self, high: bool, skip: bool, out: Floats) -> None:
-        """Fill ``out`` with the largest or least value of each row; ``skip`` leaves NaN out."""
-        extreme(self.values, 1.0 if high else -1.0, skip, out)
 
     def quantile(self, out: Floats) -> None:
         """Fill ``out`` with the quantile of each row."""
-        assert self.level is not None
         if self.weights is None and self.ordered is None:
             rank = self._rank
             out[...] = np.partition(self.values, rank, axis=1)[:, rank]
@@ -634,9 +491,7 @@ class Rows:
 
     @property
     def _rank(self) -> int:
-        assert self.level is not None
-        rank: int = max(math.ceil(self.level * self.values.shape[1]) - 1, 0)
-        return rank
+        return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _plain_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean from a rank on, whose value counts for a part.
@@ -644,8 +499,7 @@ class Rows:
         Short rows are added in ascending order, as a proof expands them
         (:class:`symbolic.statistic.FewValues`).
         """
-        level, count, rank = self.level, values.shape[1], self._rank
-        assert level is not None
+        level, count, rank = self.level, self.count, self._rank
         values = np.sort(values, axis=1) if count <= SHORT else np.partition(values, rank, axis=1)
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
@@ -657,14 +511,147 @@ class Rows:
         It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
         conditional value-at-risk, Journal of Risk 2, equation 4).
         """
-        weights, level = self.weights, self.level
-        assert weights is not None
-        assert level is not None
-        out[...] = Ordered(values, weights).at(level)
+        out[...] = Ordered(values, self.weights).at(self.level)
         more = np.empty_like(out)
-        moments(np.maximum(values - out[:, None], 0.0), weights, MEAN, more)
+        moments(np.maximum(values - out[:, None], 0.0), self.weights, MEAN, more)
         finite = np.isfinite(out)
-        out[finite] += more[finite] / (1 - float(level))
+        out[finite] += more[finite] / (1 - float(self.level))
+
+    # --- errors
+    def mean_error(self, values: Floats, change: Change) -> Floats:
+        """Return the error of the mean of some values, one for each of those of the rows."""
+        rows = self.sample.per_draw(values)
+        about, parts = np.empty((self.points, 7)), self.sample.replicates
+        spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
+        wide, gap, total, squares, low, high, tail = about.T
+        unseen = UNSEEN / self.draws * np.maximum(gap, tail)
+        found = np.hypot(student(parts) * wide, unseen)
+        few = np.flatnonzero(total * total < FEW * squares)
+        if few.size:
+            count = total[few] ** 2 / squares[few]
+            width = high[few] - low[few]
+            excess = count_width(count) / count * total[few] * width / self.draws
+            found[few] = np.maximum(found[few], excess)
+        alike = high - low <= _ALIKE * np.maximum(np.abs(low), np.abs(high))
+        places = np.flatnonzero(alike)
+        if places.size:
+            least, most = change(*self.sample.ends(places, self.count), places)
+            here = rows[places, 0]
+            beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
+            found[places] = min(UNSEEN / self.draws, 1.0) * beyond
+        return np.where(np.isnan(wide), np.nan, found)
+
+    def std_error(self) -> Floats:
+        """Return the error of the standard deviation, from that of the variance."""
+        centre = self.sample.per_draw(self.values).mean(axis=1)[:, None]
+        squares = (self.values - centre) ** 2
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            far = _farther(low, centre[places], high)
+            return np.zeros_like(far), far * far
+
+        variance = self.sample.per_draw(squares).mean(axis=1)
+        off, here = self.mean_error(squares, change), np.sqrt(variance)
+        below = here - np.sqrt(np.maximum(variance - off, 0.0))
+        found: Floats = np.maximum(below, np.sqrt(variance + off) - here)
+        return found
+
+    def geomean_error(self) -> Floats:
+        """Return the error of the geometric mean, from that of the mean of logarithms."""
+        logs = np.log(self.values)
+
+        def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
+            return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+
+        off = self.mean_error(logs, change)
+        middle = np.exp(self.sample.per_draw(logs).mean(axis=1))
+        return np.where(off == 0, 0.0, middle * np.expm1(off))
+
+    def chance_error(self) -> Floats:
+        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
+        rows = self.sample.per_draw(self.values)
+        found = share_error(rows, self.sample.replicates)
+        places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
+        if places.size:
+            low, high = self.sample.ends(places, self.count)
+            found[places[(low == high).all(axis=1)]] = 0.0
+        return found
+
+    def extreme_error(self, high: bool, skip: bool) -> Floats:
+        """Return how far the range of the formula reaches beyond the largest, or least, value."""
+        sign = 1.0 if high else -1.0
+        least, most = self.sample.ends(np.arange(self.points), self.count, whole=True)
+        end = np.where(self.shares > 0, most if high else -least, -np.inf).max(axis=1)
+        here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
+        return np.where(np.isnan(here), np.nan, _farther(here, here, end))
+
+    def quantile_error(self) -> Floats:
+        """Return how far the quantiles are at the ends of the interval of the level.
+
+        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
+        draws lie on one side of it, order statistics bound it.
+        """
+        if self.level in (0, 1):
+            return self.extreme_error(self.level == 1, False)
+        order = self.ordered or Ordered(self.values, self.weights)
+        here, p = order.at(self.level), float(self.level)
+        below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
+        wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
+        if min(p, 1 - p) * self.draws < FEW:
+            low, high = (rank / self.draws for rank in ranks(self.draws, p, SIDE))
+            levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
+        else:
+            off = np.hypot(wide, UNSEEN / self.draws)
+            levels = p - off, p + off
+        found = self._between(order, here, *levels)
+        sure = np.flatnonzero(found == 0)
+        if sure.size:
+            ends = [np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)]
+            found[sure] = self._between(order, here, ends[0], ends[1])[sure]
+        return np.where(np.isnan(here), np.nan, found)
+
+    def _between(self, order: Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
+        """Return how far quantiles of two levels are; beyond the draws, the range is."""
+        first, last = order.at(low), order.at(high)
+        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDED) | (high > 1 + ROUNDED))
+        if open_ended.size:
+            least, most = self.sample.ends(open_ended, self.count)
+            least = np.where(self.shares > 0, least, np.inf).min(axis=1)
+            most = np.where(self.shares > 0, most, -np.inf).max(axis=1)
+            under = low[open_ended] * self.draws < 1 - ROUNDED
+            first[open_ended] = np.where(under, least, first[open_ended])
+            over = high[open_ended] > 1 + ROUNDED
+            last[open_ended] = np.where(over, most, last[open_ended])
+        return _farther(first, here, last)
+
+    def tail_error(self, sign: float) -> Floats:
+        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
+
+        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
+        so few draws are in the tail that its quantile has no bound, the range of the formula is
+        the bound.
+        """
+        p, rank, signed = float(self.level), self._rank, sign * self.values
+        if self.weights is None:
+            quantile = np.partition(signed, rank, axis=1)[:, rank : rank + 1]
+        else:
+            quantile = Ordered(signed, self.weights).at(self.level)[:, None]
+        over = np.maximum(signed - quantile, 0.0) / (1 - p)
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            most = np.maximum(sign * (high if sign > 0 else low) - quantile[places], 0.0)
+            return np.zeros_like(most), most / (1 - p)
+
+        found = self.mean_error(over, change)
+        low, high = ranks(self.draws, p, SIDE)
+        if high > self.draws:
+            here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
+            least, most = self.sample.ends(np.arange(self.points), self.count)
+            end = np.where(self.shares > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
+            order = Ordered(signed, self.weights)
+            start = order.at(np.full(self.points, low / self.draws)) if low else -end
+            found = np.where(np.isnan(here), np.nan, np.maximum(found, _farther(start, here, end)))
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -676,48 +663,39 @@ class RowStatistic:
     """
 
     fill: Callable[[Rows, Floats], None]
-    error: Callable[[RowErrors, Fraction | None], Floats] | None = None
+    error: Callable[[Rows], Floats] | None = None
 
 
-def _quantile_error(rows: RowErrors, level: Fraction | None) -> Floats:
-    assert level is not None
-    if level in (0, 1):
-        return rows.extreme(level == 1, False)
-    return rows.quantile(level)
+def _moment_of(kind: int, error: Callable[[Rows], Floats]) -> RowStatistic:
+    return RowStatistic(fill=lambda rows, out: rows.moment(kind, out), error=error)
 
 
 def _tail_of(sign: float) -> RowStatistic:
-    def error(rows: RowErrors, level: Fraction | None) -> Floats:
-        assert level is not None
-        return rows.tail(level, sign)
-
-    return RowStatistic(fill=lambda rows, out: rows.tail(sign, out), error=error)
+    return RowStatistic(
+        fill=lambda rows, out: rows.tail(sign, out), error=lambda rows: rows.tail_error(sign)
+    )
 
 
 def _extreme_of(high: bool, skip: bool) -> RowStatistic:
     return RowStatistic(
-        fill=lambda rows, out: rows.extreme(high, skip, out),
-        error=lambda rows, _: rows.extreme(high, skip),
+        fill=lambda rows, out: extreme(rows.values, 1.0 if high else -1.0, skip, out),
+        error=lambda rows: rows.extreme_error(high, skip),
     )
 
 
 #: What stands in rows of values, by the name of the statistic.
 ROWS: dict[str, RowStatistic] = {
-    "mean": RowStatistic(
-        fill=lambda rows, out: rows.moment(MEAN, out), error=lambda rows, _: rows.mean_of_rows()
+    "mean": _moment_of(
+        MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))
     ),
-    "std": RowStatistic(
-        fill=lambda rows, out: rows.moment(STD, out), error=lambda rows, _: rows.std()
-    ),
-    "geomean": RowStatistic(fill=Rows.geomean, error=lambda rows, _: rows.geomean()),
-    "chance": RowStatistic(
-        fill=lambda rows, out: rows.moment(MEAN, out), error=lambda rows, _: rows.chance()
-    ),
+    "std": _moment_of(STD, Rows.std_error),
+    "geomean": RowStatistic(fill=Rows.geomean, error=Rows.geomean_error),
+    "chance": _moment_of(MEAN, Rows.chance_error),
     "worst_high": _extreme_of(high=True, skip=False),
     "worst_low": _extreme_of(high=False, skip=False),
     "best_high": _extreme_of(high=True, skip=True),
     "best_low": _extreme_of(high=False, skip=True),
-    "quantile": RowStatistic(fill=Rows.quantile, error=_quantile_error),
+    "quantile": RowStatistic(fill=Rows.quantile, error=Rows.quantile_error),
     "cvar_high": _tail_of(1.0),
     "cvar_low": _tail_of(-1.0),
 }
@@ -732,5 +710,6 @@ def error_of(
     error = ROWS[about.kind].error
     if error is None:
         return np.full(len(values), np.inf)
+    rows = Rows(np.ascontiguousarray(values), sample.weights, about.level, ordered, sample)
     with np.errstate(all="ignore"):
-        return error(RowErrors(np.ascontiguousarray(values), sample, ordered), about.level)
+        return error(rows)

@@ -433,14 +433,9 @@ def along_which(
 # there.
 
 
-def close_gaps(explored: Sequence[Exploration], tally: Tally) -> Numbers:
-    """Look into every gap, and those that points found there leave; the corners left when late."""
-    gaps = _Gaps(explored, tally)
-    explore(gaps, tally)
-    return gaps.corners
-
-
 class _Gaps:
+    """Every gap, and those that points found there leave; ``corners`` are those that are open."""
+
     def __init__(self, explored: Sequence[Exploration], tally: Tally) -> None:
         self.explored, self.tally = explored, tally
         self.archive = explored[0].archive
@@ -500,33 +495,26 @@ def _look(one: Exploration, corner: Numbers, tally: Tally) -> bool:
 _OFF = 1e-12
 
 
-def firsts(
-    space: Space,
-    axes: Sequence[str],
-    targets: Numbers,
-    places: Indices,
-    tally: Tally,
-    most: float,
-) -> tuple[Indices, Truth, bool]:
-    """The first configuration of each target in the order of some axes; whether all are proven.
+class _Settling:
+    """The first configuration of each target in the order of some axes.
 
     ``targets`` are objectives (rows) that no configuration beats; ``places`` (axes of the problem
-    in rows) is where each is met, -1 where that is not known. The configurations are indices along
-    the axes (rows); with them, which targets are met. Once ``most`` boxes were bounded it ends.
+    in rows) is where each is met, -1 where that is not known. Once ``most`` boxes were bounded it
+    ends.
     """
-    settling = _Settling(space, axes, targets, places, tally)
-    settling.most = tally.boxes + most + 1
-    proven = settling.run()
-    return settling.originals(), settling.met, proven
 
-
-class _Settling:
     def __init__(
-        self, space: Space, axes: Sequence[str], targets: Numbers, places: Indices, tally: Tally
+        self,
+        space: Space,
+        axes: Sequence[str],
+        targets: Numbers,
+        places: Indices,
+        tally: Tally,
+        most: float,
     ) -> None:
         self.space, moved = space.in_order(axes)
         self.problem, self.axes, self.tally = self.space.problem, tuple(axes), tally
-        self.targets, self.most = targets, math.inf
+        self.targets, self.most = targets, tally.boxes + most + 1
         large = self.problem.points > COMPILED
         self.leaves = leaves_in_time(self.problem, tally) if large else None
         reach = np.ptp(targets, axis=1, keepdims=True)
@@ -543,7 +531,7 @@ class _Settling:
         self.high = np.repeat(self.problem.sizes[:, None] - 1, self.met.size, axis=1)
 
     def run(self) -> bool:
-        """Fix the axes one after the other, while there is time."""
+        """Fix the axes one after the other, while there is time; whether all is proven then."""
         for axis in self.axes:
             number, along = self.space.along(axis)
             if not self._earlier(number, along, first=axis == self.axes[0]):
@@ -749,8 +737,9 @@ def certified_front(
         ideals = np.concatenate([one.ideals for one in explored], axis=1)
         ideals = ideals[:, archive.opens(ideals)]
         if ideals.shape[1] and not tally.late:
-            corners = close_gaps(explored, tally)
-            below = np.all(ideals[:, :, None] < corners[:, None], axis=0).any(axis=1)
+            gaps = _Gaps(explored, tally)
+            explore(gaps, tally)
+            below = np.all(ideals[:, :, None] < gaps.corners[:, None], axis=0).any(axis=1)
             ideals = ideals[:, below & archive.opens(ideals)]
         complete = not ideals.shape[1]
         found, settled = _settled(grid, parts, spaces, archive, tally)
@@ -800,17 +789,12 @@ def _settled(
     for number, (part, space) in enumerate(zip(parts, spaces, strict=True)):
         rows = archive.places[1 : 1 + len(space.rows)]
         known = np.where(archive.places[0] == number, rows, -1)
-        if tally.late:
-            met, sure = known[0] >= 0 if len(known) else archive.places[0] == number, False
-            own = [space.original(place) for place in np.maximum(known, 0).T]
-            places = np.array([[place[axis] for place in own] for axis in part.sizes])
-            places = places.reshape(len(part.sizes), len(found))
-        else:
-            places, met, sure = firsts(
-                space, tuple(part.sizes), archive.values, known, tally, ONE_BY_ONE
-            )
+        axes = tuple(part.sizes)
+        settling = _Settling(space, axes, archive.values, known, tally, ONE_BY_ONE)
+        sure = settling.run()
+        places, met = settling.originals(), settling.met
         for k in range(len(found)):
-            place = dict(zip(part.sizes, places[:, k].tolist(), strict=True)) if met[k] else None
+            place = dict(zip(axes, places[:, k].tolist(), strict=True)) if met[k] else None
             if not sure:
                 place, one_sure = _first(part, space, archive.values[:, k], place, tally)
                 proven &= one_sure

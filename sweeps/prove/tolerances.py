@@ -41,7 +41,7 @@ TOGETHER = sizes.RANGES_TOGETHER
 class Spread:
     """A quantity over configurations, some of its inputs between ends of their own.
 
-    ``known`` and the ends hold a number, or one for each configuration.
+    ``known`` holds a number, or one for each configuration; the ends do the latter.
     """
 
     root: Node
@@ -82,14 +82,8 @@ class Spread:
 
     def ends(self, chosen: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """The ends of the inputs at some configurations."""
-        sides = []
-        for side in (self.low, self.high):
-            ends = {name: np.asarray(side[name], dtype=float) for name in self.moving}
-            shape = np.shape(chosen)
-            sides.append(
-                {n: np.broadcast_to(e[chosen] if e.ndim else e, shape) for n, e in ends.items()}
-            )
-        return sides[0], sides[1]
+        low, high = ({n: side[n][chosen] for n in self.moving} for side in (self.low, self.high))
+        return low, high
 
 
 def least(spread: Spread, *, pieces: int = PARTS) -> Floats:
@@ -258,14 +252,17 @@ def _spread(
     def at(leaf: Leaf) -> Any:
         return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])
 
+    def each(leaf: Leaf) -> Any:
+        return np.broadcast_to(np.asarray(at(leaf), dtype=float), len(numbers))
+
     used = references(root)
     uncertain = {one.name: one for one in inputs if one.name in used}
     leaves = grid.leaves[key]
     return Spread(
         root=root,
         known={name: at(leaves[name]) for name in used if name not in uncertain},
-        low={name: at(one.low[key]) for name, one in uncertain.items()},
-        high={name: at(one.high[key]) for name, one in uncertain.items()},
+        low={name: each(one.low[key]) for name, one in uncertain.items()},
+        high={name: each(one.high[key]) for name, one in uncertain.items()},
         whole=frozenset(name for name, one in uncertain.items() if one.whole),
         count=len(numbers),
     )
@@ -352,20 +349,19 @@ def _both(spread: Spread, cell: Mapping[str, tuple[float, float]], some: Any) ->
     return ends
 
 
+def _between(low: Floats, high: Floats, share: float) -> Floats:
+    """Return what lies a share of the way from low to high; at both ends these themselves."""
+    return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
+
+
 def _part(spread: Spread, cell: Mapping[str, tuple[float, float]], some: Any) -> Spread:
     """Some configurations within a cell of the inputs, of which all numbers count."""
     low, high = spread.ends(some)
-
-    def at(name: str, share: float) -> Floats:
-        if share in (0.0, 1.0):
-            return high[name] if share else low[name]
-        return low[name] + (high[name] - low[name]) * share
-
     return Spread(
         root=spread.root,
         known={n: (np.asarray(v)[some] if np.ndim(v) else v) for n, v in spread.known.items()},
-        low={name: at(name, cell[name][0]) for name in spread.moving},
-        high={name: at(name, cell[name][1]) for name in spread.moving},
+        low={name: _between(low[name], high[name], cell[name][0]) for name in low},
+        high={name: _between(low[name], high[name], cell[name][1]) for name in low},
         whole=frozenset(),
         count=some.size,
     )
@@ -449,32 +445,20 @@ def rivals(
     most : int
         How many boxes at most.
     """
-    (key,) = grid.graphs
-    dims = grid.ordered(dims_of(grid, [goal]))
-    sizes = {axis: grid.axes[axis].size for axis in dims}
-    root = objective_node(grid, key, goal)
-    search = _Rivals(
-        grid=grid, goal=goal, key=key, inputs=inputs, root=root, sizes=sizes, tally=Tally()
-    )
     with np.errstate(all="ignore"):
-        return search.run(most)
+        return _Rivals(grid, goal, inputs).run(most)
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Rivals:
-    grid: Grid
-    goal: Goal
-    key: tuple[str, ...]
-    inputs: Sequence[Uncertain]
-    root: Node
-    sizes: Mapping[str, int]
-    tally: Tally
+    def __init__(self, grid: Grid, goal: Goal, inputs: Sequence[Uncertain]) -> None:
+        (self.key,) = grid.graphs
+        self.grid, self.goal, self.inputs, self.tally = grid, goal, inputs, Tally()
+        self.sizes = {axis: grid.axes[axis].size for axis in grid.ordered(dims_of(grid, [goal]))}
+        self.root = objective_node(grid, self.key, goal)
 
     def _at(self, one: Uncertain, share: float) -> Leaf:
         low, high = one.low[self.key], one.high[self.key]
-        if share in (0.0, 1.0):
-            return high if share else low
-        return replace(low, array=low.array + (high.array - low.array) * share)
+        return replace(low, array=_between(low.array, high.array, share))
 
     def _cells(self, parts: int) -> list[_Within]:
         """The objective in each cell of the inputs."""

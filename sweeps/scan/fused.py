@@ -50,6 +50,15 @@ def choose(
     return found.reshape(*shape, top), scores.reshape(*shape, top), rest
 
 
+def widened(
+    values: NDArray[np.float64], dims: Sequence[str], more: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Values over some axes as values over further ones, too, along which they are the same."""
+    whole = tuple(axis for axis in sizes if axis in dims or axis in more)
+    shape = [sizes[axis] if axis in dims else 1 for axis in whole]
+    return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
+
+
 def with_idle_axes(
     flat: NDArray[np.int64],
     values: NDArray[np.float64],

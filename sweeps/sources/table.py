@@ -27,7 +27,7 @@ from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, At
 from sweeps.nest.reduce import front
 from sweeps.scan.contest import TableContest
-from sweeps.scan.fused import choose, spread
+from sweeps.scan.fused import choose, spread, widened
 from sweeps.scan.values import Table, TableValues, within
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, constant, interpret_arrays, reference, references
@@ -92,11 +92,7 @@ class TableScan(Source):
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.source.Source`."""
         values, dims = self._asked(stage)
-        if missing := [axis for axis in per if axis not in dims]:
-            whole = tuple(axis for axis in self.sizes if axis in dims or axis in missing)
-            shape = [self.sizes[axis] if axis in dims else 1 for axis in whole]
-            values = np.broadcast_to(values.reshape(shape), [self.sizes[axis] for axis in whole])
-            dims = whole
+        values, dims = widened(values, dims, per, self.sizes)
         return restored(placed(*choose(values, dims, per, top), per, self.sizes), self.at)
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
