@@ -62,10 +62,7 @@ def check_optimum(source: Source, ask: Ask, choice: Choice, told: Mapping[str, A
     if proven and source.is_cheap:
         places = _sample(source.sizes, flat)
     here = {axis: index[some] for axis, index in flat.items()}
-    both = {axis: np.concatenate([here[axis], places[axis]]) for axis in places} or here
-    all_values, all_feasible = source.evaluated(both, ask.goals)
-    values, drawn = ([row[part] for row in all_values] for part in _halves(some.size))
-    feasible, allowed = (all_feasible[part] for part in _halves(some.size))
+    (values, feasible), (drawn, allowed) = _evaluated(source, ask.goals, here, places, some.size)
     report.finite_and_feasible(here, values, feasible)
     best, whole = choice.scores[None], some.size == np.count_nonzero(named)
     if len(ask.goals) == 1:
@@ -144,10 +141,7 @@ def check_front(
     places: dict[str, Indices] = {}
     if source.is_cheap and whole and np.all(proven):
         places = _sample(source.sizes, flat)
-    both = {axis: np.concatenate([flat[axis], places[axis]]) for axis in places} or flat
-    all_values, all_feasible = source.evaluated(both, goals)
-    values, drawn = ([row[part] for row in all_values] for part in _halves(proven.size))
-    feasible, allowed = (all_feasible[part] for part in _halves(proven.size))
+    (values, feasible), (drawn, allowed) = _evaluated(source, goals, flat, places, proven.size)
     report.finite_and_feasible(flat, values, feasible)
     rows, label = np.stack(values), _label(flat, per, source.sizes)
     some = np.unique(np.linspace(0, label.size - 1, min(label.size, COMPARED)).astype(np.int64))
@@ -180,8 +174,14 @@ def _spread(count: int) -> Indices:
     return np.unique(np.linspace(0, count - 1, min(count, NAMED)).astype(np.int64))
 
 
-def _halves(count: int) -> tuple[slice, slice]:
-    return slice(count), slice(count, None)
+def _evaluated(
+    source: Source, goals: Sequence[Goal], named: Places, drawn: Places, count: int
+) -> Iterator[tuple[list[Floats], Truth]]:
+    """Return the goals, and what is feasible, at so many named points, and at those drawn."""
+    both = {axis: np.concatenate([named[axis], drawn[axis]]) for axis in drawn} or named
+    values, feasible = source.evaluated(both, goals)
+    for part in (slice(count), slice(count, None)):
+        yield [row[part] for row in values], feasible[part]
 
 
 def _first(wrong: Any) -> list[int]:

@@ -80,7 +80,15 @@ def _first_in(
                 return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
             if tally.late and number + 1 < tiling.count:
                 raise _in_doubt()
-    found = _first_of_many(grid, node, key, own, tally) if many else None
+    if not many:
+        return None
+    root = constant(where(node, 0.0, math.inf))  # by bounds over boxes
+    with np.errstate(all="ignore"):
+        sizes = {axis: grid.axes[axis].size for axis in own}
+        space = reduced(root, grid.leaves[key], sizes, {}, tally)
+        found, proven = first_place(space, own, None, 0.0, tally)
+    if found is None and not proven:
+        raise _in_doubt()
     return None if found is None else {**dict.fromkeys(dims, 0), **found}
 
 
@@ -88,20 +96,6 @@ def _in_doubt() -> OutOfTimeError:
     return OutOfTimeError(
         "whether all formulas stay in their domains was not known in time: give more time"
     )
-
-
-def _first_of_many(
-    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], tally: Tally
-) -> dict[str, int] | None:
-    """The lowest point where a condition holds, by bounds over boxes."""
-    root = constant(where(node, 0.0, math.inf))
-    sizes = {axis: grid.axes[axis].size for axis in own}
-    with np.errstate(all="ignore"):
-        space = reduced(root, grid.leaves[key], sizes, {}, tally)
-        place, proven = first_place(space, own, None, 0.0, tally)
-    if place is None and not proven:
-        raise _in_doubt()
-    return place
 
 
 def _first_within(
@@ -220,7 +214,13 @@ def check(
     if counted:
         check_count(grid)
     if not grid.kept.get("formulas"):
-        _check_formulas(grid, tally)
+        for name in dict.fromkeys(
+            name
+            for graph in grid.graphs.values()
+            for name, definition in graph.definitions.items()
+            if definition.kind == "formula"
+        ):
+            _check_formula(grid, name, tally)
         grid.kept["formulas"] = True
     if possible and not grid.kept.get("checked"):
         try:
@@ -288,17 +288,6 @@ def _excluding_most(grid: Grid) -> str:
         met[condition.text] = count
     least = min(met, key=lambda text: met[text])
     return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
-
-
-def _check_formulas(grid: Grid, tally: Tally | None) -> None:
-    formulas = (
-        name
-        for graph in grid.graphs.values()
-        for name, definition in graph.definitions.items()
-        if definition.kind == "formula"
-    )
-    for name in dict.fromkeys(formulas):
-        _check_formula(grid, name, tally)
 
 
 def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:

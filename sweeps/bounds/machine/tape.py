@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.problem import Extremes, Problem
+from sweeps.bounds.problem import Problem
 from symbolic.intervals import Decision
 from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
@@ -91,7 +92,6 @@ def encoded(problem: Problem) -> Tape:
     _twins(problem, number, args)
     value, musts = _conditions(problem, number)
     atoms, choices = _choices(problem, number, ops, set(musts))
-    leaves = _Leaves(problem, number, len(nodes))
     return Tape(
         ops=ops,
         args=args,
@@ -103,7 +103,7 @@ def encoded(problem: Problem) -> Tape:
         musts=_whole(musts),
         atoms=_whole(atoms),
         choices=choices,
-        **leaves.arrays(),
+        **_leaves(problem, number, len(nodes)),
     )
 
 
@@ -181,11 +181,8 @@ def _choices(
     atoms = sorted(supposed - musts)
     place = {k: m for m, k in enumerate(atoms)}
     longest = max((len(tests) for tests in under.values()), default=0)
-    choices = np.full((len(under), longest + 2), -1, dtype=np.int64)
-    for m, (k, tests) in enumerate(under.items()):
-        own = [place[t] for t in sorted(tests) if t in place]
-        choices[m, 0], choices[m, 1 : 1 + len(own)] = k, own
-    return atoms, choices
+    rows = [[k, *(place[t] for t in sorted(tests) if t in place)] for k, tests in under.items()]
+    return atoms, _padded(rows, longest + 2)
 
 
 def _tests(
@@ -225,64 +222,56 @@ def _plain(nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]) ->
     return plain
 
 
-class _Leaves:
-    """The values of the leaves, end to end."""
+def _leaves(problem: Problem, number: dict[int, int], steps: int) -> dict[str, Any]:
+    """The values of the leaves, end to end, and a row about each."""
+    rows: list[list[int]] = []
+    facts: list[list[float]] = []
+    ways: list[list[Any]] = []
+    numbers: list[NDArray[np.float64]] = [np.zeros(1)]
+    leaf_of = np.full(steps, -1, dtype=np.int64)
+    along: list[list[int]] = [[] for _ in problem.dims]
+    size = 1
 
-    def __init__(self, problem: Problem, number: dict[int, int], steps: int) -> None:
-        self.rows: list[list[int]] = []
-        self.tables: list[tuple[list[int], tuple[Any, ...]]] = []
-        self.facts: list[list[float]] = []
-        self.trends: list[list[Any]] = []
-        self.numbers: list[NDArray[np.float64]] = [np.zeros(1)]
-        self.size = 1
-        self.leaf_of = np.full(steps, -1, dtype=np.int64)
-        self.along: list[list[int]] = [[] for _ in problem.dims]
-        for node in problem.steps:
-            if node.op == "reference":
-                self._add(problem.extremes[node.args[0]], number[id(node)])
-        self.values = self.size  # what follows are extremes of ranges of them
-        for row, tables in self.tables:
-            row[3:6] = [-1 if table is None else self._put(table) for table in tables]
+    def put(array: NDArray[Any]) -> int:
+        nonlocal size
+        numbers.append(np.ascontiguousarray(array, dtype=np.float64).reshape(-1))
+        size += numbers[-1].size
+        return size - numbers[-1].size
 
-    def _put(self, array: NDArray[Any]) -> int:
-        begin = self.size
-        self.numbers.append(np.ascontiguousarray(array, dtype=np.float64).reshape(-1))
-        self.size += self.numbers[-1].size
-        return begin
-
-    def _add(self, leaf: Extremes, step: int) -> None:
+    steps_of = [node for node in problem.steps if node.op == "reference"]
+    own = [problem.extremes[node.args[0]] for node in steps_of]
+    for node, leaf in zip(steps_of, own, strict=True):
         form = (1 if leaf.rising else 2) if leaf.sorted else 3 if leaf.tables else 4
-        row = [form, leaf.dims, self._put(leaf.array), -1, -1, -1, step]
-        if leaf.tables is not None and not leaf.sorted:
-            self.tables.append((row, leaf.tables))
+        row = [form, leaf.dims, put(leaf.array), -1, -1, -1, number[id(node)]]
         for axis in range(leaf.dims):
             row += [leaf.places[axis], leaf.array.shape[axis], leaf.levels[axis]]
-        self.leaf_of[step] = len(self.rows)
+        leaf_of[number[id(node)]] = len(rows)
         if leaf.dims == 1:
-            self.along[leaf.places[0]].append(len(self.rows))
-        self.rows.append(row)
-        self.facts.append([leaf.least, leaf.most, float(leaf.missing)])
-        self.trends.append([leaf.up, leaf.down, leaf.other])
+            along[leaf.places[0]].append(len(rows))
+        rows.append(row)
+        facts.append([leaf.least, leaf.most, float(leaf.missing)])
+        ways.append([leaf.up, leaf.down, leaf.other])
+    values = size  # what follows are extremes of ranges of them
+    for row, leaf in zip(rows, own, strict=True):
+        if leaf.tables is not None and not leaf.sorted:
+            row[3:6] = [-1 if table is None else put(table) for table in leaf.tables]
+    every = np.concatenate(numbers)
+    with np.errstate(all="ignore"):
+        logs = np.log(np.abs(every[:values]))
+    return {
+        "leaf_of": leaf_of,
+        "leaves": _padded(rows, max((len(row) for row in rows), default=10)),
+        "facts": np.array(facts, dtype=np.float64).reshape(-1, 3),
+        "trends": np.array(ways, dtype=np.uint64).reshape(-1, 3),
+        "numbers": every,
+        "logs": logs,
+        "axis_leaves": _padded(along, 1 + max((len(one) for one in along), default=0)),
+    }
 
-    def arrays(self) -> dict[str, Any]:
-        """The parts of a tape."""
-        width = max((len(row) for row in self.rows), default=10)
-        leaves = np.full((len(self.rows), width), -1, dtype=np.int64)
-        for k, row in enumerate(self.rows):
-            leaves[k, : len(row)] = row
-        most = max((len(own) for own in self.along), default=0)
-        axis_leaves = np.full((len(self.along), most + 1), -1, dtype=np.int64)
-        for k, own in enumerate(self.along):
-            axis_leaves[k, : len(own)] = own
-        numbers = np.concatenate(self.numbers)
-        with np.errstate(all="ignore"):
-            logs = np.log(np.abs(numbers[: self.values]))
-        return {
-            "leaf_of": self.leaf_of,
-            "leaves": leaves,
-            "facts": np.array(self.facts, dtype=np.float64).reshape(-1, 3),
-            "trends": np.array(self.trends, dtype=np.uint64).reshape(-1, 3),
-            "numbers": numbers,
-            "logs": logs,
-            "axis_leaves": axis_leaves,
-        }
+
+def _padded(rows: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
+    """Return rows of different lengths as an array, -1 behind each."""
+    found = np.full((len(rows), width), -1, dtype=np.int64)
+    for k, row in enumerate(rows):
+        found[k, : len(row)] = row
+    return found
