@@ -205,18 +205,6 @@ def _quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
     Of N values the quantile q is the least one that at least q N of them do not exceed: the inverse
     of their distribution function, never a mean of two neighbours; q = 0 is the least of all.
     Points where the formula is no number do not count. Four passes, each of which fixes 16 bits.
-
-    Parameters
-    ----------
-    source : Values
-        The formula.
-    q : float or sequence of float
-        From 0 to 1.
-
-    Raises
-    ------
-    InfeasibleError
-        No feasible configuration has a value.
     """
     shares = _shares(q)
     begins, before = [0] * len(shares), [0] * len(shares)
@@ -295,15 +283,7 @@ _BINS = sizes.BINS_MOST
 
 
 def _histogram(source: Values, edges: Floats) -> xr.Dataset:
-    """How many feasible configurations have a value in each of some bins.
-
-    Parameters
-    ----------
-    source : Values
-        The formula.
-    edges : array of float
-        Of the bins, ascending. A bin holds its low edge; the last holds both.
-    """
+    """How many feasible configurations have a value in each of some bins, by their edges."""
     found = source.gather(lambda: Bins(edges))
     skipped = source.skipped.attributes(source.weight)
     weight, units = source.weight, units_of(source)

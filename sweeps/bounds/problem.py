@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.grid import Leaf
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.stopping import halt
-from symbolic.intervals import Interval, Trend, trend_number, trends
-from symbolic.ops import Node, interpret_arrays, references, walk
+from symbolic.intervals import Interval, Trend, algebra, enclose, trend_number, trends
+from symbolic.intervals import number as interval_number
+from symbolic.ops import Node, both, constant, interpret_arrays, references, walk
 from symbolic.primitives.words import EVERY
 
 Indices = NDArray[np.int64]
@@ -246,14 +247,6 @@ def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
 # --- An objective over boxes
 
 
-class Bounds(NamedTuple):
-    """The least that an objective can be in each box, and the axes along which it goes one way."""
-
-    least: Any
-    up: Any
-    down: Any
-
-
 class Problem:
     """A signed objective (smaller is better), or several, over axes of so many values each."""
 
@@ -308,18 +301,6 @@ class Problem:
         found: Trend = self.algebra[node.op](*(self.fixed[id(arg)] for arg in node.args))
         return found
 
-    def _run(
-        self, steps: Sequence[Node], done: dict[int, Trend], lo: Any, hi: Any
-    ) -> dict[int, Trend]:
-        for node in steps:
-            if node.op == "reference":
-                done[id(node)] = self.extremes[node.args[0]](lo, hi)
-            else:
-                found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
-                idle = self.idle[id(node)]
-                done[id(node)] = Trend(found.range, found.up | idle, found.down | idle)
-        return done
-
     @property
     def points(self) -> float:
         """How many points there are."""
@@ -332,27 +313,31 @@ class Problem:
 
     def trends(self, boxes: Boxes) -> dict[int, Trend]:
         """Every step of the objective over the boxes."""
-        return self._run(self.steps, dict(self.fixed), list(boxes.lo), list(boxes.hi))
+        done, lo, hi = dict(self.fixed), list(boxes.lo), list(boxes.hi)
+        for node in self.steps:
+            if node.op == "reference":
+                done[id(node)] = self.extremes[node.args[0]](lo, hi)
+            else:
+                found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
+                idle = self.idle[id(node)]
+                done[id(node)] = Trend(found.range, found.up | idle, found.down | idle)
+        return done
 
-    def bounded(self, boxes: Boxes) -> Bounds:
-        """The bounds of some boxes."""
-        return self.spread(self.trends(boxes)[id(self.root)], (boxes.lo.shape[1],))
+    def bounded(
+        self, boxes: Boxes, tally: Tally | None = None
+    ) -> tuple[NDArray[np.float64], Any, Any]:
+        """The least of each objective over boxes (rows), and the axes along which all go one way.
 
-    def spread(self, trend: Trend, shape: tuple[int, ...]) -> Bounds:
-        """What is known of the objective, for each box."""
-        parts = (trend.range.lo, trend.up, trend.down)
-        return Bounds(*(np.broadcast_to(part, shape) for part in parts))
-
-    def halved(self, boxes: Boxes, axis: int) -> Bounds:
-        """Return the bounds of both halves of each box along an axis, of shape (2, boxes)."""
-        low, high = boxes.lo[axis], boxes.hi[axis]
-        middle = (low + high) // 2
-        lo, hi = list(boxes.lo), list(boxes.hi)
-        lo[axis] = np.stack([low, np.minimum(middle + 1, high)])
-        hi[axis] = np.stack([middle, high])
-        steps = [node for node in self.steps if self.bits[id(node)] >> axis & 1]
-        trend = self._run(steps, self.trends(boxes), lo, hi)[id(self.root)]
-        return self.spread(trend, (2, low.size))
+        These are bits, of the axes along which none falls, and of those along which none rises.
+        """
+        shape, steps = (boxes.lo.shape[1],), self.trends(boxes)
+        if tally is not None:
+            tally.boxes += shape[0]
+        found = [steps[id(root)] for root in self.roots]
+        up, down = np.bitwise_and.reduce(
+            [[np.broadcast_to(way, shape) for way in (one.up, one.down)] for one in found]
+        )
+        return np.stack([np.broadcast_to(one.range.lo, shape) for one in found]), up, down
 
     def values(self, places: Indices) -> NDArray[np.float64]:
         """The (first) objective at points, given as indices along each axis (rows)."""
@@ -428,3 +413,112 @@ class Space:
         sizes[name] = chosen.size
         part = Problem(problem.root, leaves, sizes, problem.roots[1:])
         return Space(problem=part, rows=tuple(rows), fixed=self.fixed)
+
+
+# --- Enclosures of formulas over whole tiles, and where conditions are possible
+
+
+Numbers = NDArray[np.int64]
+
+#: What stands where a rule is broken, by the kind of the type.
+_BLANK = {"f": math.nan, "i": -1, "b": False}
+
+
+def boxes(tiling: Tiling, row: Sequence[int], numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """First and last index along each axis (rows) of some tiles (columns), and their points.
+
+    ``row`` are the sizes of the axes that form the row of the nest; of a tile that cuts it in the
+    middle of an axis the box holds a little more than the tile.
+    """
+    sizes = tiling.sizes
+    low = np.zeros((len(sizes), numbers.size), dtype=np.int64)
+    high = np.tile(np.array(sizes, dtype=np.int64)[:, None] - 1, numbers.size)
+    if tiling.split >= 0:
+        rest, cut = np.divmod(numbers, tiling.cuts)
+        low[tiling.split] = cut * tiling.step
+        high[tiling.split] = np.minimum(low[tiling.split] + tiling.step, sizes[tiling.split]) - 1
+        for axis in range(tiling.split - 1, -1, -1):
+            rest, low[axis] = np.divmod(rest, sizes[axis])
+            high[axis] = low[axis]
+    points = np.prod(high - low + 1, axis=0)
+    if not row:
+        return low[:-1], high[:-1], points
+    first, last, same = low[-1], high[-1], np.ones(numbers.size, dtype=bool)
+    parts: list[tuple[Numbers, Numbers]] = []
+    for place in range(len(row)):
+        step = math.prod(row[place + 1 :])
+        begin, end = first // step % row[place], last // step % row[place]
+        parts.append((np.where(same, begin, 0), np.where(same, end, row[place] - 1)))
+        same &= begin == end
+    lows, highs = (np.stack([part[k] for part in parts]) for k in (0, 1))
+    return np.concatenate([low[:-1], lows]), np.concatenate([high[:-1], highs]), points
+
+
+class Enclosures:
+    """Between which numbers some formulas lie, and where conditions are possible, over boxes."""
+
+    def __init__(
+        self, roots: Sequence[Node], leaves: Mapping[str, Leaf], dims: Sequence[str]
+    ) -> None:
+        self.roots = tuple(roots)
+        self.fixed: dict[str, Any] = {}
+        self.varied: dict[str, Extremes] = {}
+        for name in references(*roots):
+            leaf = leaves[name]
+            if leaf.axes:
+                self.varied[name] = Extremes(leaf, [dims.index(axis) for axis in leaf.axes])
+            else:
+                self.fixed[name] = interval_number(float(leaf.array))
+
+    @classmethod
+    def of(
+        cls, grid: Grid, key: tuple[str, ...], roots: Sequence[Node], dims: Sequence[str]
+    ) -> Enclosures | None:
+        """Those of formulas over a grid; None where a primitive has no enclosure."""
+        known = {*algebra(), "constant", "reference"}
+        if any(node.op not in known for node in walk(roots)):
+            return None
+        return cls(roots, grid.leaves[key], dims)
+
+    def over(self, low: Numbers, high: Numbers) -> list[Any]:
+        """The enclosure of each formula, for each box (columns)."""
+        with np.errstate(all="ignore"):
+            here: dict[str, Interval] = {
+                name: leaf(list(low), list(high)).range for name, leaf in self.varied.items()
+            }
+            found = enclose(self.roots, {**self.fixed, **here})
+        shape = low.shape[1:]
+        return [type(each)(*(np.broadcast_to(part, shape) for part in each)) for each in found]
+
+
+class Barred:
+    """Where no point keeps the rules: what some outputs hold there is known without a look.
+
+    A constraint of ``where`` only marks points, whose values stay: it bars nothing but ``feasible``
+    where that stands alone.
+    """
+
+    def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
+        self.grid, self.dims, self.alone = grid, tuple(dims), tuple(outputs) == (FEASIBLE,)
+        self.plain = tuple(grid.plain(dims))
+        self._known: dict[tuple[str, ...], Enclosures | None] = {}
+
+    def _rules(self, key: tuple[str, ...]) -> Enclosures | None:
+        if key not in self._known:
+            grid = self.grid
+            rules = [grid.feasible_node(key)] if self.alone else grid.rules(key, self.dims)
+            root = [constant(both(*rules))] if rules else []
+            self._known[key] = Enclosures.of(grid, key, root, self.plain) if rules else None
+        return self._known[key]
+
+    def over(self, key: tuple[str, ...], low: Numbers, high: Numbers) -> NDArray[np.bool_]:
+        """Whether no point of some boxes of the switch-free axes keeps the rules."""
+        rules = self._rules(key)
+        if rules is None:
+            return np.zeros(low.shape[1], dtype=bool)
+        return np.asarray(np.logical_not(rules.over(low, high)[0].possible))
+
+    @staticmethod
+    def blank(array: NDArray[Any]) -> None:
+        """What stands there: NaN, -1 or False."""
+        array.fill(_BLANK[array.dtype.kind])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from stochastic.threads import workers
-from sweeps.bounds.enclosures import Enclosures, Numbers, boxes
+from sweeps.bounds.problem import Enclosures, Numbers, boxes
 from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.emit import compiled, row_axes
 from sweeps.nest.run import prepare

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.check import check, check_count
-from sweeps.bounds.enclosures import Barred, Numbers, boxes
+from sweeps.bounds.problem import Barred, Numbers, boxes
 from sweeps.grid.grid import FEASIBLE, Grid, Tiling, compute_pending
 from sweeps.nest.emit import Nest, compiled, emit, plain, row_axes
 from sweeps.runtime.memory import check_memory, in_threads

@@ -264,14 +264,14 @@ class Exploration:
     # --- bounds
     def _enter(self, boxes: Boxes) -> None:
         """Keep what may hold points of the front, at the better ends of its axes."""
-        ideals, up, down = bounded(self.problem, boxes, self.tally)
+        ideals, up, down = self.problem.bounded(boxes, self.tally)
         kept = self.archive.open_to(ideals)
         before, ideals = boxes.take(kept), ideals[:, kept]
         boxes = ended(before, up[kept], down[kept])
         changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
         cut = np.flatnonzero(np.any(changed, axis=0))
         if cut.size:
-            ideals[:, cut] = bounded(self.problem, boxes.take(cut), self.tally)[0]
+            ideals[:, cut] = self.problem.bounded(boxes.take(cut), self.tally)[0]
         reach = self._reach()
         order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")  # the lowest come first
         self.boxes = joined([self.boxes, boxes.take(order)])
@@ -375,18 +375,6 @@ class Exploration:
                 return
 
 
-def bounded(
-    problem: Problem, boxes: Boxes, tally: Tally
-) -> tuple[Numbers, NDArray[np.uint64], NDArray[np.uint64]]:
-    """The least of each objective over boxes, and the axes along which all go one way."""
-    shape = (boxes.lo.shape[1],)
-    tally.boxes += shape[0]
-    steps = problem.trends(boxes)
-    found = [problem.spread(steps[id(root)], shape) for root in problem.roots]
-    up, down = (np.bitwise_and.reduce([b[k] for b in found]) for k in (1, 2))
-    return np.stack([bounds.least for bounds in found]), up, down
-
-
 def ended(
     boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64], sought: int | None = None
 ) -> Boxes:
@@ -416,7 +404,7 @@ def along_which(
     """
 
     def score(halves: Boxes, own: Indices, axis: int) -> Numbers:
-        found = bounded(problem, halves, tally)[0]
+        found = problem.bounded(halves, tally)[0]
         lifted = np.minimum((found - np.tile(ideals[:, own], 2)) / reach, 1.0)
         lift = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
         both = np.where(gone(found, np.tile(own, 2)), 1.0, lift).reshape(2, -1).sum(axis=0)
@@ -594,7 +582,7 @@ class _Settling:
         count = max(self.owner.size - BATCH, 0)
         some, own = self.boxes.take(slice(count, None)), self.owner[count:]
         self.boxes, self.owner = self.boxes.take(slice(count)), self.owner[:count]
-        ideals, up, down = bounded(self.problem, some, self.tally)
+        ideals, up, down = self.problem.bounded(some, self.tally)
         kept = ~self._gone(ideals, own, some)
         some = ended(some.take(kept), up[kept], down[kept], self.number)
         own, ideals = own[kept], ideals[:, kept]

@@ -297,16 +297,8 @@ def _survivors(
 ) -> NDArray[np.bool_]:
     """Which configurations may be the least, the uncertain inputs being the same for all of them.
 
-    The space of the inputs, each from its low to its high end, is cut into cells; within one, a
-    configuration cannot be the best whose least is above the most of another one.
-
-    Parameters
-    ----------
-    spread : Spread
-    allowed, sure : array of bool
-        Which configurations may be feasible, and which are whatever the inputs.
-    cells : int
-        How many at most.
+    The space of the inputs is cut into at most so many cells; within one, a configuration cannot be
+    the best whose least is above the most of another one that is ``sure`` to be feasible.
     """
     found = np.zeros(spread.count, dtype=bool)
     names = spread.moving
@@ -568,11 +560,12 @@ def _halved(boxes: Boxes, single: NDArray[np.bool_], problem: _Within) -> Boxes:
     wide = some.hi > some.lo
     gains = np.full(wide.shape, -np.inf)
     for axis in range(len(wide)):
-        for first in range(0, wide.shape[1], _TOGETHER):
-            part = slice(first, first + _TOGETHER)
-            halves = problem.halved(some.take(part), axis).least
-            high = np.nan_to_num(np.max(halves, axis=0), posinf=1e300, neginf=-1e300)
-            gains[axis, part] = np.where(wide[axis, part], high, -np.inf)
+        own = np.flatnonzero(wide[axis])
+        for first in range(0, own.size, _TOGETHER):
+            part = own[first : first + _TOGETHER]
+            halves = some.take(part).halves(np.full(part.size, axis))
+            high = problem.bounded(halves)[0].reshape(2, -1).max(axis=0)
+            gains[axis, part] = np.nan_to_num(high, posinf=1e300, neginf=-1e300)
     best = gains >= gains.max(axis=0)  # of equal ones the longest
     axis_of = np.argmax(np.where(best & wide, some.hi - some.lo, -1), axis=0)
     parts = some.halves(axis_of)

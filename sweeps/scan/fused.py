@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.check import check
-from sweeps.bounds.enclosures import Enclosures
+from sweeps.bounds.problem import Enclosures
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, part_of

@@ -20,7 +20,7 @@ from sweeps.nest.passes import Skipped, over_points
 from symbolic.errors import InfeasibleError, UnknownNameError
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import Node, both, constant, interpret_arrays, references, where
-from symbolic.quantities import Quantity, label_of
+from symbolic.quantities import label_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -173,21 +173,6 @@ class Part(Protocol):
 AnyPart = TypeVar("AnyPart", bound=Part)
 
 
-class Values(Protocol):
-    """A formula over a grid or Dataset; each value stands for ``weight`` configurations."""
-
-    text: str
-    weight: int
-    points: int
-    conditions: tuple[str, ...]
-    row: Quantity | None
-    attributes: dict[str, Any]
-    skipped: Skipped
-
-    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """What a part keeps of all values; it may be spared those outside of some bounds."""
-
-
 class GridValues:
     """Formulas over a grid, by one loop nest; what conditions make impossible is left out."""
 
@@ -206,7 +191,7 @@ class GridValues:
         self.skipped = Skipped()
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """See :class:`Values`."""
+        """See :data:`Values`."""
         whole, self.skipped = make(), Skipped()
         roots = {key: [*self._over(key), *self._held(key)] for key in self.grid.graphs}
         for cut in portions(self.grid, roots):
@@ -313,7 +298,7 @@ class TableValues:
         self.skipped = Skipped()
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """See :class:`Values`; everything is read."""
+        """See :data:`Values`; everything is read."""
         whole = make()
         for part in pieces(self.ds[self.names], self.dims):
             table = Table(part, self.where)
@@ -332,6 +317,11 @@ def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
     given: NDArray[Any] = np.asarray(array, dtype=kind)
     whole = given if given.shape == shape else np.broadcast_to(given, shape)
     return np.require(whole.reshape(-1), requirements=["C", "W"])
+
+
+#: A formula over a source; each value stands for ``weight`` configurations. Its ``gather`` returns
+#: what a part keeps of all values; it may be spared those outside of some bounds.
+Values = GridValues | TableValues
 
 
 def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import sweeps.nest.run
 from stochastic import sizes
-from sweeps.bounds.enclosures import Barred
+from sweeps.bounds.problem import Barred
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.nest.emit import compiled

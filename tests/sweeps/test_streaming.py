@@ -25,7 +25,7 @@ import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
 from sweeps.ask.spread import Bins, Digits
-from sweeps.bounds.enclosures import Enclosures, boxes
+from sweeps.bounds.problem import Enclosures, boxes
 from sweeps.grid.grid import Tiling
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
@@ -559,7 +559,7 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dse.runner import run_study
-    from sweeps.bounds.enclosures import Barred
+    from sweeps.bounds.problem import Barred
 
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
     axes |= {"toy_shape": ["steep", "flat"]}
