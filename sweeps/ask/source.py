@@ -16,7 +16,7 @@ from sweeps.grid.dataset import answered, assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, in_words, objective_name, per_axes, texts_of
 from sweeps.runtime.stopping import halt_between
-from sweeps.scan.fused import spread, trimmed, with_idle_axes
+from sweeps.scan.fused import spread, with_idle_axes
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 
@@ -402,7 +402,8 @@ def placed(
 ) -> Choice:
     """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
     flat, scores, rest = with_idle_axes(flat, scores, rest, per, sizes)
-    flat = trimmed(flat, per)
+    if not per:  # without the ranks that no point takes
+        flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
     scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
     return Choice(places=spread(flat, rest, per, sizes), scores=scores)
 

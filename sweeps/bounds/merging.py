@@ -23,6 +23,7 @@ from sweeps.grid.build import folded
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Leaf
 from sweeps.runtime.loop import Tally
+from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
@@ -245,14 +246,8 @@ def _needed(roots: Sequence[Node]) -> list[Node]:
     """Conditions without which the objectives are infinite: those joined in the choice of each."""
     found: list[dict[int, Node]] = []
     for root in roots:
-        found.append({})
-        stack = [root.args[0]] if root.op == "where" and repr(root.args[2]) == "inf" else []
-        while stack:
-            node = stack.pop()
-            if node.op == "both":
-                stack.extend(node.args)
-            else:
-                found[-1][id(node)] = node
+        tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()
+        found.append({id(node): node for node in conjuncts(tests)})
     return [node for key, node in found[0].items() if all(key in other for other in found)]
 
 

@@ -458,9 +458,13 @@ class Enclosures:
     """Between which numbers some formulas lie, and where conditions are possible, over boxes."""
 
     def __init__(
-        self, roots: Sequence[Node], leaves: Mapping[str, Leaf], dims: Sequence[str]
+        self,
+        roots: Sequence[Node],
+        leaves: Mapping[str, Leaf],
+        dims: Sequence[str],
+        whole: Sequence[int] = (),
     ) -> None:
-        self.roots = tuple(roots)
+        self.roots, self.ends = tuple(roots), np.array(whole, dtype=np.int64)[:, None] - 1
         self.fixed: dict[str, Any] = {}
         self.varied: dict[str, Extremes] = {}
         for name in references(*roots):
@@ -472,16 +476,26 @@ class Enclosures:
 
     @classmethod
     def of(
-        cls, grid: Grid, key: tuple[str, ...], roots: Sequence[Node], dims: Sequence[str]
+        cls,
+        grid: Grid,
+        key: tuple[str, ...],
+        roots: Sequence[Node],
+        dims: Sequence[str],
+        whole: Sequence[int] = (),
     ) -> Enclosures | None:
-        """Those of formulas over a grid; None where a primitive has no enclosure."""
+        """Those of formulas over a grid; None where a primitive has no enclosure.
+
+        ``whole`` are the sizes of the last axes, all of which lies in every box.
+        """
         known = {*algebra(), "constant", "reference"}
         if any(node.op not in known for node in walk(roots)):
             return None
-        return cls(roots, grid.leaves[key], dims)
+        return cls(roots, grid.leaves[key], dims, whole)
 
     def over(self, low: Numbers, high: Numbers) -> list[Any]:
         """The enclosure of each formula, for each box (columns)."""
+        last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
+        low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
         with np.errstate(all="ignore"):
             here: dict[str, Interval] = {
                 name: leaf(list(low), list(high)).range for name, leaf in self.varied.items()

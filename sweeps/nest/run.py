@@ -85,21 +85,8 @@ def prepare(
     ``row`` says how many of the last axes form the row, if it matters.
     """
     asked = (key, tuple(dims), tuple(outputs), reduce, row)
-    if asked not in grid.kept:
-        grid.kept[asked] = _prepare(grid, key, dims, outputs, reduce=reduce, row=row)
-    ready: Prepared = grid.kept[asked]
-    return ready
-
-
-def _prepare(
-    grid: Grid,
-    key: tuple[str, ...],
-    dims: Sequence[str],
-    outputs: Sequence[tuple[Node, str]],
-    *,
-    reduce: bool,
-    row: int | None,
-) -> Prepared:
+    if (ready := grid.kept.get(asked)) is not None:
+        return ready  # type: ignore[no-any-return]
     sizes = grid.shape(dims)
     count = row_axes(sizes) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
@@ -127,13 +114,14 @@ def _prepare(
             array = np.broadcast_to(array, (*shape, *row_shape))
         arrays.append(np.array(array, dtype=np.float64, order="C").reshape(-1))
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
-    return Prepared(
+    grid.kept[asked] = ready = Prepared(
         nest=nest,
         row=row_shape,
         sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
         scalars=scalars,
         arrays=tuple(arrays),
     )
+    return ready
 
 
 def compute(

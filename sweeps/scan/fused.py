@@ -91,11 +91,6 @@ def with_idle_axes(
     return np.take_along_axis(found, order, axis=-1), best, whole
 
 
-def trimmed(flat: NDArray[np.int64], per: Sequence[str]) -> NDArray[np.int64]:
-    """Without the ranks that no point takes, where there is one ranking."""
-    return flat if per else flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
-
-
 def spread(
     flat: NDArray[np.int64],
     rest: Sequence[str],

@@ -135,18 +135,17 @@ class GridScan(OfGrid):
         """The part at one index of some axes; what is left out is counted together."""
         return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
 
-    def _asked(self, stage: Stage) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
-        """The next objective where the others hold, of each graph; the axes that matter to all."""
-        grid, asked = self.grid, {}
-        for key in grid.graphs:
-            asked[key] = stage_node(grid, key, stage)
-        return asked, grid.ordered(dims_of(grid, stage.goals))
+    def _asked(
+        self, stage: Stage, per: Sequence[str] = ()
+    ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
+        """The next objective where the others hold, of each graph; the axes that matter to all.
 
-    def _cuts(
-        self, asked: Mapping[tuple[str, ...], Node], per: Sequence[str]
-    ) -> list[dict[str, slice]]:
-        """Parts of which the statistics can be held."""
-        return portions(self.grid, {key: [node] for key, node in asked.items()}, {*per, *self.at})
+        And parts of which the statistics can be held.
+        """
+        grid = self.grid
+        asked = {key: stage_node(grid, key, stage) for key in grid.graphs}
+        cuts = portions(grid, {key: [node] for key, node in asked.items()}, {*per, *self.at})
+        return asked, grid.ordered(dims_of(grid, stage.goals)), cuts
 
     def _in_turn(
         self,
@@ -172,8 +171,8 @@ class GridScan(OfGrid):
         """See :class:`sweeps.ask.source.Source`."""
         grid = self.grid
         check(grid)
-        asked, dims = self._asked(stage)
-        if len(cuts := self._cuts(asked, per)) > 1:
+        asked, dims, cuts = self._asked(stage, per)
+        if len(cuts) > 1:
             return self._in_turn(cuts, lambda part: part.best(stage, per, top), top)
         dims = grid.ordered({*dims, *per})
         flat, scores, rest = scanned(grid, asked, dims, per, top, self.skipped)
@@ -182,9 +181,9 @@ class GridScan(OfGrid):
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """See :class:`sweeps.ask.source.Source`; tiles that lie above are left out."""
         grid = self.grid
-        asked, dims = self._asked(stage)
+        asked, dims, cuts = self._asked(stage)
         limit, what = limit_of(least, within), as_good(stage.goal, least, within)
-        if len(cuts := self._cuts(asked, ())) > 1:
+        if len(cuts) > 1:
             return self._in_turn(cuts, lambda part: part.upto(stage, least, within))
         plain = grid.plain(dims)
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]

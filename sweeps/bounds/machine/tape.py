@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.bounds.problem import Problem
 from symbolic.intervals import Decision
+from symbolic.node import conjuncts
 from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
 
@@ -154,14 +155,12 @@ def _conditions(problem: Problem, number: dict[int, int]) -> tuple[int, list[int
     node = problem.root
     if node.op != "where" or repr(node.args[2]) != "inf":
         return number[id(node)], []
-    musts, stack = [], [node.args[0]]
-    while stack:
-        test = stack.pop()
-        if test.op == "both":
-            stack.extend(test.args)
-        elif test.op in ("less", "less_equal") and id(test) not in problem.fixed:
-            musts.append(number[id(test)])
-    return number[id(node.args[1])], sorted(set(musts))
+    musts = {
+        number[id(test)]
+        for test in conjuncts(node.args[:1])
+        if test.op in ("less", "less_equal") and id(test) not in problem.fixed
+    }
+    return number[id(node.args[1])], sorted(musts)
 
 
 def _choices(
