@@ -787,8 +787,7 @@ def _settled(
                 place, one_sure = _first(part, space, archive.values[:, k], place, tally)
                 proven &= one_sure
             if place is not None:
-                index = {**place, **part.labels}
-                whole = tuple(int(index.get(axis, 0)) for axis in grid.axes)
+                whole = part.index(grid, place)
                 found[k] = min(found[k] or whole, whole)
     return found, proven
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sweeps.bounds.check import first_place, lowest
 from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import Space
 from sweeps.bounds.search import Least, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
@@ -27,6 +29,15 @@ class Part:
     root: Node
     leaves: Mapping[str, Leaf]
     sizes: Mapping[str, int]
+
+    def space(self, fixed: Mapping[str, int], tally: Tally, apart: str | None = None) -> Space:
+        """The objective with some axes fixed, others but ``apart`` merged."""
+        return reduced(self.root, self.leaves, self.sizes, fixed, tally, apart=apart)
+
+    def index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
+        """The index along every axis of the grid."""
+        whole = {**place, **self.labels}
+        return tuple(int(whole.get(axis, 0)) for axis in grid.axes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +89,7 @@ def best_within(
     """
     asked = asked_of(parts, cell)
     with np.errstate(all="ignore"):
-        spaces = [reduced(part.root, part.leaves, part.sizes, cell, tally) for part in asked]
+        spaces = [part.space(cell, tally) for part in asked]
         goals = [Least(gap=gap) for _ in asked]
         least = bound = math.inf
         for goal, space in zip(goals, spaces, strict=True):
@@ -86,7 +97,7 @@ def best_within(
             bound = min(bound, search(space.problem, goal, tally), goal.aside)
             least = goal.value
         bound = min(bound, least)
-        firsts: list[tuple[tuple[int, ...], dict[str, int]]] = []
+        firsts: list[tuple[int, ...]] = []
         settled = settle and bound == least
         for part, goal, space in zip(asked, goals, spaces, strict=True):
             goal.heed(least)
@@ -95,46 +106,51 @@ def best_within(
                 place, proven = first_place(space, tuple(part.sizes), place, least, tally)
                 settled &= proven
             if place is not None:
-                index = {**place, **part.labels}
-                whole = {axis: int(index.get(axis, 0)) for axis in grid.axes}
-                firsts.append((tuple(whole.values()), whole))
-    first = min(firsts, default=((), None))[1]
+                firsts.append(part.index(grid, place))
+    first = dict(zip(grid.axes, min(firsts), strict=True)) if firsts else None
     return Winner(place=first, value=least, bound=bound, settled=settled)
 
 
 # --- Every configuration in order, the best first: the next value, then the next of equal ones
 
 
-def ranked(
-    root: Node,
-    leaves: Mapping[str, Leaf],
-    sizes: Mapping[str, int],
-    fixed: Mapping[str, int],
-    tally: Tally,
-) -> Iterator[tuple[float, dict[str, int]]]:
-    """The values below infinity in ascending order, each with its configurations in axis order.
-
-    Nothing is kept but the last one: each is the answer of a search for what comes next.
+def in_rank(
+    grid: Grid, parts: Sequence[Part], cell: Mapping[str, int], tally: Tally
+) -> Iterator[Winner]:
+    """The configurations at some indices of some axes, the best first, ties in axis order.
 
     Raises
     ------
     OutOfTimeError
         When the time is up before the next is proven to be it.
     """
+
+    def of(part: Part) -> Iterator[tuple[float, tuple[int, ...]]]:
+        for value, place in _ranked(part, cell, tally):
+            yield value, part.index(grid, place)
+
+    for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
+        place = dict(zip(grid.axes, index, strict=True))
+        yield Winner(place=place, value=value, bound=value, settled=True)
+
+
+def _ranked(
+    whole: Part, fixed: Mapping[str, int], tally: Tally
+) -> Iterator[tuple[float, dict[str, int]]]:
+    """The values below infinity in ascending order; each is found by a search for the next."""
     value = -math.inf
     while True:
-        rest = _above(root, value)
-        space = reduced(rest, leaves, sizes, fixed, tally)
-        goal = Least()
+        part = replace(whole, root=_above(whole.root, value))
+        space, goal = part.space(fixed, tally), Least()
         _in_time(search(space.problem, goal, tally))
         if goal.place is None:
             return
-        value, given = goal.value, (rest, leaves, sizes)
-        place, proven = first_place(space, tuple(sizes), space.original(goal.place), value, tally)
+        value, first = goal.value, space.original(goal.place)
+        place, proven = first_place(space, tuple(part.sizes), first, value, tally)
         while place is not None:
             _in_time(math.inf if proven else value)
             yield value, place
-            place, proven = _next(*given, place, value, tally, fixed)
+            place, proven = _next(part, place, value, tally, fixed)
         _in_time(math.inf if proven else value)
 
 
@@ -155,25 +171,23 @@ def _above(root: Node, value: float) -> Node:
 
 
 def _next(
-    root: Node,
-    leaves: Mapping[str, Leaf],
-    sizes: Mapping[str, int],
+    part: Part,
     place: Mapping[str, int],
     target: float,
     tally: Tally,
     fixed: Mapping[str, int],
 ) -> tuple[dict[str, int] | None, bool]:
     """The next configuration in axis order that is as low as a target; whether that is proven."""
-    free = [axis for axis in sizes if axis not in fixed]
+    free = [axis for axis in part.sizes if axis not in fixed]
     for number in reversed(range(len(free))):
         axis = free[number]
         before = {**fixed, **{name: place[name] for name in free[:number]}}
-        space = reduced(root, leaves, sizes, before, tally, apart=axis)
-        found, proven = lowest(space, axis, place[axis] + 1, sizes[axis], target, tally)
+        space = part.space(before, tally, apart=axis)
+        found, proven = lowest(space, axis, place[axis] + 1, part.sizes[axis], target, tally)
         if not proven:
             return None, False
         if found is not None:
             before[axis] = found[axis]
-            space = reduced(root, leaves, sizes, before, tally)
-            return first_place(space, tuple(sizes), found, target, tally)
+            space = part.space(before, tally)
+            return first_place(space, tuple(part.sizes), found, target, tally)
     return None, True

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +34,7 @@ from sweeps.grid.dataset import prepared
 from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
 from sweeps.grid.grid import Grid, part_of
 from sweeps.prove.fronts import certified_front
-from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
-from sweeps.prove.parts import ranked as in_rank
+from sweeps.prove.parts import NOTHING, Part, Winner, best_within, in_rank, parts_of
 from sweeps.prove.targets import meeting
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
@@ -162,7 +160,7 @@ class GridProof(OfGrid):
             some = [best_within(grid, parts, here, gap, search.tally, settle=settle)]
         else:
             with np.errstate(all="ignore"):
-                some = list(itertools.islice(_in_rank(grid, parts, here, search.tally), top))
+                some = list(itertools.islice(in_rank(grid, parts, here, search.tally), top))
         search.winners[stage.number].append((some or [NOTHING])[0])
         return some
 
@@ -250,21 +248,6 @@ class GridProof(OfGrid):
             "points_visited": tally.visited,
             "points_excluded": excluded if excluded < 2**63 else float(excluded),
         }
-
-
-def _in_rank(
-    grid: Grid, parts: Sequence[Part], cell: Mapping[str, int], tally: Tally
-) -> Iterator[Winner]:
-    """The configurations at some indices of some axes, the best first."""
-
-    def of(part: Part) -> Iterator[tuple[float, tuple[int, ...]]]:
-        for value, place in in_rank(part.root, part.leaves, part.sizes, cell, tally):
-            index = {**place, **part.labels}
-            yield value, tuple(int(index.get(axis, 0)) for axis in grid.axes)
-
-    for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
-        place = dict(zip(grid.axes, index, strict=True))
-        yield Winner(place=place, value=value, bound=value, settled=True)
 
 
 # --- By a scan, with a proof, or by whichever is quicker
