@@ -315,6 +315,11 @@ def emit(
     def put(indent: int, *texts: str) -> None:
         lines.extend("    " * indent + text for text in texts)
 
+    def loops(indent: int, rows: Mapping[int, Sequence[str]]) -> None:
+        for _, loop in sorted(rows.items()):
+            put(indent, "for j in range(width):")
+            put(indent + 1, *loop)
+
     put(1, *(f"{name} = first({name}_)" for name in given))
     for position, name in enumerate(scalars):
         put(1, f"{emitter.name(reference(name))} = scalars[{position}]")
@@ -340,9 +345,7 @@ def emit(
             put(indent, *emitter.scalars_at(depth))
         rows = emitter.rows_at(depth)
         if depth < len(outer):
-            for loop in rows.values():
-                put(indent, "for j in range(width):")
-                put(indent + 1, *loop)
+            loops(indent, rows)
             continue
         written = [max(emitter.at(root), (depth, 0)) for root in roots]
         place = "0"
@@ -352,9 +355,7 @@ def emit(
         if reduce:
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
-            for loop in rows.values():
-                put(indent, "for j in range(width):")
-                put(indent + 1, *loop)
+            loops(indent, rows)
             # a later piece of the rows comes back to lower places, which win ties
             put(indent, "bar = above(limit) if place < places[last] else limit")
             put(indent, "hits = 0", "for j in range(width):")
@@ -390,9 +391,7 @@ def emit(
             for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
                 text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
                 rows.setdefault(at[1], []).append(text)
-            for _, loop in sorted(rows.items()):
-                put(indent, "for j in range(width):")
-                put(indent + 1, *loop)
+            loops(indent, rows)
     if count:
         put(1, "free(memory)")
     return Nest(
@@ -432,14 +431,11 @@ _RESULTS: dict[str, tuple[type, ...]] = {
 
 def compiled(nest: Nest) -> Callable[..., None]:
     """The machine code of a nest; compiled once for each text, and kept."""
-    function = _compiled.get(nest.key)
-    if function is None:
+    if nest.key not in _compiled:
         with _lock:
-            function = _compiled.get(nest.key)
-            if function is None:
-                function = _compile(nest)
-                _compiled[nest.key] = function
-    return function
+            if nest.key not in _compiled:
+                _compiled[nest.key] = _compile(nest)
+    return _compiled[nest.key]
 
 
 def _compile(nest: Nest) -> kept.Body:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.check import check, check_count
 from sweeps.bounds.problem import Barred, Numbers, boxes
-from sweeps.grid.grid import FEASIBLE, Grid, Tiling, compute_pending
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling, compute_pending
 from sweeps.nest.emit import Nest, compiled, emit, plain, row_axes
 from sweeps.runtime.memory import check_memory, in_threads
 from sweeps.runtime.progress import Listener, Tally
@@ -105,14 +105,8 @@ def prepare(
     nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
     row_shape = grid.shape(inner)
     compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))
-    arrays = []
-    for name in nest.arrays:
-        own = tuple(axis for axis in outer if axis in axes[name])
-        shape = grid.shape(own)
-        array = leaves[name].over((*own, *inner))
-        if any(axis in inner for axis in axes[name]):
-            array = np.broadcast_to(array, (*shape, *row_shape))
-        arrays.append(np.array(array, dtype=np.float64, order="C").reshape(-1))
+    sizes_of = {axis: grid.axes[axis].size for axis in dims}
+    arrays = [laid_out(leaves[name], outer, inner, sizes_of) for name in nest.arrays]
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
     grid.kept[asked] = ready = Prepared(
         nest=nest,
@@ -122,6 +116,17 @@ def prepare(
         arrays=tuple(arrays),
     )
     return ready
+
+
+def laid_out(
+    leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
+) -> NDArray[np.float64]:
+    """Return the values of a leaf as a nest reads them; over all axes of the row if over one."""
+    own = (*(axis for axis in outer if axis in leaf.axes), *row)
+    array = leaf.over(own)
+    if any(axis in row for axis in leaf.axes):
+        array = np.broadcast_to(array, [sizes[axis] for axis in own])
+    return np.array(array, dtype=np.float64, order="C").reshape(-1)
 
 
 def compute(

@@ -29,6 +29,7 @@ from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.emit import compiled, emit
 from sweeps.nest.reduce import beaten_by, undominated
+from sweeps.nest.run import laid_out
 from sweeps.prove.parts import Part, parts_of
 from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.memory import in_threads
@@ -78,25 +79,16 @@ class Leaves:
 
     def values(self, chosen: Sequence[Indices]) -> NDArray[np.float64]:
         """The objectives (rows), the combinations in the order that :meth:`places` tells."""
-        outer, row = ([chosen[axis].size for axis in own] for own in (self.outer, self.row))
-        sizes = np.array([*outer, math.prod(row)], dtype=np.int64)
+        dims = self.problem.dims
+        at = dict(zip(dims, chosen, strict=True))
+        length = {axis: index.size for axis, index in at.items()}
+        outer, row = ([dims[axis] for axis in own] for own in (self.outer, self.row))
+        sizes = np.array([*(length[a] for a in outer), math.prod(length[a] for a in row)])
         bounds = np.stack([np.zeros_like(sizes), sizes], axis=1).reshape(-1)
-        arrays = []
-        for name in self.nest.arrays:
-            leaf = self.leaf_of[name]
-            own = [self.problem.dims.index(axis) for axis in leaf.axes]
-            part = np.asarray(leaf.array)[np.ix_(*(chosen[axis] for axis in own))]
-            order = [axis for axis in (*self.outer, *self.row) if axis in own]
-            part = part.transpose([own.index(axis) for axis in order])
-            if any(axis in own for axis in self.row):
-                kept = [axis for axis in self.outer if axis in own]
-                shape = [chosen[axis].size for axis in (*kept, *self.row)]
-                ends = [
-                    n if axis in own else 1
-                    for n, axis in zip(shape, (*kept, *self.row), strict=True)
-                ]
-                part = np.broadcast_to(part.reshape(ends), shape)
-            arrays.append(np.array(part, dtype=np.float64, order="C").reshape(-1))
+        arrays = [
+            laid_out(self.leaf_of[name].taken(at).ordered(outer + row), outer, row, length)
+            for name in self.nest.arrays
+        ]
         found = np.empty((len(self.problem.roots), int(np.prod(sizes))))
         compiled(self.nest)(bounds, sizes, 0, self.scalars, *arrays, *found)
         return found

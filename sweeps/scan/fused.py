@@ -192,12 +192,18 @@ def _fused(
             values, flat = _fused_one(part, key, objectives[key], grid.plain(dims), top, skipped)
             places = to_rest(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
-            values = np.concatenate([best[slot], values])
-            places = np.concatenate([found[slot], places])
-            order = np.lexsort((places, values))[:top]
-            best[slot], found[slot] = values[order], places[order]
+            best[slot], found[slot] = _first_of(best[slot], found[slot], values, places)
     found[~np.isfinite(best)] = -1
     return found, best, rest
+
+
+def _first_of(
+    best: NDArray[np.float64], found: NDArray[np.int64], values: Any, places: Any
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """As many as there are of the best so far, with further values and places among them."""
+    joined, at = np.concatenate([best, values]), np.concatenate([found, places])
+    order = np.lexsort((at, joined))[: best.size]
+    return joined[order], at[order]
 
 
 def to_rest(
@@ -248,9 +254,7 @@ def _fused_one(
 
     known = Enclosures.of(grid, key, [objective], dims)
     for values, places in streamed(tiling, ready.row, known, better, work, skipped, partial=True):
-        joined, at = np.concatenate([best, values]), np.concatenate([found, places])
-        order = np.lexsort((at, joined))[:top]
-        best, found = joined[order], at[order]
+        best, found = _first_of(best, found, values, places)
         best_so_far(float(best[0]))
     return best, found
 

@@ -29,7 +29,7 @@ from sweeps.ask.spread import grid_count
 from sweeps.bounds.check import check
 from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import axis_coordinates, describe
-from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
+from sweeps.grid.goals import Goal, dims_of, in_words, objective_node
 from sweeps.grid.grid import FEASIBLE, At, Grid, part_of
 from sweeps.nest.passes import Skipped, over_points
 from sweeps.scan.contest import GridContest
@@ -104,7 +104,11 @@ class OfGrid(Source, Protocol):
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""
         before = in_words(stage.goals[: stage.number])
-        return no_choice(stage.goal, f" that is best by {before}" if before else "")
+        among = f" that is best by {before}" if before else ""
+        return InfeasibleError(
+            f"{stage.goal.text} is finite at no feasible point{among}: nothing to choose; relax "
+            "the constraints or change the axes"
+        )
 
     def count(self) -> xr.Dataset:
         """See :class:`sweeps.ask.source.Source`."""

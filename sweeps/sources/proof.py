@@ -31,7 +31,7 @@ from sweeps.bounds.expanding import expanded, waiting
 from sweeps.bounds.problem import Boxes
 from sweeps.bounds.search import ready
 from sweeps.grid.dataset import prepared
-from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
+from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid, part_of
 from sweeps.prove.fronts import certified_front
 from sweeps.prove.parts import NOTHING, Part, Winner, best_within, in_rank, parts_of
@@ -143,7 +143,12 @@ class GridProof(OfGrid):
                     for axis in grid.axes:
                         places[axis][(*cell, rank)] = found.place[axis]
         if lost and np.all(np.isinf(scores)):
-            raise none_in_time(stage.goal, search.ask.time_limit)
+            limit = search.ask.time_limit
+            raise OutOfTimeError(
+                f"no feasible point with a finite {stage.goal.text} was found"
+                f"{'' if limit is None else f' in {limit:g} s'}, nor is it proven that there is "
+                "none: give more time, or relax the constraints"
+            )
         if not per:  # without the ranks that no point takes
             ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
             places = {axis: index[:ranks] for axis, index in places.items()}
