@@ -170,10 +170,14 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
 
     Of a Dataset that is :func:`placed`, the labels that a condition may name are told.
     """
-    found = {
-        str(name): quantity_of(str(name), variable.dtype, variable.attrs)
-        for name, variable in ds.variables.items()
-    }
+    found: dict[str, Quantity] = {}
+    for key, variable in ds.variables.items():
+        name, unit = str(key), str(variable.attrs.get("units", ""))
+        if variable.dtype.kind not in "iufb":
+            found[name] = Quantity(name=name, labels=())
+            continue
+        flags = tuple(meanings_of(variable.attrs).items())
+        found[name] = Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
     for place in [name for name in found if name != label_of(name)]:
         name, labels = label_of(place), tuple(ds[place].attrs[_LABELS])
         found[name] = Quantity(name=name, labels=(), places=labels)
@@ -202,15 +206,6 @@ def placed(
             array = np.array(listed, dtype=np.float64).reshape(data.shape)
             found[place] = (variable.dims, array, {_LABELS: list(at)})
     return ds.assign_coords(found) if found else ds
-
-
-def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantity:
-    """A variable or coordinate as a quantity: a number with its unit, or labels."""
-    if dtype.kind not in "iufb":
-        return Quantity(name=name, labels=())
-    unit = str(attributes.get("units", ""))
-    flags = tuple(meanings_of(attributes).items())
-    return Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
 
 
 # --- An answer as bare arrays: xarray takes longer to import than most answers take to find

@@ -279,7 +279,10 @@ def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
         summed(values, weights, cells, sums)
         return int(winning(sums, best, kept))
 
-    contest.some(all_over(contest), lambda values, flat: _fed(told, values, flat))
+    def first(values: Floats, flat: Indices) -> None:
+        told(values, np.empty_like(flat))
+
+    contest.some(all_over(contest), first)
     best += _CLOSE * np.abs(best)  # what is found elsewhere may be a last bit off
     each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
 
@@ -287,10 +290,6 @@ def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
         return np.asarray(low <= (best[each > 0] / each[each > 0]).max())
 
     return _kept(contest, told, keep)
-
-
-def _fed(told: Callable[[Floats, Indices], int], values: Floats, flat: Indices) -> None:
-    told(values, np.empty_like(flat))
 
 
 def _least(values: Floats, best: Floats) -> None:
