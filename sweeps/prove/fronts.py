@@ -732,9 +732,15 @@ def _settled(
         rows = archive.places[1 : 1 + len(space.rows)]
         known = np.where(archive.places[0] == number, rows, -1)
         axes = tuple(part.sizes)
-        settling = _Settling(space, axes, archive.values, known, tally, ONE_BY_ONE)
-        sure = settling.run()
-        places, met = settling.originals(), settling.met
+        met, sure = known[0] >= 0 if len(known) else archive.places[0] == number, False
+        own = [space.original(place) for place in np.maximum(known, 0).T]
+        places = np.array([[place[axis] for place in own] for axis in axes])
+        places = places.reshape(len(axes), len(found))
+        if not tally.late:
+            with suppress(OutOfTimeError):  # else as they were found
+                settling = _Settling(space, axes, archive.values, known, tally, ONE_BY_ONE)
+                sure = settling.run()
+                places, met = settling.originals(), settling.met
         for k in range(len(found)):
             place = dict(zip(axes, places[:, k].tolist(), strict=True)) if met[k] else None
             if not sure:
