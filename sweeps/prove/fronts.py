@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.check import check, enclosed, first_place
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Boxes, Indices, Problem, Space, best_axis, joined
+from sweeps.bounds.problem import Boxes, Indices, Problem, Space, best_axis, joined, thinned
 from sweeps.bounds.search import Least, ready, search
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, objective_node
@@ -182,8 +182,15 @@ class Archive:
 BATCH, LEAF, TOGETHER = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
 #: Points of a problem from which on a loop nest is compiled for it.
 COMPILED = sizes.BEAT_COMPILED
-#: Points drawn before any box.
-_DRAWN = sizes.BEAT_DRAWN
+#: Points drawn at first; points of a coarse grid; most points that are improved along each axis,
+#: values tried there, and how often.
+_DRAWN, _COARSE, _KEPT, _TRIED, _ROUNDS = (
+    sizes.BEAT_DRAWN,
+    sizes.BEAT_COARSE,
+    sizes.BEAT_KEPT,
+    sizes.BEAT_TRIED,
+    sizes.BEAT_ROUNDS,
+)
 
 
 class Exploration:
@@ -200,13 +207,8 @@ class Exploration:
         self.untold = float(points)
         going_over(int(points))
         if points > LEAF:
-            drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _DRAWN))
-            drawn[:, 0], drawn[:, -1] = 0, sizes - 1
-            tally.visited += _DRAWN
             with suppress(OutOfTimeError):  # these points only make the search shorter
-                self.offer(drawn)
-        if points > COMPILED:
-            self.leaves = leaves_in_time(problem, tally)
+                self._begin()
         self._enter(problem.whole)
 
     def open(self) -> bool:
@@ -287,6 +289,10 @@ class Exploration:
         rows[0], rows[1 : 1 + len(places)] = self.number, places[:, kept]
         self.archive.add(values[:, kept], rows)
 
+    def _visit(self, places: Indices) -> None:
+        self.tally.visited += places.shape[1]
+        self.offer(places)
+
     def _look(self, chosen: Sequence[Indices]) -> Indices:
         """Those of all combinations of some indices that may be on the front."""
         if self.leaves is None:
@@ -327,6 +333,38 @@ class Exploration:
         self.tally.visited += int(points[seen].sum())
         self.tally.scanned += int(points[seen].sum())
         return seen
+
+    def _begin(self) -> None:
+        """Good points before any box: some drawn, a coarse grid, what is better along each axis."""
+        sizes = self.problem.sizes
+        drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _DRAWN))
+        drawn[:, 0], drawn[:, -1] = 0, sizes - 1
+        self._visit(drawn)
+        if self.problem.points > COMPILED:
+            self.leaves = leaves_in_time(self.problem, self.tally)
+            if self.leaves is None:
+                return
+        steps = np.ones(sizes.size, dtype=np.int64)
+        while np.prod(np.minimum(2 * steps, sizes).astype(np.float64)) <= _COARSE:
+            steps = np.minimum(2 * steps, sizes)
+            if np.all(steps == sizes):
+                break
+        coarse = [thinned(int(n), int(k)) for n, k in zip(sizes, steps, strict=True)]
+        places = self._look(coarse)
+        self._visit(places)
+        for _ in range(_ROUNDS):
+            if self.tally.late:
+                return
+            before = self.archive.values
+            mine = self.archive.places[1:, self.archive.places[0] == self.number][: sizes.size]
+            mine = mine[:, :: max(mine.shape[1] // _KEPT, 1)]
+            for axis, size in enumerate(sizes.tolist()):
+                along = thinned(size, _TRIED)
+                tried = np.repeat(mine, along.size, axis=1)
+                tried[axis] = np.tile(along, mine.shape[1])
+                self._visit(tried)
+            if self.archive.values is before:
+                return
 
 
 def ended(

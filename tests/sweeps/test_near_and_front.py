@@ -84,12 +84,14 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     question = objectives(made, question, rng, count)
     scan = asked(made.pareto, question, "scan")
     with pytest.MonkeyPatch.context() as patch:
-        fronts = sweeps.prove.fronts
-        patch.setattr(fronts, "LEAF", rng.choice([1, 4, 30]))
-        patch.setattr(fronts, "BATCH", rng.choice([1, 7, 1 << 8]))
-        patch.setattr(fronts, "TOGETHER", rng.choice([1, 40, 1 << 16]))
-        patch.setattr(fronts, "COMPILED", rng.choice([100, 1 << 20, 1 << 20]))
-        patch.setattr(fronts, "_DRAWN", 2)
+        beating = sweeps.prove.fronts
+        patch.setattr(beating, "LEAF", rng.choice([1, 4, 30]))
+        patch.setattr(beating, "BATCH", rng.choice([1, 7, 1 << 8]))
+        patch.setattr(beating, "TOGETHER", rng.choice([1, 40, 1 << 16]))
+        patch.setattr(beating, "COMPILED", rng.choice([100, 1 << 20, 1 << 20]))
+        patch.setattr(beating, "_DRAWN", 2)
+        patch.setattr(beating, "_COARSE", 1)
+        patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
         patch.setattr(sweeps.prove.fronts, "PATIENCE", rng.choice([0, 1 << 16]))
         patch.setattr(sweeps.prove.fronts, "ONE_BY_ONE", rng.choice([0, 50, 1 << 16]))
         patch.setattr(sweeps.bounds.merging, "_WORTH", rng.choice([0, 1 << 28]))
@@ -194,10 +196,10 @@ def test_a_front_stopped_early_says_what_is_proven(
     monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
-    fronts = sweeps.prove.fronts
-    monkeypatch.setattr(fronts, "TOGETHER", together)
-    for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2)):
-        monkeypatch.setattr(fronts, name, value)
+    beating = sweeps.prove.fronts
+    monkeypatch.setattr(beating, "TOGETHER", together)
+    for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
+        monkeypatch.setattr(beating, name, value)
     made, goals = small(16), {"minimize": "floor(threads / 2)", "maximize": "cs_throughput"}
     whole = made.pareto(**goals, method="certified")
     assert whole.attrs["complete"] == whole.attrs["settled"] == 1
