@@ -42,8 +42,7 @@ class Space:
 
     def __init__(self, asked: Any, goal: str) -> None:
         from sweeps.grid.goals import objective_node, one_goal
-        from sweeps.nest.compile import compiled
-        from sweeps.nest.emit import emit
+        from sweeps.nest.emit import compiled, emit
         from symbolic.ops import walk
 
         grid = asked.grid()

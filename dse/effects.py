@@ -16,10 +16,9 @@ from dse.provenance import version
 from dse.study.data import StudyData
 from stochastic import sizes
 from sweeps.bounds.check import check
-from sweeps.grid.at import part_of
 from sweeps.grid.dataset import axis_coordinates, describe, quantities_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, part_of
 from sweeps.grid.space import parse_axis
 from sweeps.nest.run import prepare
 from sweeps.scan.decompose import Decomposition, decompose

@@ -15,12 +15,11 @@ from stochastic import sizes
 from sweeps.ask.matrix import refuse_statistic
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
-from sweeps.grid.at import part_of
 from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, describe
 from sweeps.grid.flat_index import ravel
 from sweeps.grid.goals import Goal, dims_of, in_words, objective_node, per_axes
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, part_of
 from sweeps.nest.summarize import summarized
 from sweeps.prove.targets import Meeting, meeting
 from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
@@ -240,7 +239,7 @@ _SAID = {
 
 def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain]) -> xr.Dataset:
     """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
-    from sweeps.prove.rivals import rivals  # only very many configurations need it
+    from sweeps.prove.tolerances import rivals  # only very many configurations need it
 
     if grid.switch_axes:
         raise DseError(

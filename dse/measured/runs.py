@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.given import a_dataset
-from sweeps.ask.chances import TableDraws
+from sweeps.ask.chances import Draws, draws_along
 from sweeps.ask.source import winners
 from sweeps.grid.goals import check_top, one_goal, texts_of
-from sweeps.scan.fused import Chosen
 from sweeps.scan.values import Table
+from sweeps.sources.table import TableScan
 from symbolic.confidence import half_width
 from symbolic.errors import DseError, InfeasibleError
 
@@ -215,9 +215,9 @@ def chances_of_runs(
     if top is not None:
         check_top(top)
     table = Table(a_dataset(ds), texts_of(where, "where"))
-    source = TableDraws(table=table)
-    rest = source.rest(goal)
+    source = Draws(source=TableScan(table=table), along=draws_along(table.axes))
     values, dims = table.values([goal])
+    rest = tuple(axis for axis in dims if axis != source.along)
     whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
     if source.along not in dims:
         raise DseError(f"{goal.text} is the same in all runs: ask optimum")
@@ -235,8 +235,7 @@ def chances_of_runs(
     few = 3.0 / RESAMPLES
     alone = np.array([runs[row].values.size < 2 for row in rows.tolist()])
     of = [runs[row] for row in rows.tolist()]
-    quantity = source.quantities.get(goal.text)
-    unit = (quantity.unit if quantity is not None else "") or "1"
+    unit = source.unit(goal)
     low, high = np.quantile(won.means[kept], [0.025, 0.975], axis=1)
     width = np.where(alone, np.inf, (high - low) / 2)
     lists: dict[str, tuple[Any, str, str]] = {
@@ -253,11 +252,11 @@ def chances_of_runs(
         "gain": (won.gains[kept], unit, "expected gain of measuring it as often again"),
     }
     about = {n: (a, {"units": u, "long_name": said}) for n, (a, u, said) in lists.items()}
-    places = dict(source.places(goal, rows)) or {"": np.zeros(rows.size, dtype=np.int64)}
+    places = source.places(rest, rows) or {"": np.zeros(rows.size, dtype=np.int64)}
     coordinates = {n: c for n, c in source.coordinates.items() if c[0] in rest}
     if taken := [name for name in coordinates if name in about]:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
-    ds = winners(coordinates, about, Chosen(per=(), places=places), [goal], True)
+    ds = winners(coordinates, about, (), places, [goal], True)
     left = float(max(1 - chance[kept].sum(), 0.0))
     every = list(runs.values())
     return ds.assign(left=left, left_error=few if left else 0.0, none=0.0).assign_attrs(

@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from dse.places import places_of
 from dse.uncertain.laws import Law
 from stochastic import sizes
-from sweeps.grid.at import POINT, points_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid
-from sweeps.nest.errors import Sample, range_at
-from sweeps.nest.summarize import error_of, summary
+from sweeps.grid.grid import POINT, Grid, points_of
+from sweeps.nest.summarize import Sample, error_of, range_at, summary
 from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import Interval, Trend, interval_of, trend_number, trends

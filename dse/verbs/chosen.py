@@ -87,7 +87,7 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.ask.ask import ask_for
+    from sweeps.ask.source import ask_for
     from sweeps.grid.goals import goals_in_order, texts_of
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
@@ -99,7 +99,7 @@ def optimum(
     given |= {"time_limit": time_limit is not None, "gap": gap is not None}
 
     def ask(source: Source) -> xr.Dataset:
-        from sweeps.sources.best import best_of
+        from sweeps.sources.proof import best_of
 
         return best_of(source, ask_for(goals, tuple(source.sizes), per=axes, **asked))
 

@@ -16,7 +16,7 @@ from symbolic.statistic import DRAW, RUN
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.ask.chances import Draws, GridDraws
+    from sweeps.ask.chances import Draws
     from sweeps.grid.goals import Goal
 
 
@@ -36,10 +36,14 @@ def asked_of_draws(
     told = of if isinstance(of, StudyData) else _random(resolve_source(of))
     if isinstance(told, StudyData):
         return identified(ask(drawn(told, goal, where)), told)
-    from sweeps.ask.chances import TableDraws
+    from sweeps.ask.chances import Draws, draws_along
     from sweeps.scan.values import Table
+    from sweeps.sources.table import TableScan
 
-    return identified(ask(TableDraws(table=Table(told, where))), told)
+    table = Table(told, where)
+    return identified(
+        ask(Draws(source=TableScan(table=table), along=draws_along(table.axes))), told
+    )
 
 
 def _random(of: StudyData | xr.Dataset) -> StudyData | xr.Dataset:
@@ -51,13 +55,14 @@ def _random(of: StudyData | xr.Dataset) -> StudyData | xr.Dataset:
     return of
 
 
-def drawn(study: StudyData, goal: Goal, where: Sequence[str]) -> GridDraws:
+def drawn(study: StudyData, goal: Goal, where: Sequence[str]) -> Draws:
     """The draws of a study: all there are, or fresh ones beside those it was chosen by."""
-    from sweeps.ask.chances import GridDraws
+    from sweeps.ask.chances import Draws
+    from sweeps.sources.grids import GridScan
 
     about = uncertain_of(study)
-    grid = study._question([goal], where, per=[DRAW])
+    source = GridScan(grid=study._question([goal], where, per=[DRAW]))
     if about.exact:
-        return GridDraws(grid=grid, fresh=None)
+        return Draws(source=source, exact=True)
     fresh = redrawn(study, about.fresh())
-    return GridDraws(grid=grid, fresh=fresh._question([goal], where, per=[DRAW]))
+    return Draws(source=source, fresh=GridScan(grid=fresh._question([goal], where, per=[DRAW])))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dse.verbs.query import Source
     from sweeps.ask.spread import AnyFold
-    from sweeps.grid.at import At
+    from sweeps.grid.grid import At
 
 
 @verb

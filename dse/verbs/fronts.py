@@ -52,7 +52,7 @@ def pareto(
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
     """
-    from sweeps.ask.ask import ask_for
+    from sweeps.ask.source import ask_for
     from sweeps.grid.goals import read_goals, texts_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
@@ -60,7 +60,7 @@ def pareto(
     given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
 
     def ask(source: Source) -> xr.Dataset:
-        from sweeps.sources.best import front_of
+        from sweeps.sources.proof import front_of
 
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
         return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))

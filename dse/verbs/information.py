@@ -73,7 +73,7 @@ def information(
     >>> round(found.evpi.item(), 3), found.threads.item(), found.attrs["next"]
     (0.18, 512, 'mem_latency')
     """
-    from sweeps.ask.information import information as information_of
+    from sweeps.ask.chances import information as information_of
     from sweeps.grid.goals import read_goals, texts_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")

@@ -7,32 +7,31 @@ give to others is told as left over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.source import Parted, check_listed, of_parts, placed_in, winners
-from sweeps.grid.at import part_of
-from sweeps.grid.dataset import axis_coordinates
+from stochastic import sizes
+from sweeps.ask.source import Parted, Source, check_listed, of_parts, placed_in, winners
+from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, check_top, per_axes
+from sweeps.grid.goals import Goal, check_top, in_words, per_axes
 from sweeps.grid.grid import Grid
 from sweeps.scan.contest import (
     RIVALS,
     Contest,
     GridContest,
-    TableContest,
     all_over,
+    at_least,
     can_win,
     judged,
+    leaders,
     regret_width,
 )
-from sweeps.scan.fused import Chosen
-from sweeps.scan.values import Table
-from symbolic.confidence import share_width
+from symbolic.confidence import half_width, share_width
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.statistic import DRAW, RUN
 
@@ -40,154 +39,73 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- What has draws: a grid with random inputs, a Dataset of values that repeat
-
-
-Indices = NDArray[np.int64]
-
-#: Parts of draws of which nothing is told, each taken for a sample by itself.
-_PARTS = 16
-
-
-class Draws(Parted, Protocol):
-    """Configurations of which an objective has a value in each of some draws."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether all that may happen is looked at."""
-
-    @property
-    def quantities(self) -> Mapping[str, Any]:
-        """What formulas may name."""
-
-    @property
-    def at(self) -> Mapping[str, int]:
-        """The index along each axis that is fixed."""
-
-    def rest(self, goal: Goal) -> tuple[str, ...]:
-        """The axes, draws excluded, on which it depends."""
-
-    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
-        """The objective over draws, and over fresh ones if there are."""
-
-    def places(self, goal: Goal, flat: Indices) -> Mapping[str, Indices]:
-        """An index along each of these axes for some configurations."""
-        rest, sizes = self.rest(goal), self.sizes
-        split = unravel(flat, [sizes[axis] for axis in rest])
-        return placed_in(dict(zip(rest, split, strict=True)), self.at)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GridDraws(Draws):
-    """See :class:`Draws`: of a grid, and of the same with ``fresh`` draws; ``at`` is a part."""
-
-    grid: Grid
-    fresh: Grid | None
-    at: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def exact(self) -> bool:
-        """See :class:`Draws`."""
-        return self.fresh is None
-
-    @property
-    def quantities(self) -> Mapping[str, Any]:
-        """See :class:`Draws`."""
-        return self.grid.model.quantities
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {name: axis.size for name, axis in self.grid.axes.items() if name != DRAW}
-
-    @property
-    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {n: c for n, c in axis_coordinates(self.grid).items() if c[0] != DRAW}
-
-    def only(self, at: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.ask.source.Parted`."""
-        fresh = None if self.fresh is None else part_of(self.fresh, at)
-        return replace(self, grid=part_of(self.grid, at), fresh=fresh, at={**self.at, **at})
-
-    def rest(self, goal: Goal) -> tuple[str, ...]:
-        """See :class:`Draws`."""
-        return GridContest.of(self.grid, goal).rest
-
-    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
-        """See :class:`Draws`."""
-        first = GridContest.of(self.grid, goal)
-        return first, first if self.fresh is None else GridContest.of(self.fresh, goal)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDraws(Draws):
-    """See :class:`Draws`: of a Dataset along ``draw`` or ``run``; there are no fresh ones."""
-
-    table: Table
-    at: Mapping[str, int] = field(default_factory=dict)
-    exact: bool = False
-
-    @property
-    def quantities(self) -> Mapping[str, Any]:
-        """See :class:`Draws`."""
-        return self.table.quantities
-
-    @property
-    def along(self) -> str:
-        """The dimension of the draws."""
-        found = [axis for axis in (DRAW, RUN) if axis in self.table.axes]
-        if len(found) != 1:
-            what = "neither" if not found else "both"
-            raise DseError(
-                f"the Dataset has {what} of the dimensions {DRAW} and {RUN}: chances are over one "
-                "of them; rename the dimension of the repeated values (ds.rename), or ask a study "
-                "whose inputs have laws (random=)"
-            )
-        return found[0]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {axis: size for axis, size in self.table.axes.items() if axis != self.along}
-
-    @property
-    def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {n: c for n, c in self.table.coordinates.items() if c[0] != self.along}
-
-    def only(self, at: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return replace(self, table=self.table.part(at), at={**self.at, **at})
-
-    def rest(self, goal: Goal) -> tuple[str, ...]:
-        """See :class:`Draws`."""
-        return tuple(axis for axis in self.table.values([goal])[1] if axis != self.along)
-
-    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
-        """See :class:`Draws`; parts that follow each other are taken for samples."""
-        values, dims = self.table.values([goal])
-        along, size = self.along, self.table.axes[self.along]
-        shape = [self.table.axes[axis] for axis in dims]
-        whole = np.broadcast_to(values[0], shape)
-        if along not in dims:
-            whole = np.broadcast_to(whole[..., None], (*shape, size))
-        else:
-            whole = np.moveaxis(whole, dims.index(along), -1)
-        parts = max(1, min(_PARTS, size // 2))
-        groups = np.array_split(np.arange(size), parts)
-        longest = max(group.size for group in groups)
-        columns = [np.pad(group, (0, longest - group.size), constant_values=-1) for group in groups]
-        order = np.concatenate(columns)
-        rows = np.where(order >= 0, whole.reshape(-1, size)[:, order], np.inf)
-        weights = np.where(order >= 0, 1 / size, 0.0)
-        contest = TableContest(
-            values=np.ascontiguousarray(rows), count=len(rows), weights=weights, replicates=parts
-        )
-        return contest, contest
+# --- A source of which an objective has a value in each of some draws
 
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+def draws_along(axes: Collection[str]) -> str:
+    """Return the one of some dimensions of a Dataset that holds draws.
+
+    Raises
+    ------
+    DseError
+        There is none, or there are two.
+    """
+    found = [axis for axis in (DRAW, RUN) if axis in axes]
+    if len(found) != 1:
+        what = "neither" if not found else "both"
+        raise DseError(
+            f"the Dataset has {what} of the dimensions {DRAW} and {RUN}: chances are over one "
+            "of them; rename the dimension of the repeated values (ds.rename), or ask a study "
+            "whose inputs have laws (random=)"
+        )
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws(Parted):
+    """The configurations of a source, each with values ``along`` the axis of the draws.
+
+    ``fresh`` is the same with other draws; ``exact``: all that may happen is looked at.
+    """
+
+    source: Source
+    fresh: Source | None = None
+    along: str = DRAW
+    exact: bool = False
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """See :class:`sweeps.ask.source.Parted`."""
+        return {axis: size for axis, size in self.source.sizes.items() if axis != self.along}
+
+    @property
+    def coordinates(self) -> dict[str, tuple[str, Any, Any]]:
+        """See :class:`sweeps.ask.source.Parted`."""
+        return {n: c for n, c in self.source.coordinates.items() if c[0] != self.along}
+
+    def only(self, at: Mapping[str, int]) -> Self:
+        """See :class:`sweeps.ask.source.Parted`."""
+        fresh = None if self.fresh is None else self.fresh.only(at)
+        return replace(self, source=self.source.only(at), fresh=fresh)
+
+    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
+        """Return the objective over draws, and over fresh ones if there are."""
+        first = self.source.contest(goal, self.along)
+        return first, first if self.fresh is None else self.fresh.contest(goal, self.along)
+
+    def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
+        """Return an index along each axis for some flat indices over the axes ``rest``."""
+        split = unravel(flat, [self.source.sizes[axis] for axis in rest])
+        return placed_in(dict(zip(rest, split, strict=True)), self.source.at)
+
+    def unit(self, goal: Goal) -> str:
+        """Return the unit of an objective."""
+        row = self.source.quantities.get(goal.text)
+        return (row.unit if row is not None else "") or "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +131,7 @@ def chances(
     Parameters
     ----------
     source : Draws
-        A grid with draws, or a table.
+        Of a grid, or of a table.
     goal : Goal
         What should be small or large.
     per : sequence of str
@@ -243,29 +161,24 @@ def chances(
         return found.reshape(*shape, longest)
 
     first = told[0]
-    places = {a: side_by_side("places", a, -1) for a in first.places}
-    chosen = Chosen(
-        per=per,
-        places={axis: array.astype(np.int64) for axis, array in places.items()}
-        or {"": np.zeros((*shape, longest), dtype=np.int64)},  # there is one configuration
-    )
+    places = {a: side_by_side("places", a, -1).astype(np.int64) for a in first.places}
+    if not places:  # there is one configuration
+        places = {"": np.zeros((*shape, longest), dtype=np.int64)}
     lists = {n: side_by_side("lists", n, np.nan) for n in first.lists}
     alone = {
         name: np.array([p.alone[name] if isinstance(p, _Won) else np.nan for p in parts])
         for name in first.alone
     }
-    kept = {*source.rest(goal), *per}
-    coordinates = {n: c for n, c in source.coordinates.items() if c[0] in kept}
+    coordinates = {n: c for n, c in source.coordinates.items() if c[0] in places}
     about = _about(source, goal)
     found = {name: (array, about[name]) for name, array in lists.items()}
-    ds = winners(coordinates, found, chosen, [goal], True)
+    ds = winners(coordinates, found, per, places, [goal], True)
     ds = ds.assign({n: (per, a.reshape(shape), about[n]) for n, a in alone.items()})
     return ds.assign_attrs(configurations=sum(part.count for part in told))
 
 
 def _about(source: Draws, goal: Goal) -> dict[str, dict[str, str]]:
-    row = source.quantities.get(goal.text)
-    unit = (row.unit if row is not None else "") or "1"
+    unit = source.unit(goal)
     told = {
         "chance": ("1", "chance to be the best; ties share a draw equally"),
         "regret": (unit, f"expected loss of {goal.text} against the best of each draw"),
@@ -316,4 +229,249 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan
-    return _Won(places=source.places(goal, able), lists=lists, alone=alone, count=count)
+    return _Won(places=source.places(first.rest, able), lists=lists, alone=alone, count=count)
+
+
+# --- What it would be worth to know random inputs before a configuration is chosen
+# The choice that is best on average is made once; who knew some inputs would choose for each of
+# their values what is best on average then. By how much that is better is the worth of knowing them
+# (Raiffa and Schlaifer 1961: EVPI of all, EVPPI of some).
+
+
+#: What to measure where nothing is worth it.
+NOTHING = "none"
+#: Cells into which the draws are cut to find who may be best in one.
+_CELLS = sizes.CELLS_OF_DRAWS
+#: Most of the configurations that are best in some draw.
+_LIKELY = sizes.LIKELY_WINNERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Worth:
+    """What knowing a set is worth, how surely, and what share each configuration is then chosen."""
+
+    worth: float
+    error: float
+    chosen: Floats
+
+
+def information(
+    source: Draws,
+    goal: Goal,
+    sets: Mapping[str, Sequence[str]],
+    nested: Callable[[str], tuple[Grid, int, int]],
+) -> xr.Dataset:
+    """What knowing all, and what knowing sets of inputs would be worth.
+
+    Parameters
+    ----------
+    source : Draws
+        Of a grid.
+    goal : Goal
+        What should be small or large on average.
+    sets : mapping of str to sequence of str
+        The random quantities of each set, by its name.
+    nested : callable
+        Of a set the grid with nested draws, and how many outer and inner ones each replicate has.
+    """
+    first, fresh = source.contests(goal)
+    assert isinstance(first, GridContest)
+    columns = first.grid.axes[DRAW].columns
+    whole = np.zeros(first.weights.size, dtype=np.int64)
+    cells = {name: _cells([columns[q] for q in of], source.exact) for name, of in sets.items()}
+    rivals = _rivals(first, [whole, *cells.values()], _likely(first))
+    sums = _sums(first, rivals, whole)[:, 0]
+    if not np.isfinite(sums).any():
+        raise InfeasibleError(
+            f"no configuration has a finite {goal.text} in every draw, so that none can be chosen "
+            "before the draw is known: relax the constraints, or change the axes"
+        )
+    now = int(np.argmin(sums))
+    able = np.union1d(rivals[now : now + 1], can_win(first))
+    if not source.exact:
+        able = np.union1d(np.union1d(able, all_over(first)), can_win(fresh, able[:RIVALS]))
+    place = int(np.searchsorted(able, rivals[now]))
+    perfect = judged(fresh, able)
+    evpi = _Worth(
+        worth=float(perfect.regret[place]),
+        error=0.0 if source.exact else float(regret_width(perfect, place, fresh.weights.size)),
+        chosen=perfect.chance,
+    )
+    found = {}
+    for name in sets:
+        if source.exact:
+            found[name] = _by_cells(_sums(first, rivals, cells[name]), now, cells[name], first)
+        elif len(sets[name]) == len(columns):
+            found[name] = replace(evpi, chosen=_shares(able, evpi.chosen, rivals))
+        else:
+            found[name] = _nested(goal, rivals, now, *nested(name))
+    found = _consistent(found, sets, evpi.worth)
+    return _told(source, goal, sets, found, (rivals, now), first.rest, evpi)
+
+
+def _cells(columns: Sequence[Floats], exact: bool) -> Indices:
+    """The cell of each draw: draws of the same values, or that are near in all of some columns."""
+    parts = max(2, round(_CELLS ** (1 / len(columns))))
+    keys = []
+    for column in columns:
+        if exact:
+            keys.append(np.unique(column, return_inverse=True)[1])
+        else:
+            ranks = np.argsort(np.argsort(column, kind="stable"), kind="stable")
+            keys.append(ranks * parts // column.size)
+    _, found = np.unique(np.stack(keys), axis=1, return_inverse=True)
+    return np.asarray(found, dtype=np.int64).reshape(-1)
+
+
+def _likely(contest: Contest) -> Indices:
+    """The configurations that are best in the most draws, and a few others."""
+    able = can_win(contest)
+    first = able[np.argsort(-judged(contest, able).chance, kind="stable")[:_LIKELY]]
+    return np.union1d(first, all_over(contest, 4))
+
+
+def _rivals(contest: Contest, cells: Sequence[Indices], known: Indices) -> Indices:
+    """The first configuration with the least mean in each cell, and those that are ``known``."""
+    starts = np.cumsum([0, *(int(one.max()) + 1 for one in cells[:-1])])
+    together = np.stack([one + start for one, start in zip(cells, starts, strict=True)])
+    able = leaders(contest, together)
+    found = set(known.tolist())
+    for one in cells:
+        sums = _sums(contest, able, one)
+        found |= set(able[np.argmin(sums, axis=0)].tolist())
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _sums(contest: Contest, flat: Indices, cells: Indices) -> Floats:
+    """The weighted sums of some configurations over cells of draws: (configurations, cells)."""
+    found = np.empty((flat.size, int(cells.max()) + 1))
+    order = np.argsort(cells, kind="stable")
+    starts = np.searchsorted(cells[order], np.arange(found.shape[1]))
+    weights = contest.weights[order]
+
+    def tell(values: Floats, numbers: Indices) -> None:
+        found[numbers] = np.add.reduceat(values[:, order] * weights, starts, axis=1)
+
+    contest.some(flat, tell)
+    return found
+
+
+def _shares(able: Indices, chosen: Floats, rivals: Indices) -> Floats:
+    """What is chosen of some configurations, as of others, by which the likeliest are told."""
+    shares = dict(zip(able.tolist(), chosen.tolist(), strict=True))
+    return np.array([shares.get(one, 0.0) for one in rivals.tolist()])
+
+
+def _by_cells(sums: Floats, now: int, cells: Indices, contest: Contest) -> _Worth:
+    """Of laws that are enumerated."""
+    chosen = np.zeros(len(sums))
+    np.add.at(chosen, sums.argmin(axis=0)[cells], contest.weights)
+    return _Worth(worth=float((sums[now] - sums.min(axis=0)).sum()), error=0.0, chosen=chosen)
+
+
+def _nested(goal: Goal, rivals: Indices, now: int, grid: Grid, outer: int, inner: int) -> _Worth:
+    """Of nested draws: the mean of the inner ones tells what would be chosen.
+
+    The least of means with errors is too low by about their variance, so that the worth is too
+    high; by how much more it is so with half of the inner draws tells how much. It falls with the
+    number of draws, or with its square where they fill the cube evenly: so the difference once, or
+    a third of it. Two thirds are taken off, a third is told as error besides that of replicates.
+    """
+    contest = GridContest.of(grid, goal)
+    parts = contest.replicates
+    halves = np.empty((rivals.size, parts, outer, 2))
+
+    def tell(values: Floats, numbers: Indices) -> None:
+        halves[numbers] = values.reshape(-1, parts, outer, 2, inner // 2).mean(axis=-1)
+
+    contest.some(rivals, tell)
+    means = halves.mean(axis=-1)
+    best = means.argmin(axis=0).reshape(-1)
+    full = (means[now] - means.min(axis=0)).mean(axis=-1)
+    half = (halves[now] - halves.min(axis=0)).mean(axis=(-2, -1))
+    over = half - full
+    each = full - 2 / 3 * over
+    width = half_width(each)
+    if len(means) > 1:
+        gain = means[now] - np.delete(means, now, axis=0).min(axis=0)
+        apart = float(np.sqrt(np.mean(gain**2)))
+        width = at_least(width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size)
+    return _Worth(
+        worth=float(each.mean()),
+        error=float(width + abs(over.mean()) / 3),
+        chosen=np.array([np.mean(best == number) for number in range(rivals.size)]),
+    )
+
+
+def _consistent(
+    found: Mapping[str, _Worth], sets: Mapping[str, Sequence[str]], most: float
+) -> dict[str, _Worth]:
+    """Nobody loses by knowing more: what errors say against that is taken back."""
+    done: dict[str, _Worth] = {}
+    for name in sorted(found, key=lambda name: len(sets[name])):
+        within = [one.worth for other, one in done.items() if set(sets[other]) <= set(sets[name])]
+        worth = min(max([0.0, found[name].worth, *within]), most)
+        done[name] = replace(found[name], worth=worth)
+    return {name: done[name] for name in found}
+
+
+def _told(
+    source: Draws,
+    goal: Goal,
+    sets: Mapping[str, Sequence[str]],
+    found: Mapping[str, _Worth],
+    rivals: tuple[Indices, int],
+    rest: Sequence[str],
+    perfect: _Worth,
+) -> xr.Dataset:
+    unit = source.unit(goal)
+    flat, now = rivals
+    others = [_other(one.chosen, now) for one in found.values()]
+    coords: dict[str, Any] = {"set": ("set", np.array(list(found), dtype=object).astype(str))}
+    variables: dict[str, Any] = {}
+    places = source.places(rest, flat)
+    for name, (axis, values, attrs) in source.coordinates.items():
+        if axis not in places:
+            continue
+        own = values[places[axis]]
+        about = {**attrs, "long_name": f"{attrs.get('long_name', name)} that is best on average"}
+        coords[name] = ((), own[now], about)
+        then = own[np.maximum(others, 0)]
+        if min(others) < 0:
+            empty = "" if then.dtype.kind == "U" else np.nan
+            then = np.where(np.array(others) < 0, empty, then if empty == "" else then * 1.0)
+        about = {**attrs, "long_name": f"{name} that is chosen most often instead"}
+        variables[f"then_{name}"] = ("set", then, about)
+    lists = {
+        "evppi": ([one.worth for one in found.values()], unit, "worth of knowing a set of inputs"),
+        "evppi_error": ([one.error for one in found.values()], unit, "half its 95 % interval"),
+        "changes": (
+            [1 - one.chosen[now] for one in found.values()],
+            "1",
+            "chance that another configuration is chosen then",
+        ),
+    }
+    told: dict[str, Any] = {
+        n: ("set", np.array(v), {"units": u, "long_name": w}) for n, (v, u, w) in lists.items()
+    }
+    told["evpi"] = ((), perfect.worth, {"units": unit, "long_name": "worth of knowing all inputs"})
+    about = {"units": unit, "long_name": "half its 95 % interval"}
+    told["evpi_error"] = ((), perfect.error, about)
+    attributes = {"question": in_words([goal]), "next": _next(found, sets, perfect)}
+    return assemble({**told, **variables}, coords, attributes)
+
+
+def _other(chosen: Floats, now: int) -> int:
+    """What is chosen most often but what is chosen now; -1 where nothing else is."""
+    rest = chosen.copy()
+    rest[now] = 0
+    return int(np.argmax(rest)) if rest.any() else -1
+
+
+def _next(found: Mapping[str, _Worth], sets: Mapping[str, Sequence[str]], perfect: _Worth) -> str:
+    """What to measure: the input, else the set, else all, worth most and more than its error."""
+    worth = {name: one.worth for name, one in found.items() if one.worth > one.error}
+    alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
+    if not alone and perfect.worth > perfect.error:
+        return ", ".join(dict.fromkeys(part for name in found for part in name.split(", ")))
+    return max(alone, key=lambda name: worth[name], default=NOTHING)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE, Goal, per_axes
 from sweeps.grid.grid import FEASIBLE
-from sweeps.scan.fused import choose, spread
+from sweeps.scan.fused import choose, spread, widened
 from sweeps.scan.values import Table
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.json_text import read_json
@@ -176,10 +176,8 @@ class _Case:
         if not any(MODEL in table.ds[name].dims for name in used):
             raise DseError(f"{goal.text} is the same for all models: name one that they compute")
         (values,), dims = table.values([goal])
-        missing = [axis for axis in self.per if axis not in dims]
-        whole = tuple(axis for axis in table.axes if axis in dims or axis in missing)
-        shape = [table.axes[axis] if axis in dims else 1 for axis in whole]
-        values = np.broadcast_to(values.reshape(shape), [table.axes[axis] for axis in whole])
+        shape = [table.axes[axis] for axis in dims]
+        values, whole = widened(np.broadcast_to(values, shape), dims, self.per, table.axes)
         kept = (MODEL, *self.per)
         rest = tuple(axis for axis in whole if axis not in kept)
         flat, scores, _ = choose(values, whole, kept, 1)

@@ -14,15 +14,22 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.grid.dataset import answered, assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, in_words, objective_name, per_axes
+from sweeps.grid.goals import Goal, check_top, in_words, objective_name, per_axes, texts_of
 from sweeps.runtime.stopping import halt_between
-from sweeps.scan.fused import Chosen, spread, trimmed, with_idle_axes
+from sweeps.scan.fused import spread, with_idle_axes
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeps.grid.grid import At
+    from sweeps.scan.contest import Contest
+    from sweeps.scan.values import Values
+
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # --- The Dataset that answers a question
 
@@ -35,23 +42,27 @@ def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
 def winners(
     coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
     found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
-    chosen: Chosen,
+    per: Sequence[str],
+    places: Mapping[str, Indices],
     goals: Sequence[Goal],
     ranked: bool,
 ) -> xr.Dataset:
-    """The Dataset of some winners: the axes as coordinates, the outputs as variables."""
-    dims = (*chosen.per, *(["rank"] if ranked else []))
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables.
+
+    ``places`` holds an index along each axis, of shape (*per, top); -1 where there is none.
+    """
+    dims = (*per, *(["rank"] if ranked else []))
 
     def shaped(array: NDArray[Any]) -> NDArray[Any]:
         return array if ranked else array[..., 0]
 
-    none = next(iter(chosen.places.values())) < 0 if chosen.places else np.zeros(1, dtype=bool)
+    none = next(iter(places.values())) < 0 if places else np.zeros(1, dtype=bool)
     coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if ranked else {}
     for name, (axis, array, attrs) in coordinates.items():
-        if axis in chosen.per:
+        if axis in per:
             coords[name] = (axis, array, attrs)
             continue
-        values = array[np.maximum(chosen.places[axis], 0)]
+        values = array[np.maximum(places[axis], 0)]
         coords[name] = (dims, _blank(shaped(values), shaped(none)), attrs)
     variables = {
         name: (dims, _blank(shaped(array), shaped(none)), attrs)
@@ -171,10 +182,6 @@ def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-Indices = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Some configurations, the best first: an index along every axis, and the signed objective.
@@ -259,8 +266,8 @@ class Source(Parted, Protocol):
         """Return what formulas may name."""
 
     @property
-    def variables(self) -> Mapping[Any, Any]:
-        """Return the variables, coordinates included."""
+    def at(self) -> Mapping[str, int]:
+        """Return the index along each axis that is fixed."""
 
     @property
     def is_cheap(self) -> bool:
@@ -295,6 +302,15 @@ class Source(Parted, Protocol):
     def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
         """Return what the answer says of how it was found."""
 
+    def count(self) -> xr.Dataset:
+        """Return how many configurations are feasible, of how many."""
+
+    def values(self, text: str, *more: str, at: At | None = None) -> Values:
+        """Return one or several formulas over the source, or over a part of it."""
+
+    def contest(self, goal: Goal, along: str) -> Contest:
+        """Return an objective over configurations and draws, which lie along one axis."""
+
     def front(self, goals: Sequence[Goal]) -> Front:
         """Return the points that no other dominates; of equal ones the first stands for all.
 
@@ -314,15 +330,15 @@ class Source(Parted, Protocol):
         values = [one.astype(np.float64) for one in found[: len(nodes)]]
         return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
 
-    def answer(self, chosen: Chosen, goals: Sequence[Goal], ranked: bool) -> xr.Dataset:
+    def answer(self, places: Mapping[str, Indices], ask: Ask) -> xr.Dataset:
         """Return the Dataset of some configurations, with every objective."""
-        found = self.pick(chosen.places, shape_of(chosen.places))
+        found, goals = self.pick(places, shape_of(places)), ask.goals
         for number, goal in enumerate(goals):
-            if goal.text not in self.variables and goal.text not in found:
-                (values,) = self.compute([goal.formula(self.quantities)], chosen.places)
-                name = objective_name(goals, number, self.variables)
+            if goal.text not in self.quantities and goal.text not in found:
+                (values,) = self.compute([goal.formula(self.quantities)], places)
+                name = objective_name(goals, number, self.quantities)
                 found[name] = (values, {"long_name": goal.text})
-        return winners(self.coordinates, found, chosen, goals, ranked)
+        return winners(self.coordinates, found, ask.per, places, goals, ask.ranked)
 
     def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
         """Return the Dataset of some points, along the dimension ``point``."""
@@ -386,7 +402,8 @@ def placed(
 ) -> Choice:
     """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
     flat, scores, rest = with_idle_axes(flat, scores, rest, per, sizes)
-    flat = trimmed(flat, per)
+    if not per:  # without the ranks that no point takes
+        flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
     scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
     return Choice(places=spread(flat, rest, per, sizes), scores=scores)
 
@@ -442,3 +459,109 @@ def placed_in(places: Mapping[str, Indices], at: Mapping[str, int]) -> dict[str,
     """Places in a part at one index of some axes, as of the whole."""
     held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in at.items()}
     return {**places, **held}
+
+
+# --- The record of a question
+
+
+_METHODS = ("auto", "scan", "certified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Which configurations are wanted: the best by objectives in order, and which beside it.
+
+    ``per`` are axes for each value of which it is asked; ``top`` how many, best first; ``ties``
+    wants all that are as good as the last of these, ``within`` all that are off the best by at most
+    a share of it. ``time_limit`` [s] and ``gap`` bound a search with a proof.
+    """
+
+    goals: tuple[Goal, ...]
+    per: tuple[str, ...] = ()
+    top: int = 1
+    ties: bool = False
+    within: float | None = None
+    method: str = "auto"
+    time_limit: float | None = None
+    gap: float | None = None
+
+    @property
+    def listed(self) -> bool:
+        """Whether all are wanted that are as good as some value."""
+        return self.ties or self.within is not None
+
+    @property
+    def ranked(self) -> bool:
+        """True if several configurations may be wanted, which then lie along ``rank``."""
+        return self.listed or self.top > 1
+
+    @property
+    def limited(self) -> bool:
+        """Whether a search is bounded, so that only a proof tells what its answer is worth."""
+        return self.time_limit is not None or self.gap is not None
+
+
+def ask_for(
+    goals: Sequence[Goal],
+    axes: Sequence[str],
+    *,
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+    ties: bool = False,
+    within: float | None = None,
+    method: str = "auto",
+    time_limit: float | None = None,
+    gap: float | None = None,
+) -> Ask:
+    """The question of an optimum over some axes.
+
+    Raises
+    ------
+    DseError
+        What is no axis, number of winners, share, method or limit; or what contradicts itself.
+    """
+    check_top(top)
+    if within is not None:
+        _check_number("within", within, "a share of the best value, such as 0.01")
+    _check_method(method, time_limit, gap)
+    several = [
+        name
+        for name, asked in (("top", top != 1), ("ties", ties), ("within", within is not None))
+        if asked
+    ]
+    if gap and several:
+        raise DseError(
+            f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
+            "or gap"
+        )
+    return Ask(
+        goals=tuple(goals),
+        per=per_axes(texts_of(per, "per"), axes),
+        top=top,
+        ties=ties,
+        within=within,
+        method=method,
+        time_limit=time_limit,
+        gap=gap,
+    )
+
+
+def _check_method(method: str, time_limit: Any, gap: Any) -> None:
+    """Refuse what is no method, or limits of a scan."""
+    if method not in _METHODS:
+        raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
+    limits = {"time_limit": time_limit, "gap": gap}
+    given = [name for name, value in limits.items() if value is not None]
+    if method == "scan" and given:
+        raise DseError(
+            f"a scan looks at every point: {' and '.join(given)} need method='certified'"
+        )
+    for name in given:
+        _check_number(name, limits[name], "a number that is not below 0")
+
+
+def _check_number(name: str, value: Any, expected: str) -> None:
+    """Refuse what is no number, or below 0."""
+    wrong = isinstance(value, bool) or not isinstance(value, (int, float))
+    if wrong or not 0 <= value < math.inf:
+        raise DseError(f"{name} = {value!r}: expected {expected}")

@@ -1,15 +1,23 @@
-"""Checks before any work: formulas stay in their domains, and some point is feasible."""
+"""The first point where a condition holds, and checks before any work that are made of it.
+
+Formulas stay in their domains, and some point is feasible.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.first import first
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import Space
+from sweeps.bounds.search import Least, search
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import FEASIBLE, Grid, Tiling
 from sweeps.runtime.loop import Tally
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
@@ -25,8 +33,161 @@ from symbolic.ops import (
     negate,
     references,
     walk,
+    where,
 )
 from symbolic.quantities import Domain
+
+#: Points looked at together, and those looked at before all others: most grids hold a feasible one.
+_BLOCK, _GLANCE = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
+#: Beyond so many points they are not looked at one by one, but in boxes.
+_MANY = sizes.FIRST_MANY
+
+
+def first(
+    grid: Grid, condition: Any, dims: Sequence[str], tally: Tally | None = None
+) -> dict[str, int] | None:
+    """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
+
+    ``condition`` maps the labels of the switch axes to a node over the leaves.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time of the tally was up before that was known.
+    """
+    best: tuple[int, ...] | None = None
+    for at, key in grid.keys(dims):
+        found = _first_in(grid, condition(key), key, grid.plain(dims), tally or Tally())
+        if found is not None:
+            point = {**at, **found}
+            place = tuple(point[d] for d in dims)
+            best = place if best is None else min(best, place)
+    return None if best is None else dict(zip(dims, best, strict=True))
+
+
+def _first_in(
+    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str], tally: Tally
+) -> dict[str, int] | None:
+    own = grid.ordered(grid.node_dims(node, key) & set(dims))
+    shape = grid.shape(own) or (1,)
+    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_GLANCE, _BLOCK))
+    many = math.prod(shape) > _MANY
+    for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
+        for number in range(count):
+            bounds = tiling.bounds(number)[0].reshape(-1, 2)
+            place = _first_within(grid, node, key, own, bounds)
+            if place is not None:
+                return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
+            if tally.late and number + 1 < tiling.count:
+                raise _in_doubt()
+    if not many:
+        return None
+    root = constant(where(node, 0.0, math.inf))  # by bounds over boxes
+    with np.errstate(all="ignore"):
+        sizes = {axis: grid.axes[axis].size for axis in own}
+        space = reduced(root, grid.leaves[key], sizes, {}, tally)
+        found, proven = first_place(space, own, None, 0.0, tally)
+    if found is None and not proven:
+        raise _in_doubt()
+    return None if found is None else {**dict.fromkeys(dims, 0), **found}
+
+
+def _in_doubt() -> OutOfTimeError:
+    return OutOfTimeError(
+        "whether all formulas stay in their domains was not known in time: give more time"
+    )
+
+
+def _first_within(
+    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], bounds: NDArray[np.int64]
+) -> list[int] | None:
+    """The lowest point inside a box where a condition holds."""
+    values = {}
+    box = {axis: slice(*ends) for axis, ends in zip(own, bounds.tolist(), strict=False)}
+    for name in references(node):
+        values[name] = np.atleast_1d(grid.leaves[key][name].cut(box).over(own))
+    holds = interpret_arrays((node,), values)[0]
+    sizes = tuple(bounds[:, 1] - bounds[:, 0])
+    holds = np.broadcast_to(holds, sizes)
+    if not holds.any():
+        return None
+    place = unravel(int(np.argmax(holds.reshape(-1))), sizes)
+    return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
+
+
+# --- The first of equal configurations, in the order of the axes: one axis after the other
+
+
+def _as_low(space: Space, target: float, tally: Tally) -> tuple[dict[str, int] | None, bool]:
+    """Return a configuration as low as a target; without one, whether the time was up before."""
+    goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
+    late = search(space.problem, goal, tally) < math.inf
+    return (None, late) if goal.place is None else (space.original(goal.place), False)
+
+
+def lowest(
+    space: Space, axis: str, low: int, high: int, target: float, tally: Tally
+) -> tuple[dict[str, int] | None, bool]:
+    """The configuration as low as a target with the lowest index along an axis; if that is proven.
+
+    The index is at least ``low`` and below ``high``.
+    """
+    number, along = space.along(axis)
+    found: dict[str, int] | None = None
+    middle = high - 1  # most often nothing else is as low
+    while low < high:  # then the lower half of what is left, each time
+        rows = np.flatnonzero((along >= low) & (along <= middle))
+        earlier, late = None, False
+        if rows.size:
+            earlier, late = _as_low(space.only(number, rows), target, tally)
+        if late:
+            return found, False
+        if earlier is None:
+            low = middle + 1
+        else:
+            found, high = earlier, earlier[axis]
+        middle = (low + high - 1) // 2
+    return found, True
+
+
+def first_place(
+    space: Space, axes: Sequence[str], place: Mapping[str, int] | None, target: float, tally: Tally
+) -> tuple[dict[str, int] | None, bool]:
+    """The first configuration at which an objective is as low as a target; whether that is proven.
+
+    Each row of a merged axis stands for the first of its combinations, so that the first of all is
+    found among them: those with the lowest index along one axis, then along the next.
+
+    Parameters
+    ----------
+    space : Space
+        The objective.
+    axes : sequence of str
+        The axes of the grid, in their order.
+    place : mapping of str to int, optional
+        One such configuration, if one is known.
+    """
+    if place is None:
+        place, late = _as_low(space, target, tally)
+        if place is None:
+            return None, not late
+    found = dict(place)
+    for axis in axes:
+        if axis in space.fixed:
+            continue
+        earlier, proven = lowest(space, axis, 0, found[axis], target, tally)
+        found = earlier or found
+        if not proven:
+            return found, False
+        number, along = space.along(axis)
+        rows = np.flatnonzero(along == found[axis])
+        if rows.size < along.size:
+            space = space.only(number, rows)
+    return found, True
+
+
+# --- Checks: formulas stay in their domains, and some point is feasible
+
 
 #: Points drawn to tell which of several conditions excludes most.
 _SAMPLE = sizes.CHECK_SAMPLE
@@ -53,7 +214,13 @@ def check(
     if counted:
         check_count(grid)
     if not grid.kept.get("formulas"):
-        _check_formulas(grid, tally)
+        for name in dict.fromkeys(
+            name
+            for graph in grid.graphs.values()
+            for name, definition in graph.definitions.items()
+            if definition.kind == "formula"
+        ):
+            _check_formula(grid, name, tally)
         grid.kept["formulas"] = True
     if possible and not grid.kept.get("checked"):
         try:
@@ -121,17 +288,6 @@ def _excluding_most(grid: Grid) -> str:
         met[condition.text] = count
     least = min(met, key=lambda text: met[text])
     return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
-
-
-def _check_formulas(grid: Grid, tally: Tally | None) -> None:
-    formulas = (
-        name
-        for graph in grid.graphs.values()
-        for name, definition in graph.definitions.items()
-        if definition.kind == "formula"
-    )
-    for name in dict.fromkeys(formulas):
-        _check_formula(grid, name, tally)
 
 
 def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:

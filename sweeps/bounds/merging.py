@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import Indices, alike, thinned
-from sweeps.bounds.problem import Problem, Space
+from sweeps.bounds.problem import Indices, Problem, Space, alike, thinned
 from sweeps.grid.build import folded
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Leaf
+from sweeps.runtime.loop import Tally
+from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
@@ -35,15 +36,15 @@ def reduced(
     leaves: Mapping[str, Leaf],
     sizes: Mapping[str, int],
     fixed: Mapping[str, int],
-    apart: str | None = None,
+    tally: Tally | None = None,
     *,
+    apart: str | None = None,
     more: Sequence[Node] = (),
-    late: Callable[[], bool] = bool,
 ) -> Space:
     """The objective with some axes fixed, others but ``apart`` merged, ready to be searched.
 
-    ``more`` are objectives that are infinite where the first is; once it is ``late``, no more axes
-    are merged.
+    ``more`` are objectives that are infinite where the first is; once the time of a tally is up, no
+    more axes are merged.
     """
     used = {}
     for name in references(root, *more):
@@ -55,8 +56,7 @@ def reduced(
     roots = folded([root, *more], plain, {})[0]
     known = {axis: index for axis, index in fixed.items() if axis in sizes}
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
-    merging = _Merging(roots, used, left, late)
-    merging.apart = apart
+    merging = _Merging(roots, used, left, tally or Tally(), apart)
     while math.prod(merging.sizes.values()) > _WORTH and merging.step():
         pass
     first, *others = merging.roots
@@ -70,11 +70,11 @@ class _Merging:
         roots: Sequence[Node],
         leaves: dict[str, Leaf],
         sizes: dict[str, int],
-        late: Callable[[], bool],
+        tally: Tally,
+        apart: str | None,
     ) -> None:
         self.roots, self.leaves, self.sizes, self.order = roots, leaves, sizes, tuple(sizes)
-        self.late = late
-        self.apart: str | None = None
+        self.tally, self.apart = tally, apart
         self.failed: set[tuple[str, ...]] = set()
         self.unlike: dict[str, bool] = {}
         self.rows: dict[str, tuple[tuple[str, ...], Indices]] = {
@@ -88,7 +88,7 @@ class _Merging:
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
         for some in pairs:
-            if self.late():
+            if self.tally.late:
                 return False
             count = math.prod(self.sizes[axis] for axis in some)
             if some in self.failed or self.apart in some or not 1 < count <= _MOST:
@@ -208,14 +208,14 @@ class _Merging:
             places = places[self._order(some, places)]
             code = np.zeros(places.size, dtype=np.int64)
             for values in rows:
-                if self.late():
+                if self.tally.late:
                     return False
                 row = np.unique(values[places].view(np.int64), return_inverse=True)[1]
                 code = code * (int(row.max()) + 1) + row
                 code = np.unique(code, return_inverse=True)[1]
             places = places[np.sort(np.unique(code, return_index=True)[1])]
             rows = rows[:, places]
-            order = alike(rows, self.late)
+            order = alike(rows, self.tally)
             places, rows = places[order], rows[:, order]
         else:
             places = np.arange(math.prod(self.sizes[axis] for axis in some))
@@ -246,14 +246,8 @@ def _needed(roots: Sequence[Node]) -> list[Node]:
     """Conditions without which the objectives are infinite: those joined in the choice of each."""
     found: list[dict[int, Node]] = []
     for root in roots:
-        found.append({})
-        stack = [root.args[0]] if root.op == "where" and repr(root.args[2]) == "inf" else []
-        while stack:
-            node = stack.pop()
-            if node.op == "both":
-                stack.extend(node.args)
-            else:
-                found[-1][id(node)] = node
+        tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()
+        found.append({id(node): node for node in conjuncts(tests)})
     return [node for key, node in found[0].items() if all(key in other for other in found)]
 
 

@@ -6,27 +6,245 @@ Over a box each leaf lies between the extremes of its values in the range; the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes, Indices, alike
-from sweeps.bounds.enclosures import Extremes
-from sweeps.grid.grid import Leaf
-from symbolic.intervals import Trend, trend_number, trends
-from symbolic.ops import Node, interpret_arrays, references, walk
+from stochastic import sizes
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
+from sweeps.runtime.loop import Tally
+from sweeps.runtime.stopping import halt
+from symbolic.intervals import Interval, Trend, algebra, enclose, trend_number, trends
+from symbolic.intervals import number as interval_number
+from symbolic.ops import Node, both, constant, interpret_arrays, references, walk
 from symbolic.primitives.words import EVERY
 
+Indices = NDArray[np.int64]
 
-class Bounds(NamedTuple):
-    """The least that an objective can be in each box, and the axes along which it goes one way."""
 
-    least: Any
-    up: Any
-    down: Any
+class Boxes(NamedTuple):
+    """First and last index along each axis (rows) of some boxes (columns)."""
+
+    lo: Indices
+    hi: Indices
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """How many points each holds."""
+        return np.asarray(np.prod((self.hi - self.lo + 1).astype(np.float64), axis=0))
+
+    def take(self, chosen: Any) -> Boxes:
+        """Some of them."""
+        return Boxes(self.lo[:, chosen], self.hi[:, chosen])
+
+    def halves(self, axis_of: Indices) -> Boxes:
+        """The first halves of all, each along an axis of its own, then the second."""
+        at = np.arange(axis_of.size)
+        middle = (self.lo[axis_of, at] + self.hi[axis_of, at]) // 2
+        lo, hi = (np.tile(ends, 2) for ends in self)
+        hi[axis_of, at] = middle
+        lo[axis_of, at + axis_of.size] = middle + 1
+        return Boxes(lo, hi)
+
+    def inside(self) -> Indices:
+        """Every point, box by box, in the order of the axes."""
+        sizes = self.hi - self.lo + 1
+        counts = np.prod(sizes, axis=0)
+        owner = np.repeat(np.arange(counts.size), counts)
+        rest = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = np.empty((len(sizes), rest.size), dtype=np.int64)
+        for axis in reversed(range(len(sizes))):
+            rest, step = np.divmod(rest, sizes[axis][owner])
+            places[axis] = self.lo[axis][owner] + step
+        return places
+
+
+def thinned(size: int, count: int) -> Indices:
+    """So many indices of an axis, or all if there are fewer, from its first to its last."""
+    return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
+
+
+def joined(some: Sequence[Boxes]) -> Boxes:
+    """All of several boxes."""
+    lo, hi = (np.concatenate([boxes[k] for boxes in some], axis=1) for k in (0, 1))
+    return Boxes(lo, hi)
+
+
+def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.float64]]) -> Indices:
+    """The axis along which halving scores most, for each box; of equal ones the first.
+
+    ``score`` is told the first and then the second halves of some boxes, the numbers of these, and
+    the axis; what it gives is above -1.
+    """
+    count = boxes.lo.shape[1]
+    best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
+    for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
+        own = np.flatnonzero(low < high)
+        if own.size:
+            found = score(boxes.take(own).halves(np.full(own.size, axis)), own, axis)
+            better = found > best[own]
+            best[own[better]], axis_of[own[better]] = found[better], axis
+    return axis_of
+
+
+# --- An order of rows in which neighbours are alike, so that boxes of neighbours are bounded well
+
+
+#: Rows up to which halves of halves are ordered, to which size of pieces.
+_ORDERED, _PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
+
+
+def alike(rows: NDArray[np.float64], tally: Tally | None = None) -> Indices:
+    """An order in which each half of each half ... holds rows that are alike.
+
+    Once the time of a tally is up, the pieces left stay as they are.
+    """
+    count = rows.shape[1]
+    # what is above zero by its share, anything else by its share of the range
+    positive = (rows > 0).all(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        scaled = np.where(positive, np.log(rows), rows)
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=1e300, neginf=-1e300)
+    reach = np.ptp(scaled, axis=1, keepdims=True)
+    scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
+    order = np.lexsort(scaled[::-1])
+    if count > _ORDERED:
+        return order
+    stack = [(0, count)]
+    while stack and not (tally and tally.late):
+        low, high = stack.pop()
+        if high - low <= _PIECE:
+            continue
+        part = order[low:high]
+        values = scaled[:, part]
+        column = values[int(np.argmax(np.ptp(values, axis=1)))]
+        order[low:high] = part[np.argsort(column, kind="stable")]
+        mid = (low + high - 1) // 2 + 1
+        stack += [(low, mid), (mid, high)]
+    return order
+
+
+# --- The least and the largest of a table over ranges of indices, looked up
+
+
+#: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
+_TABLE = sizes.EXTREMES_TABLE
+
+
+class Extremes:
+    """The extremes of a leaf over ranges of indices."""
+
+    def __init__(self, leaf: Leaf, places: Sequence[int]) -> None:
+        array = np.asarray(leaf.array, dtype=np.float64)
+        self.places, self.array, self.dims = tuple(places), array, array.ndim
+        self.missing = bool(np.isnan(array).any())
+        numbers = array[~np.isnan(array)]
+        self.least = float(numbers.min(initial=math.inf))
+        self.most = float(numbers.max(initial=-math.inf))
+        bits = [np.uint64(1) << np.uint64(place) for place in places]
+        self.bits = bits
+        self.other = EVERY
+        self.up = self.down = EVERY
+        for k, bit in enumerate(bits):
+            step = np.diff(array, axis=k)
+            self.other &= ~bit
+            if not np.all(step >= 0):
+                self.up &= ~bit
+            if not np.all(step <= 0):
+                self.down &= ~bit
+        #: Whether the ends of a range are its extremes: of one value, too, but not of NaN.
+        rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
+        self.sorted = rises_or_falls and not self.missing
+        self.rising = self.dims == 1 and bool(self.up & bits[0])
+        self.levels = [int(n).bit_length() for n in array.shape]
+        self.coarse = math.prod(n * m for n, m in zip(array.shape, self.levels, strict=True))
+        self.tables: tuple[Any, Any, Any] | None = None
+        if not self.sorted and self.coarse <= _TABLE:
+            known = np.where(np.isnan(array), math.inf, array)
+            least = _table(known, np.minimum)
+            known = np.where(np.isnan(array), -math.inf, array)
+            holes = _table(np.isnan(array), np.logical_or) if self.missing else None
+            self.tables = least, _table(known, np.maximum), holes
+
+    def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
+        """Over the ranges from ``lo`` to ``hi``, one of each for every axis of the problem."""
+        lows, highs = [lo[p] for p in self.places], [hi[p] for p in self.places]
+        if self.sorted:
+            first, last = self.array[lows[0]], self.array[highs[0]]
+            known = Interval(first, last) if self.rising else Interval(last, first)
+            return self._trend(known, lows, highs)
+        if self.tables is None:
+            return self._trend(self._loose(lows, highs), lows, highs)
+        level = [_log2(h - low + 1) for low, h in zip(lows, highs, strict=True)]
+        ends = [(low, h - (1 << m) + 1) for low, h, m in zip(lows, highs, level, strict=True)]
+        found: list[Any] = [None, None, None]
+        joins = (np.minimum, np.maximum, np.logical_or)
+        for corner in range(1 << self.dims):
+            place: list[Any] = []
+            for k in range(self.dims):
+                place += [level[k], ends[k][corner >> k & 1]]
+            for t, (table, join) in enumerate(zip(self.tables, joins, strict=True)):
+                if table is not None:
+                    part = table[tuple(place)]
+                    found[t] = part if found[t] is None else join(found[t], part)
+        least, most, holes = found
+        undefined = holes if holes is not None and np.any(holes) else False
+        return self._trend(Interval(least, most, undefined), lows, highs)
+
+    def _loose(self, lows: Sequence[Indices], highs: Sequence[Indices]) -> Interval:
+        single: Any = True
+        for low, high in zip(lows, highs, strict=True):
+            single = single & (low == high)
+        value = self.array[tuple(lows)]
+        nan = np.isnan(value)
+        least = np.where(single, np.where(nan, math.inf, value), self.least)
+        most = np.where(single, np.where(nan, -math.inf, value), self.most)
+        undefined = np.where(single, nan, self.missing)
+        return Interval(least, most, undefined if np.any(undefined) else False)
+
+    def _trend(self, found: Interval, lows: Sequence[Indices], highs: Sequence[Indices]) -> Trend:
+        up: Any = self.up
+        down: Any = self.down
+        for bit, low, high in zip(self.bits, lows, highs, strict=True):
+            if self.dims > 1:
+                single = np.where(low == high, bit, np.uint64(0))
+                up, down = up | single, down | single
+        same = found.lo == found.hi
+        if found.undefined is not False:
+            up = np.where(found.undefined, self.other, up)
+            down = np.where(found.undefined, self.other, down)
+            same = np.where(found.undefined, found.lo > found.hi, same)
+        up, down = np.where(same, EVERY, up), np.where(same, EVERY, down)
+        return Trend(found, up, down)
+
+
+def _log2(count: Any) -> Any:
+    """The exponent of the largest power of two that is not above a count."""
+    return np.frexp(count.astype(np.float64))[1] - 1
+
+
+def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
+    """Extremes over ranges of 1, 2, 4 ... values along each axis: (level, first, ...) by axis."""
+    for k in range(array.ndim):
+        axis = 2 * k
+        layers = [array]
+        size = array.shape[axis]
+        while (reach := 1 << (len(layers) - 1)) * 2 <= size:
+            halt()
+            last = layers[-1]
+            near = np.take(last, range(size - reach), axis=axis)
+            far = np.take(last, range(reach, size), axis=axis)
+            rest = np.take(last, range(size - reach, size), axis=axis)
+            layers.append(np.concatenate([join(near, far), rest], axis=axis))
+        array = np.stack(layers, axis=axis)
+    return array
+
+
+# --- An objective over boxes
 
 
 class Problem:
@@ -83,18 +301,6 @@ class Problem:
         found: Trend = self.algebra[node.op](*(self.fixed[id(arg)] for arg in node.args))
         return found
 
-    def _run(
-        self, steps: Sequence[Node], done: dict[int, Trend], lo: Any, hi: Any
-    ) -> dict[int, Trend]:
-        for node in steps:
-            if node.op == "reference":
-                done[id(node)] = self.extremes[node.args[0]](lo, hi)
-            else:
-                found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
-                idle = self.idle[id(node)]
-                done[id(node)] = Trend(found.range, found.up | idle, found.down | idle)
-        return done
-
     @property
     def points(self) -> float:
         """How many points there are."""
@@ -107,27 +313,31 @@ class Problem:
 
     def trends(self, boxes: Boxes) -> dict[int, Trend]:
         """Every step of the objective over the boxes."""
-        return self._run(self.steps, dict(self.fixed), list(boxes.lo), list(boxes.hi))
+        done, lo, hi = dict(self.fixed), list(boxes.lo), list(boxes.hi)
+        for node in self.steps:
+            if node.op == "reference":
+                done[id(node)] = self.extremes[node.args[0]](lo, hi)
+            else:
+                found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
+                idle = self.idle[id(node)]
+                done[id(node)] = Trend(found.range, found.up | idle, found.down | idle)
+        return done
 
-    def bounded(self, boxes: Boxes) -> Bounds:
-        """The bounds of some boxes."""
-        return self.spread(self.trends(boxes)[id(self.root)], (boxes.lo.shape[1],))
+    def bounded(
+        self, boxes: Boxes, tally: Tally | None = None
+    ) -> tuple[NDArray[np.float64], Any, Any]:
+        """The least of each objective over boxes (rows), and the axes along which all go one way.
 
-    def spread(self, trend: Trend, shape: tuple[int, ...]) -> Bounds:
-        """What is known of the objective, for each box."""
-        parts = (trend.range.lo, trend.up, trend.down)
-        return Bounds(*(np.broadcast_to(part, shape) for part in parts))
-
-    def halved(self, boxes: Boxes, axis: int) -> Bounds:
-        """Return the bounds of both halves of each box along an axis, of shape (2, boxes)."""
-        low, high = boxes.lo[axis], boxes.hi[axis]
-        middle = (low + high) // 2
-        lo, hi = list(boxes.lo), list(boxes.hi)
-        lo[axis] = np.stack([low, np.minimum(middle + 1, high)])
-        hi[axis] = np.stack([middle, high])
-        steps = [node for node in self.steps if self.bits[id(node)] >> axis & 1]
-        trend = self._run(steps, self.trends(boxes), lo, hi)[id(self.root)]
-        return self.spread(trend, (2, low.size))
+        These are bits, of the axes along which none falls, and of those along which none rises.
+        """
+        shape, steps = (boxes.lo.shape[1],), self.trends(boxes)
+        if tally is not None:
+            tally.boxes += shape[0]
+        found = [steps[id(root)] for root in self.roots]
+        up, down = np.bitwise_and.reduce(
+            [[np.broadcast_to(way, shape) for way in (one.up, one.down)] for one in found]
+        )
+        return np.stack([np.broadcast_to(one.range.lo, shape) for one in found]), up, down
 
     def values(self, places: Indices) -> NDArray[np.float64]:
         """The (first) objective at points, given as indices along each axis (rows)."""
@@ -203,3 +413,126 @@ class Space:
         sizes[name] = chosen.size
         part = Problem(problem.root, leaves, sizes, problem.roots[1:])
         return Space(problem=part, rows=tuple(rows), fixed=self.fixed)
+
+
+# --- Enclosures of formulas over whole tiles, and where conditions are possible
+
+
+Numbers = NDArray[np.int64]
+
+#: What stands where a rule is broken, by the kind of the type.
+_BLANK = {"f": math.nan, "i": -1, "b": False}
+
+
+def boxes(tiling: Tiling, row: Sequence[int], numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """First and last index along each axis (rows) of some tiles (columns), and their points.
+
+    ``row`` are the sizes of the axes that form the row of the nest; of a tile that cuts it in the
+    middle of an axis the box holds a little more than the tile.
+    """
+    sizes = tiling.sizes
+    low = np.zeros((len(sizes), numbers.size), dtype=np.int64)
+    high = np.tile(np.array(sizes, dtype=np.int64)[:, None] - 1, numbers.size)
+    if tiling.split >= 0:
+        rest, cut = np.divmod(numbers, tiling.cuts)
+        low[tiling.split] = cut * tiling.step
+        high[tiling.split] = np.minimum(low[tiling.split] + tiling.step, sizes[tiling.split]) - 1
+        for axis in range(tiling.split - 1, -1, -1):
+            rest, low[axis] = np.divmod(rest, sizes[axis])
+            high[axis] = low[axis]
+    points = np.prod(high - low + 1, axis=0)
+    if not row:
+        return low[:-1], high[:-1], points
+    first, last, same = low[-1], high[-1], np.ones(numbers.size, dtype=bool)
+    parts: list[tuple[Numbers, Numbers]] = []
+    for place in range(len(row)):
+        step = math.prod(row[place + 1 :])
+        begin, end = first // step % row[place], last // step % row[place]
+        parts.append((np.where(same, begin, 0), np.where(same, end, row[place] - 1)))
+        same &= begin == end
+    lows, highs = (np.stack([part[k] for part in parts]) for k in (0, 1))
+    return np.concatenate([low[:-1], lows]), np.concatenate([high[:-1], highs]), points
+
+
+class Enclosures:
+    """Between which numbers some formulas lie, and where conditions are possible, over boxes."""
+
+    def __init__(
+        self,
+        roots: Sequence[Node],
+        leaves: Mapping[str, Leaf],
+        dims: Sequence[str],
+        whole: Sequence[int] = (),
+    ) -> None:
+        self.roots, self.ends = tuple(roots), np.array(whole, dtype=np.int64)[:, None] - 1
+        self.fixed: dict[str, Any] = {}
+        self.varied: dict[str, Extremes] = {}
+        for name in references(*roots):
+            leaf = leaves[name]
+            if leaf.axes:
+                self.varied[name] = Extremes(leaf, [dims.index(axis) for axis in leaf.axes])
+            else:
+                self.fixed[name] = interval_number(float(leaf.array))
+
+    @classmethod
+    def of(
+        cls,
+        grid: Grid,
+        key: tuple[str, ...],
+        roots: Sequence[Node],
+        dims: Sequence[str],
+        whole: Sequence[int] = (),
+    ) -> Enclosures | None:
+        """Those of formulas over a grid; None where a primitive has no enclosure.
+
+        ``whole`` are the sizes of the last axes, all of which lies in every box.
+        """
+        known = {*algebra(), "constant", "reference"}
+        if any(node.op not in known for node in walk(roots)):
+            return None
+        return cls(roots, grid.leaves[key], dims, whole)
+
+    def over(self, low: Numbers, high: Numbers) -> list[Any]:
+        """The enclosure of each formula, for each box (columns)."""
+        last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
+        low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
+        with np.errstate(all="ignore"):
+            here: dict[str, Interval] = {
+                name: leaf(list(low), list(high)).range for name, leaf in self.varied.items()
+            }
+            found = enclose(self.roots, {**self.fixed, **here})
+        shape = low.shape[1:]
+        return [type(each)(*(np.broadcast_to(part, shape) for part in each)) for each in found]
+
+
+class Barred:
+    """Where no point keeps the rules: what some outputs hold there is known without a look.
+
+    A constraint of ``where`` only marks points, whose values stay: it bars nothing but ``feasible``
+    where that stands alone.
+    """
+
+    def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
+        self.grid, self.dims, self.alone = grid, tuple(dims), tuple(outputs) == (FEASIBLE,)
+        self.plain = tuple(grid.plain(dims))
+        self._known: dict[tuple[str, ...], Enclosures | None] = {}
+
+    def _rules(self, key: tuple[str, ...]) -> Enclosures | None:
+        if key not in self._known:
+            grid = self.grid
+            rules = [grid.feasible_node(key)] if self.alone else grid.rules(key, self.dims)
+            root = [constant(both(*rules))] if rules else []
+            self._known[key] = Enclosures.of(grid, key, root, self.plain) if rules else None
+        return self._known[key]
+
+    def over(self, key: tuple[str, ...], low: Numbers, high: Numbers) -> NDArray[np.bool_]:
+        """Whether no point of some boxes of the switch-free axes keeps the rules."""
+        rules = self._rules(key)
+        if rules is None:
+            return np.zeros(low.shape[1], dtype=bool)
+        return np.asarray(np.logical_not(rules.over(low, high)[0].possible))
+
+    @staticmethod
+    def blank(array: NDArray[Any]) -> None:
+        """What stands there: NaN, -1 or False."""
+        array.fill(_BLANK[array.dtype.kind])

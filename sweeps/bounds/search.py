@@ -8,7 +8,6 @@ what is looked at, does not depend on how many threads there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import Indices
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.machine.tape import allowed, encoded
+from sweeps.bounds.problem import Indices, Problem
 from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.memory import in_threads
 from sweeps.runtime.progress import best_so_far
@@ -32,8 +31,6 @@ POOL, DEEP = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 _loaded: list[bool] = []
 #: Points told of one dig that the library's functions leave in doubt.
 _NEAR = sizes.SEARCH_NEAR
-#: Boxes bounded before a descent is thought worth its time.
-_QUICK = sizes.SEARCH_QUICK
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,30 +70,10 @@ class _Stack(NamedTuple):
         return _Stack(*(part[chosen] for part in self))
 
 
-class _Dug(NamedTuple):
-    """What came of digging into a box."""
-
-    left: _Stack
-    value: float
-    aside: float
-    place: Indices
-    near: Indices
-    counters: NDArray[np.int64]
-
-
 class _Search:
-    def __init__(
-        self,
-        problem: Problem,
-        goal: Least,
-        tally: Tally,
-        improve: Callable[[], None] | None = None,
-    ) -> None:
-        from sweeps.bounds.encode import encoded
-
-        self.problem, self.goal, self.tally, self.improve = problem, goal, tally, improve
+    def __init__(self, problem: Problem, goal: Least, tally: Tally) -> None:
+        self.problem, self.goal, self.tally = problem, goal, tally
         self.tape = encoded(problem)
-        self.quick = tally.boxes + _QUICK
         sizes = problem.sizes
         depth = sum(int(size).bit_length() for size in sizes)
         self.capacity = 4 + depth + self.tape.atoms.size
@@ -109,8 +86,6 @@ class _Search:
 
     def open(self) -> bool:
         """Whether a box is left; those in which a value found since leaves no part are closed."""
-        from sweeps.bounds.machine.tape import allowed
-
         goal, bounds = self.goal, self.pool.bounds
         open_to = bounds < allowed(goal.value, goal.gap)
         gone = bounds[~open_to]
@@ -119,21 +94,15 @@ class _Search:
         return bool(self.pool.bounds.size) and goal.value > goal.enough
 
     def step(self) -> None:
-        """Dig into the boxes with the lowest bounds; or improve the goal, once, where many are."""
-        if self.improve is not None and self.tally.boxes > self.quick:
-            self.improve()
-            self.improve = None
-            return
+        """Dig into the boxes with the lowest bounds."""
         rank, budget = self.pool.bounds, BUDGET
         if rank.size > POOL:
             rank, budget = -rank, DEEP
         order = np.argsort(rank, kind="stable")
         some, self.pool = self.pool.take(order[:ROUND]), self.pool.take(order[ROUND:])
-        if self.improve is not None:
-            budget = max(_QUICK // 4, 1)
         limit = self.goal.value
 
-        def work(number: int) -> _Dug:
+        def work(number: int) -> tuple[Any, ...]:
             return self._dig(some.take([number]), limit, budget)
 
         self._gather(in_threads(work, some.bounds.size))
@@ -146,7 +115,8 @@ class _Search:
                 goal.value, min(float(self.pool.bounds.min(initial=goal.value)), goal.aside)
             )
 
-    def _dig(self, box: _Stack, limit: float, budget: int) -> _Dug:
+    def _dig(self, box: _Stack, limit: float, budget: int) -> tuple[Any, ...]:
+        """What is left of a box, the best and where it is, what may be as good, what was done."""
         from sweeps.bounds.machine.dig import dig, rooms
 
         dims, atoms = box.firsts.shape[1], box.facts.shape[1]
@@ -163,36 +133,28 @@ class _Search:
         room = rooms(self.tape, dims)
         task = (limit, self.goal.gap, budget, best, counters, place, near, room)
         count = dig(self.tape, 1, *stack, *task)
-        return _Dug(
-            stack.take(slice(0, count)), best[0], best[1], place, near[: counters[3]], counters
-        )
+        return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
-    def _gather(self, found: list[_Dug]) -> None:
+    def _gather(self, found: list[tuple[Any, ...]]) -> None:
         """Join what is left; what was found is looked at again, as NumPy computes it."""
         goal, tally = self.goal, self.tally
-        before = goal.value
-        parts = [self.pool, *(dug.left for dug in found)]
+        parts = [self.pool, *(left for left, *_ in found)]
         self.pool = _Stack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        places = [dug.place[None] for dug in found if dug.value < before]
-        places += [dug.near for dug in found if dug.near.size or not dug.near.shape[1]]
+        places = [place[None] for _, best, place, *_ in found if best[0] < goal.value]
+        places += [near for *_, near, _ in found if near.size or not near.shape[1]]
         if places:
             points = np.concatenate(places).T
             goal.offer(points, self.problem.values(points))
-        for dug in found:
-            goal.aside = min(goal.aside, dug.aside)
-            tally.boxes += int(dug.counters[0])
-            tally.visited += int(dug.counters[1])
-            tally.scanned += int(dug.counters[2])
+        for _, best, *_, counters in found:
+            goal.aside = min(goal.aside, best[1])
+            tally.boxes += int(counters[0])
+            tally.visited += int(counters[1])
+            tally.scanned += int(counters[2])
 
 
-def search(
-    problem: Problem, goal: Least, tally: Tally, improve: Callable[[], None] | None = None
-) -> float:
-    """Improve the goal until no box is left; the least bound of those left when time is up.
-
-    ``improve`` is called once, where many boxes are open.
-    """
-    one = _Search(problem, goal, tally, improve)
+def search(problem: Problem, goal: Least, tally: Tally) -> float:
+    """Improve the goal until no box is left; the least bound of those left when time is up."""
+    one = _Search(problem, goal, tally)
     return math.inf if explore(one, tally, least=1) else float(one.pool.bounds.min())
 
 

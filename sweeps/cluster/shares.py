@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from stochastic import sizes
 from sweeps.cluster.workers import Workers, differing, versions
-from sweeps.grid.at import At
+from sweeps.grid.grid import At
 from symbolic.errors import DseError
 
 #: Parts for each thread of a worker, so that all end about together.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
-from sweeps.grid.dataset import describe, label, labelled, selected
+from sweeps.grid.dataset import label, selected
 from sweeps.grid.grid import Grid
 from sweeps.store.compute import BoxProgram
 from sweeps.store.layout import Layout, Part
@@ -53,8 +53,7 @@ def with_derived(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Datas
     they.
     """
     arrays = _lazy_arrays(Layout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
-    found = {name: (*arrays[name], describe(grid, name)) for name in names}
-    return selected(ds, labelled(grid, found))
+    return selected(ds, label(grid, {name: arrays[name] for name in names}, {}))
 
 
 def _lazy_arrays(

@@ -18,73 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.at import POINT, part_of, points_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import POINT, Grid, Leaf, part_of, points_of
 from sweeps.grid.space import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.graph import Condition, Graph
-from symbolic.ops import Node, both, constant, references, where
+from symbolic.graph import Graph
+from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistic import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
-
-# --- The axes along which a statistic goes, as its text names them
-
-
-def named_axes(name: StatisticName, axes: Mapping[str, Axis], switches: set[str]) -> set[str]:
-    """The axes along which a statistic goes, as its text names them."""
-    about, found = name.statistic, set[str]()
-    for axis in about.axes:
-        if axis == DESIGN:
-            found |= {a for a in axes if a not in (DRAW, RUN, *about.around)}
-            if not found:
-                raise DseError(
-                    f"{name}: design means all axes but {DRAW}, {RUN} and those of the statistics "
-                    "around it, and none is left: name other axes"
-                )
-        elif axis in axes:
-            found.add(axis)
-        elif axis == DRAW:
-            raise DseError(
-                f"{name} goes over what is random, and nothing is: give quantities laws "
-                f"([random], random=), or name axes, as in {about.kind}"
-                f"({about.text}{', ' + about.said if about.said else ''}, "
-                f"{next(iter(axes), 'workload')})"
-            )
-        else:
-            raise UnknownNameError(
-                f"{name}: {axis!r} is no axis of the study{nearest(axis, axes)}; its axes are: "
-                f"{', '.join(axes) or 'none'}"
-            )
-    if wrong := [axis for axis in axes if axis in found & switches]:
-        raise DseError(
-            f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: name "
-            "other axes"
-        )
-    return found
-
-
-def not_twice(name: StatisticName, node: Node, named: set[str], depends: set[str]) -> None:
-    """Refuse a statistic along an axis that statistics within it have left nothing of."""
-    for inner in statistics_of([node]):
-        twice = [axis for axis in inner.statistic.axes if axis in named - depends]
-        if twice:
-            raise DseError(
-                f"{name}: {inner} goes over {twice[0]} already, so that nothing of it is left: "
-                "take one of the two, or name another axis"
-            )
-
-
-def not_of_labels(name: StatisticName, graph: Graph) -> None:
-    """Refuse a statistic, other than a chance, of what tells cases by numbers."""
-    about = name.statistic
-    if about.kind == "chance" or about.argument.op != "reference":
-        return
-    definition = graph.definitions.get(about.argument.args[0])
-    if definition is not None and definition.equation and (flags := definition.equation.flags):
-        raise DseError(
-            f"{name}: {about.argument.args[0]} tells cases by numbers, which have no {about.kind}: "
-            f"ask chance({about.argument.args[0]} == {str(next(iter(flags.values())))!r})"
-        )
-
 
 Floats = NDArray[np.float64]
 #: Computes the statistics of some formulas over the same grid, each an array over the other axes.
@@ -259,119 +198,156 @@ def add_statistics(
     DseError
         An axis that is none of the study, or along which a statistic cannot go.
     """
+    entry = _Entry(graph, leaves, axes, switches, fold)
     held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
-    foldings: dict[Any, Folding] = {}
-    groups: dict[Any, Group] = {}
     for name in sorted(graph.statistics, key=lambda name: name not in held):
-        plain = name in held
-        conditions = [
-            c for c in graph.conditions if not (plain and statistics_of([graph.flat_condition(c)]))
-        ]
         assert isinstance(name, StatisticName)
-        leaves[name] = _leaf(
-            name, graph, leaves, axes, switches, conditions, foldings, groups, fold
-        )
-    _refuse_unseen(graph, leaves, axes, switches, held)
-
-
-def _refuse_unseen(
-    graph: Graph,
-    leaves: Mapping[str, Leaf],
-    axes: Mapping[str, Axis],
-    switches: set[str],
-    held: set[str],
-) -> None:
-    """Refuse a statistic that is asked for, and as part of a condition does not see another one."""
+        leaves[name] = entry.leaf(name, plain=name in held)
     asked = held & graph.ancestors(graph.outputs)
     for name in graph.statistics:
-        if name not in asked or not isinstance(name, StatisticName):
-            continue
-        named = named_axes(name, axes, switches)
-        for condition in graph.conditions:
-            node = graph.flat_condition(condition)
-            lies = {axis for n in references(node) for axis in leaves[n].axes} & named
+        if name in asked and isinstance(name, StatisticName):
+            entry.refuse_unseen(name)
+
+
+class _Entry:
+    """The statistics of one graph, which become leaves over the axes of a study."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        leaves: Mapping[str, Leaf],
+        axes: Mapping[str, Axis],
+        switches: set[str],
+        fold: Fold,
+    ) -> None:
+        self.graph, self.leaves, self.axes = graph, leaves, axes
+        self.switches, self.fold = switches, fold
+        self.foldings: dict[Any, Folding] = {}
+        self.groups: dict[Any, Group] = {}
+
+    def over(self, *nodes: Node) -> set[str]:
+        """The axes of the leaves below some nodes."""
+        return {axis for n in references(*nodes) for axis in self.leaves[n].axes}
+
+    def leaf(self, name: StatisticName, plain: bool) -> Leaf:
+        """The leaf of a statistic; a ``plain`` one sees no conditions with statistics in them."""
+        graph, leaves, axes, about = self.graph, self.leaves, self.axes, name.statistic
+        node = graph.flattened(about.argument)
+        if about.kind == "error":
+            inner = leaves[node.args[0]]
+            assert isinstance(inner, Awaited)
+            if DRAW not in about.axes:
+                raise DseError(
+                    f"{name}: {node.args[0]} goes over {', '.join(inner.along) or 'no axis'}, and "
+                    "an error is told of a statistic over draw itself: ask for that of the one "
+                    "within"
+                )
+            own = replace(inner.folding, statistics={name: about})
+            return Awaited(own, name, inner.axes, inner.switched)
+        self._refuse_labels(name)
+        named, depends = self._named(name), self.over(node)
+        for within in statistics_of([node]):
+            if twice := [axis for axis in within.statistic.axes if axis in named - depends]:
+                raise DseError(
+                    f"{name}: {within} goes over {twice[0]} already, so that nothing of it is "
+                    "left: take one of the two, or name another axis"
+                )
+        flat = [(c, graph.flat_condition(c)) for c in graph.conditions]
+        known = [(c, held) for c, held in flat if not (plain and statistics_of([held]))]
+        seen = [(c, held) for c, held in known if self.over(held) & named]
+        inside = [held for _, held in seen]
+        reach = depends.union(*(self.over(held) for held in inside))
+        along = tuple(sorted(named & reach, key=lambda a: (a != DRAW, list(axes).index(a))))
+        rest = tuple(axis for axis in axes if axis in reach and axis not in along)
+        failed = [n for n in references(node) if leaves[n].failed]
+        valid = [*inside, *(constant(reference(n) >= -math.inf) for n in failed)]
+        if about.kind == "chance":
+            node = constant(where(both(*valid, node), 1.0, 0.0))
+        elif valid:
+            node = constant(where(constant(both(*valid)), node, math.nan))
+        key = (node, rest, along)
+        if key not in self.foldings:
+            order = (*rest, *along)
+            self.foldings[key] = Folding(
+                grid=Grid(
+                    model=graph.model,  # type: ignore[arg-type]
+                    axes={axis: axes[axis] for axis in order},
+                    switch_axes=(),
+                    graphs={(): graph},
+                    leaves={(): {n: leaves[n].ordered(order) for n in references(node)}},
+                    outputs=(),
+                ),
+                root=node,
+                rest=rest,
+                along=along,
+                fold=self.fold,
+                group=self.groups.setdefault((rest, along), Group()),
+            )
+        self.foldings[key].statistics[name] = about
+        switched = {axis for n in references(node) for axis in leaves[n].switched}
+        # a switch may change nothing but the conditions that it sees
+        chosen = references(about.argument, *(c.node for c, _ in seen))
+        switched |= graph.switches_of(chosen) & self.switches
+        own_switches = tuple(axis for axis in axes if axis in switched)
+        return Awaited(self.foldings[key], name, rest, own_switches)
+
+    def _named(self, name: StatisticName) -> set[str]:
+        """The axes along which a statistic goes, as its text names them."""
+        about, axes, found = name.statistic, self.axes, set[str]()
+        for axis in about.axes:
+            if axis == DESIGN:
+                found |= {a for a in axes if a not in (DRAW, RUN, *about.around)}
+                if not found:
+                    raise DseError(
+                        f"{name}: design means all axes but {DRAW}, {RUN} and those of the "
+                        "statistics around it, and none is left: name other axes"
+                    )
+            elif axis in axes:
+                found.add(axis)
+            elif axis == DRAW:
+                raise DseError(
+                    f"{name} goes over what is random, and nothing is: give quantities laws "
+                    f"([random], random=), or name axes, as in {about.kind}"
+                    f"({about.text}{', ' + about.said if about.said else ''}, "
+                    f"{next(iter(axes), 'workload')})"
+                )
+            else:
+                raise UnknownNameError(
+                    f"{name}: {axis!r} is no axis of the study{nearest(axis, axes)}; its axes are: "
+                    f"{', '.join(axes) or 'none'}"
+                )
+        if wrong := [axis for axis in axes if axis in found & self.switches]:
+            raise DseError(
+                f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: "
+                "name other axes"
+            )
+        return found
+
+    def _refuse_labels(self, name: StatisticName) -> None:
+        """Refuse a statistic, other than a chance, of what tells cases by numbers."""
+        about = name.statistic
+        if about.kind == "chance" or about.argument.op != "reference":
+            return
+        definition = self.graph.definitions.get(about.argument.args[0])
+        if definition is not None and definition.equation and (flags := definition.equation.flags):
+            raise DseError(
+                f"{name}: {about.argument.args[0]} tells cases by numbers, which have no "
+                f"{about.kind}: ask chance({about.argument.args[0]} == "
+                f"{str(next(iter(flags.values())))!r})"
+            )
+
+    def refuse_unseen(self, name: StatisticName) -> None:
+        """Refuse a statistic that is asked for, and as part of a condition does not see another."""
+        named = self._named(name)
+        for condition in self.graph.conditions:
+            node = self.graph.flat_condition(condition)
+            lies = self.over(node) & named
             if lies and statistics_of([node]):
                 raise DseError(
                     f"{name} is asked for and stands in a condition, where it does not see "
                     f"{condition.text!r}, which differs along {', '.join(sorted(lies))}: leave one "
                     "of the conditions out, or ask for another statistic"
                 )
-
-
-def _leaf(
-    name: StatisticName,
-    graph: Graph,
-    leaves: Mapping[str, Leaf],
-    axes: Mapping[str, Axis],
-    switches: set[str],
-    conditions: Sequence[Condition],
-    foldings: dict[Any, Folding],
-    groups: dict[Any, Group],
-    fold: Fold,
-) -> Leaf:
-    about = name.statistic
-    node = graph.flattened(about.argument)
-
-    def over(*nodes: Node) -> set[str]:
-        return {axis for n in references(*nodes) for axis in leaves[n].axes}
-
-    if about.kind == "error":
-        inner = leaves[node.args[0]]
-        assert isinstance(inner, Awaited)
-        if DRAW not in about.axes:
-            raise DseError(
-                f"{name}: {node.args[0]} goes over {', '.join(inner.along) or 'no axis'}, and an "
-                "error is told of a statistic over draw itself: ask for that of the one within"
-            )
-        own = replace(inner.folding, statistics={name: about})
-        return Awaited(own, name, inner.axes, inner.switched)
-    not_of_labels(name, graph)
-    named = named_axes(name, axes, switches)
-    depends = over(node)
-    not_twice(name, node, named, depends)
-    seen = [c for c in conditions if over(graph.flat_condition(c)) & named]
-    inside = [graph.flat_condition(c) for c in seen]
-    reach = depends.union(*(over(c) for c in inside))
-    along = sorted(named & reach, key=lambda axis: (axis != DRAW, list(axes).index(axis)))
-    rest = tuple(axis for axis in axes if axis in reach and axis not in along)
-    valid = [*inside, *_valued(node, leaves)]
-    holds = constant(both(*valid)) if valid else None
-    if about.kind == "chance":
-        node = constant(where(both(*valid, node), 1.0, 0.0))
-    elif holds is not None:
-        node = constant(where(holds, node, math.nan))
-    key = (node, rest, tuple(along))
-    if key not in foldings:
-        order = (*rest, *along)
-        used = references(node)
-        foldings[key] = Folding(
-            grid=Grid(
-                model=graph.model,  # type: ignore[arg-type]
-                axes={axis: axes[axis] for axis in order},
-                switch_axes=(),
-                graphs={(): graph},
-                leaves={(): {n: leaves[n].ordered(order) for n in used}},
-                outputs=(),
-            ),
-            root=node,
-            rest=rest,
-            along=tuple(along),
-            fold=fold,
-            group=groups.setdefault((rest, tuple(along)), Group()),
-        )
-    folding = foldings[key]
-    folding.statistics[name] = about
-    switched = {axis for n in references(node) for axis in leaves[n].switched}
-    # a switch may change nothing but the conditions that it sees
-    chosen = references(about.argument, *(c.node for c in seen))
-    switched |= graph.switches_of(chosen) & switches
-    return Awaited(folding, name, rest, tuple(axis for axis in axes if axis in switched))
-
-
-def _valued(node: Node, leaves: Mapping[str, Leaf]) -> list[Node]:
-    from symbolic.ops import reference
-
-    return [constant(reference(n) >= -math.inf) for n in references(node) if leaves[n].failed]
 
 
 # --- Statistics some configurations at a time, so that what is held does not grow with the grid

@@ -100,16 +100,16 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
     return yes if yes is no else None
 
 
-def _both(a: Node, b: Node) -> Node | None:
-    if a.op == "constant":
-        return b if a.args[0] else a
-    return _both(b, a) if b.op == "constant" else None
+def _joined(decides: bool) -> Callable[[Node, Node], Node | None]:
+    """The rule of a join of conditions: a constant decides it, or leaves the other condition."""
 
+    def rule(a: Node, b: Node) -> Node | None:
+        for one, other in ((a, b), (b, a)):
+            if one.op == "constant":
+                return one if bool(one.args[0]) is decides else other
+        return None
 
-def _either(a: Node, b: Node) -> Node | None:
-    if a.op == "constant":
-        return a if a.args[0] else b
-    return _either(b, a) if b.op == "constant" else None
+    return rule
 
 
 def _divide(a: Node, b: Node, at_zero: Node) -> Node | None:
@@ -122,8 +122,8 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "mul": _product,
     "div": lambda a, b: a if _is(b, 1) else None,
     "where": _where,
-    "both": _both,
-    "either": _either,
+    "both": _joined(False),
+    "either": _joined(True),
     "divide": _divide,
 }
 

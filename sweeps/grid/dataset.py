@@ -95,15 +95,6 @@ def label(
     )
 
 
-def labelled(
-    grid: Grid, arrays: Mapping[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]
-) -> xr.Dataset:
-    """Arrays over the axes of a grid, lazy or not, with their coordinates."""
-    import xarray as xr
-
-    return xr.Dataset(dict(arrays), coords=dict(axis_coordinates(grid)))
-
-
 def selected(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     """A Dataset with further variables, at the labels that it holds."""
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
@@ -184,10 +175,14 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
 
     Of a Dataset that is :func:`placed`, the labels that a condition may name are told.
     """
-    found = {
-        str(name): quantity_of(str(name), variable.dtype, variable.attrs)
-        for name, variable in ds.variables.items()
-    }
+    found: dict[str, Quantity] = {}
+    for key, variable in ds.variables.items():
+        name, unit = str(key), str(variable.attrs.get("units", ""))
+        if variable.dtype.kind not in "iufb":
+            found[name] = Quantity(name=name, labels=())
+            continue
+        flags = tuple(meanings_of(variable.attrs).items())
+        found[name] = Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
     for place in [name for name in found if name != label_of(name)]:
         name, labels = label_of(place), tuple(ds[place].attrs[_LABELS])
         found[name] = Quantity(name=name, labels=(), places=labels)
@@ -216,15 +211,6 @@ def placed(
             array = np.array(listed, dtype=np.float64).reshape(data.shape)
             found[place] = (variable.dims, array, {_LABELS: list(at)})
     return ds.assign_coords(found) if found else ds
-
-
-def quantity_of(name: str, dtype: Any, attributes: Mapping[Any, Any]) -> Quantity:
-    """A variable or coordinate as a quantity: a number with its unit, or labels."""
-    if dtype.kind not in "iufb":
-        return Quantity(name=name, labels=())
-    unit = str(attributes.get("units", ""))
-    flags = tuple(meanings_of(attributes).items())
-    return Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
 
 
 # --- An answer as bare arrays: xarray takes longer to import than most answers take to find

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf
+from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
 #: So many configurations of a tile are told one by one.
@@ -70,32 +69,35 @@ def failures_in(
     """What of some outputs within a box of their axes, of one label of each switch, failed."""
     if not _any(grid):
         return []
-    box = {axis: (a, b) for axis, a, b in zip(dims, low, high, strict=True)}
-    labels = (grid.axes[axis].labels[box.get(axis, (0, 1))[0]] for axis in grid.switch_axes)
-    key = tuple(labels)
-    leaves = [leaf for leaf in _failed(grid, key, outputs) if set(leaf.axes) <= set(dims)]
+    box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}
+    switches = {axis: box[axis].start for axis in grid.switch_axes if axis in box}
+    key = tuple(grid.axes[axis].labels[switches.get(axis, 0)] for axis in grid.switch_axes)
+    graph = grid.graphs[key]
+    flat = [graph.flat(n) for n in outputs if n != FEASIBLE and n in graph.definitions]
+    failed = (grid.leaves[key][name] for name in references(*flat))
+    leaves = [leaf.cut(box) for leaf in failed if leaf.failed and set(leaf.axes) <= set(dims)]
     if not leaves:
         return []
     axes = grid.ordered({axis for leaf in leaves for axis in leaf.axes})
-    ranges = [box[axis] for axis in axes]
-    bad = np.zeros([b - a for a, b in ranges], dtype=bool)
+    bad = np.zeros([box[axis].stop - box[axis].start for axis in axes], dtype=bool)
     for leaf in leaves:
-        bad |= _mask(grid, leaf, axes)[
-            tuple(_cut(leaf, axis, r) for axis, r in zip(axes, ranges, strict=True))
-        ]
-    each = math.prod(b - a for axis, (a, b) in box.items() if axis not in axes)
+        mask = np.zeros(leaf.array.shape, dtype=bool)
+        mask.reshape(-1)[list(leaf.failed)] = True
+        bad |= replace(leaf, array=mask).over(axes)
+    each = math.prod(part.stop - part.start for axis, part in box.items() if axis not in axes)
     places = np.argwhere(bad)
-    switches = {axis: box[axis][0] for axis in grid.switch_axes if axis in box}
     found = []
     for place in places[:_MOST].tolist():
-        point = {axis: k + a for axis, k, (a, _) in zip(axes, place, ranges, strict=True)}
-        at = grid.ordered({*point, *switches})
+        here = dict(zip(axes, place, strict=True))
+        numbers = (int(ravel([here[a] for a in leaf.axes], leaf.array.shape)) for leaf in leaves)
+        reasons = [leaf.failed.get(number) for leaf, number in zip(leaves, numbers, strict=True)]
+        point = {**switches, **{axis: k + box[axis].start for axis, k in here.items()}}
         found.append(
             Failure(
-                configurations=grid.describe({axis: ({**switches, **point})[axis] for axis in at})
+                configurations=grid.describe({axis: point[axis] for axis in grid.ordered(point)})
                 or "all configurations",
                 points=each,
-                reason=next(_reasons(leaves, point)),
+                reason=next(filter(None, reasons)),
                 tile=tile,
             )
         )
@@ -112,33 +114,3 @@ def _any(grid: Grid) -> bool:
         all_leaves = itertools.chain.from_iterable(v.values() for v in grid.leaves.values())
         grid.kept["failing"] = any(leaf.failed for leaf in all_leaves)
     return bool(grid.kept["failing"])
-
-
-def _failed(grid: Grid, key: tuple[str, ...], outputs: Sequence[str]) -> list[Leaf]:
-    graph, leaves = grid.graphs[key], grid.leaves[key]
-    flat = [graph.flat(n) for n in outputs if n != FEASIBLE and n in graph.definitions]
-    return [leaves[name] for name in references(*flat) if leaves[name].failed] if flat else []
-
-
-def _mask(grid: Grid, leaf: Leaf, axes: Sequence[str]) -> NDArray[np.bool_]:
-    """Where a leaf failed, shaped for broadcasting over some axes."""
-    known = ("failed", id(leaf))
-    if known not in grid.kept:
-        mask = np.zeros(leaf.array.shape, dtype=bool)
-        mask.reshape(-1)[list(leaf.failed)] = True
-        grid.kept[known] = mask
-    sizes = dict(zip(leaf.axes, leaf.array.shape, strict=True))
-    found: NDArray[np.bool_] = grid.kept[known].reshape([sizes.get(axis, 1) for axis in axes])
-    return found
-
-
-def _cut(leaf: Leaf, axis: str, bounds: tuple[int, int]) -> slice:
-    return slice(*bounds) if axis in leaf.axes else slice(None)
-
-
-def _reasons(leaves: Sequence[Leaf], point: Mapping[str, int]) -> Iterator[str]:
-    for leaf in leaves:
-        index = tuple(point[axis] for axis in leaf.axes)
-        flat = int(ravel(index, leaf.array.shape))
-        if flat in leaf.failed:
-            yield leaf.failed[flat]

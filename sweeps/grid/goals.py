@@ -9,7 +9,7 @@ from typing import Any
 
 from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.errors import DseError, InfeasibleError, OutOfTimeError, check_known
+from symbolic.errors import DseError, check_known
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import sensed
@@ -133,23 +133,6 @@ def objective_name(goals: Sequence[Goal], number: int, known: Any) -> str:
     text = goals[number].text
     formula = OBJECTIVE if len(goals) == 1 else f"{OBJECTIVE}_{number + 1}"
     return text if text in known else formula
-
-
-def no_choice(goal: Goal, among: str = "") -> InfeasibleError:
-    """The error where nothing can be chosen; ``among`` says of which feasible points."""
-    return InfeasibleError(
-        f"{goal.text} is finite at no feasible point{among}: nothing to choose; relax the "
-        "constraints or change the axes"
-    )
-
-
-def none_in_time(goal: Goal, time_limit: float | None = None) -> OutOfTimeError:
-    """The error where no point was found while there was time."""
-    within = "" if time_limit is None else f" in {time_limit:g} s"
-    return OutOfTimeError(
-        f"no feasible point with a finite {goal.text} was found{within}, nor is it proven that "
-        "there is none: give more time, or relax the constraints"
-    )
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -141,6 +141,67 @@ def is_law(name: str) -> bool:
     return name == NAME
 
 
+_Answer = TypeVar("_Answer")
+
+
+def _of_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    """Return a method of a law; its last answers are kept by the law, for texts may be alike."""
+    kept = lru_cache(maxsize=64)(answer)
+
+    def method(self: WorkLaw, *given: Any) -> _Answer:
+        return kept(self.pmf, *given)
+
+    return method
+
+
+def _binned(pmf: Pmf, lanes: float, bins: float) -> tuple[float, float]:
+    from stochastic import partition
+
+    found = partition(pmf, int(bins), int(lanes), places=PLACES).table
+    enough = int(found["enough"])
+    return float(enough), float(found["slowdown"].sel(bins=enough))
+
+
+def _cut(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
+    from stochastic import split
+
+    found = split(pmf, overhead=int(overhead), lanes=int(lanes)).table
+    return float(found["best_threshold"]), float(found["best_total"])
+
+
+def _shared(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
+    from stochastic import granularity
+
+    found = granularity(pmf, int(lanes), overhead, objective="slowdown")
+    return float(found["best_lanes"]), float(found["best_cost"])
+
+
+def _longest(pmf: Pmf, items: float, alike: float) -> float:
+    from stochastic.scheduling.settings import longest_of
+
+    return float(longest_of(pmf, int(items), _BEYOND, alike)[0].mean())
+
+
+def _pieces(pmf: Pmf, length: float, overhead: float) -> tuple[Pmf, float]:
+    from stochastic import split
+
+    found = split(pmf, [int(length)], overhead=int(overhead), lanes=1)
+    return found.law(int(length)), float(found["pieces"][0])
+
+
+@lru_cache(maxsize=64)
+def _imbalance(pmf: Pmf, lanes: float) -> Law:
+    from stochastic import imbalance
+
+    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
+
+
+def _bounds(pmf: Pmf, lanes: float) -> Bounds:
+    from stochastic import bounds
+
+    return bounds(_imbalance(pmf, lanes).work, int(lanes))
+
+
 class WorkLaw(str):
     """The text of a law of work, and the law; ``content`` tells laws of one text apart."""
 
@@ -148,6 +209,19 @@ class WorkLaw(str):
 
     pmf: Pmf
     content: str
+
+    #: The law of the loss of a group of so many lanes; rigorous bounds on its mean.
+    imbalance = _of_law(_imbalance)
+    bounds = _of_law(_bounds)
+    #: Bins that are enough, and the slowdown of the items sorted into them (lanes, bins).
+    binned = _of_law(_binned)
+    #: The mean of the longest of some items, neighbours of which are alike (items, alike).
+    longest = _of_law(_longest)
+    #: The best length of a piece, and what lockstep costs then (lanes, overhead).
+    cut = _of_law(_cut)
+    #: The best number of items in lockstep, and what it costs then (lanes, overhead).
+    shared = _of_law(_shared)
+    _in_pieces = _of_law(_pieces)
 
     def __new__(cls, text: str, pmf: Pmf, content: str = "") -> WorkLaw:
         """The text with its law."""
@@ -158,31 +232,15 @@ class WorkLaw(str):
     def __getnewargs__(self) -> Any:
         return str(self), self.pmf, self.content
 
-    def imbalance(self, lanes: float) -> Law:
-        """The law of the loss of a group."""
-        return _imbalance(self.pmf, lanes)
-
     def order_statistics(self, lanes: float) -> OrderStatistics:
         """Moments of the longest item of a group, and of one."""
         return self.imbalance(lanes).order_statistics()
-
-    def bounds(self, lanes: float) -> Bounds:
-        """Rigorous bounds on the mean loss of a group."""
-        return _bounds(self.pmf, lanes)
-
-    def binned(self, lanes: float, bins: float) -> tuple[float, float]:
-        """Bins that are enough, and the slowdown of the items sorted into them."""
-        return _binned(self.pmf, int(lanes), int(bins))
-
-    def longest(self, items: float, alike: float) -> float:
-        """The mean of the longest of some items, neighbours of which are alike."""
-        return _longest(self.pmf, int(items), alike)
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
         """The law of a piece of an item, and how many there are on average; 0 leaves it whole."""
         if length == 0:
             return self, 1.0
-        pmf, count = _pieces(self.pmf, int(length), int(overhead))
+        pmf, count = self._in_pieces(length, overhead)
         text = f"{self}, in pieces of {length:.0f}" + (f" + {overhead:.0f}" if overhead else "")
         return WorkLaw(text, pmf, _content(pmf)), count
 
@@ -206,69 +264,6 @@ class WorkLaw(str):
         sizes = int(blocks), int(slots), int(lanes), int(warps)
         shape = Shape(*sizes, dispatch, alike, sharing)
         return LaunchLaw(f"{self} {self.content}".strip(), self.pmf, shape)
-
-    def cut(self, lanes: float, overhead: float) -> tuple[float, float]:
-        """The best length of a piece, and what lockstep costs then."""
-        return _cut(self.pmf, int(lanes), int(overhead))
-
-    def shared(self, lanes: float, overhead: float) -> tuple[float, float]:
-        """The best number of items in lockstep, and what it costs then."""
-        return _shared(self.pmf, int(lanes), overhead)
-
-
-@lru_cache(maxsize=64)
-def _binned(pmf: Pmf, lanes: int, bins: int) -> tuple[float, float]:
-    from stochastic import partition
-
-    found = partition(pmf, bins, lanes, places=PLACES).table
-    enough = int(found["enough"])
-    return float(enough), float(found["slowdown"].sel(bins=enough))
-
-
-@lru_cache(maxsize=64)
-def _cut(pmf: Pmf, lanes: int, overhead: int) -> tuple[float, float]:
-    from stochastic import split
-
-    found = split(pmf, overhead=overhead, lanes=lanes).table
-    return float(found["best_threshold"]), float(found["best_total"])
-
-
-@lru_cache(maxsize=64)
-def _shared(pmf: Pmf, lanes: int, overhead: float) -> tuple[float, float]:
-    from stochastic import granularity
-
-    found = granularity(pmf, lanes, overhead, objective="slowdown")
-    return float(found["best_lanes"]), float(found["best_cost"])
-
-
-@lru_cache(maxsize=64)
-def _longest(pmf: Pmf, items: int, alike: float) -> float:
-    from stochastic.scheduling.settings import longest_of
-
-    return float(longest_of(pmf, items, _BEYOND, alike)[0].mean())
-
-
-@lru_cache(maxsize=64)
-def _pieces(pmf: Pmf, length: int, overhead: int) -> tuple[Pmf, float]:
-    from stochastic import split
-
-    found = split(pmf, [length], overhead=overhead, lanes=1)
-    return found.law(length), float(found["pieces"][0])
-
-
-@lru_cache(maxsize=64)
-def _imbalance(pmf: Pmf, lanes: float) -> Law:
-    """Kept while the equations of one model ask for parts of it."""
-    from stochastic import imbalance
-
-    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
-
-
-@lru_cache(maxsize=64)
-def _bounds(pmf: Pmf, lanes: float) -> Bounds:
-    from stochastic import bounds
-
-    return bounds(_imbalance(pmf, lanes).work, int(lanes))
 
 
 def read_law(value: Any, folder: Base = None, where: str = f"{NAME} =") -> WorkLaw:

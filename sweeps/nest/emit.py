@@ -5,19 +5,23 @@ vectorised however short the last axes are. A step that depends on no outer axis
 out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
 A long loop along the row is cut before and after its calls of the library, in the same way: each
 piece is short enough for the processor to work on several points at once.
-:attr:`Nest.source` is the printable text; :mod:`sweeps.nest.compile` makes machine code of it.
+:attr:`Nest.source` is the printable text; :func:`compiled` makes machine code of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
-from stochastic import sizes
+import numpy as np
+
+from stochastic import kept, sizes
 from sweeps.grid.build import folded
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
@@ -311,6 +315,11 @@ def emit(
     def put(indent: int, *texts: str) -> None:
         lines.extend("    " * indent + text for text in texts)
 
+    def loops(indent: int, rows: Mapping[int, Sequence[str]]) -> None:
+        for _, loop in sorted(rows.items()):
+            put(indent, "for j in range(width):")
+            put(indent + 1, *loop)
+
     put(1, *(f"{name} = first({name}_)" for name in given))
     for position, name in enumerate(scalars):
         put(1, f"{emitter.name(reference(name))} = scalars[{position}]")
@@ -336,9 +345,7 @@ def emit(
             put(indent, *emitter.scalars_at(depth))
         rows = emitter.rows_at(depth)
         if depth < len(outer):
-            for loop in rows.values():
-                put(indent, "for j in range(width):")
-                put(indent + 1, *loop)
+            loops(indent, rows)
             continue
         written = [max(emitter.at(root), (depth, 0)) for root in roots]
         place = "0"
@@ -348,9 +355,7 @@ def emit(
         if reduce:
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
-            for loop in rows.values():
-                put(indent, "for j in range(width):")
-                put(indent + 1, *loop)
+            loops(indent, rows)
             # a later piece of the rows comes back to lower places, which win ties
             put(indent, "bar = above(limit) if place < places[last] else limit")
             put(indent, "hits = 0", "for j in range(width):")
@@ -386,9 +391,7 @@ def emit(
             for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
                 text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
                 rows.setdefault(at[1], []).append(text)
-            for _, loop in sorted(rows.items()):
-                put(indent, "for j in range(width):")
-                put(indent + 1, *loop)
+            loops(indent, rows)
     if count:
         put(1, "free(memory)")
     return Nest(
@@ -399,3 +402,53 @@ def emit(
         row=tuple(row),
         kinds=("reduce",) if reduce else tuple(kind for _, kind in outputs),
     )
+
+
+# --- From the text of a loop nest to machine code. The project's only exec stands here
+
+
+_compiled: dict[str, kept.Body] = {}
+_lock = threading.Lock()
+#: What a nest calls: of numbers, of memory.
+_STEPS = (
+    *("above", "ceil", "exp", "floor", "log", "log10", "log2"),
+    *("maximum", "minimum", "pow", "sqrt", "where"),
+)
+_MEMORY: dict[str, Callable[..., Any]] = {
+    "first": lambda array: array,
+    "ahead": lambda array, place: array[place:],
+    "room": np.empty,
+    "aligned": lambda memory: memory,
+    "free": lambda memory: None,
+}
+_RESULTS: dict[str, tuple[type, ...]] = {
+    "float": (np.float64,),
+    "flag": (np.int8,),
+    "bool": (np.bool_,),
+    "reduce": (np.float64, np.int64),
+}
+
+
+def compiled(nest: Nest) -> Callable[..., None]:
+    """The machine code of a nest; compiled once for each text, and kept."""
+    if nest.key not in _compiled:
+        with _lock:
+            if nest.key not in _compiled:
+                _compiled[nest.key] = _compile(nest)
+    return _compiled[nest.key]
+
+
+def _compile(nest: Nest) -> kept.Body:
+    namespace: dict[str, Any] = {"np": np, "__name__": __name__}
+    if kept.interpreted():
+        namespace |= {name: PRIMITIVES[name].scalar for name in _STEPS if name in PRIMITIVES}
+        namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
+    else:
+        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _STEPS}
+        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _MEMORY}
+    exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
+    body: kept.Body = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
+    whole, real = np.empty(0, dtype=np.int64), np.empty(0)
+    results: Iterator[Any] = (np.empty(0, kind) for name in nest.kinds for kind in _RESULTS[name])
+    body.prepare(whole, whole, 0, real, *(real for _ in nest.arrays), *results)
+    return body

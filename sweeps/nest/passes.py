@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from stochastic.threads import workers
-from sweeps.bounds.enclosures import Enclosures, Numbers, boxes
+from sweeps.bounds.problem import Enclosures, Numbers, boxes
 from sweeps.grid.grid import Grid, Tiling
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import row_axes
+from sweeps.nest.emit import compiled, row_axes
 from sweeps.nest.run import prepare
 from sweeps.runtime.loop import in_turn
 from sweeps.runtime.memory import in_threads
@@ -43,11 +42,6 @@ class Skipped:
     #: Points that an interrupt left.
     left: int = 0
 
-    def add(self, tiles: int, points: int) -> None:
-        """Some more."""
-        self.tiles += tiles
-        self.points += points
-
     def leave(self, points: int) -> None:
         """Some that an interrupt left."""
         self.left += points
@@ -72,7 +66,7 @@ def streamed(
     enclosures: Enclosures | None,
     keep: Keep,
     work: Callable[[Numbers], Result],
-    skipped: Skipped | None = None,
+    skipped: Skipped,
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
@@ -91,13 +85,12 @@ def streamed(
             end = tiling.bounds(last)[1] if last < tiling.count else points_of
             yield numbers, end - tiling.bounds(int(numbers[0]))[1]
 
-    leave = skipped.leave if partial and skipped is not None else None
-    for numbers in in_turn(sized(), points_of, leave):
+    for numbers in in_turn(sized(), points_of, skipped.leave if partial else None):
         if enclosures is not None and tiling.count >= _WORTH:
             low, high, points = boxes(tiling, row, numbers)
             kept = keep(enclosures.over(low, high), points)
-            if skipped is not None:
-                skipped.add(int(np.count_nonzero(~kept)), int(points[~kept].sum()))
+            skipped.tiles += int(np.count_nonzero(~kept))
+            skipped.points += int(points[~kept].sum())
             numbers = numbers[kept]
         if numbers.size:
             shares = np.array_split(numbers, min(numbers.size, _SHARES * workers()))
@@ -159,7 +152,7 @@ def over_points(
     skipped.leave(sum(cut))
 
 
-def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> Iterable[Result]:
+def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> list[Result]:
     return in_threads(lambda place: work(shares[place]), len(shares))
 
 
@@ -225,29 +218,22 @@ def _along_rows(
         ready.run(whole, first * count, *values)
         tell([each.reshape(points, count) for each in values], first)
 
-    known = None if keep is None else _Along.of(grid, key, roots, (*rest, *along))
-    if not isinstance(known, _Along) or keep is None:
+    dims = (*rest, *along)
+    known = None if keep is None else Enclosures.of(grid, key, roots, dims, grid.shape(along))
+    if known is None or keep is None:
         in_threads(work, tiling.count)
         return
-    judge, known.sizes = keep, grid.shape(along)
+    judge = keep
 
     def some(numbers: Numbers) -> None:
         for number in numbers.tolist():
             work(number)
 
-    for _ in streamed(tiling, sizes[-1:], known, lambda one, _: judge(one[0].lo), some):
+    def kept(one: list[Any], _: Numbers) -> NDArray[np.bool_]:
+        return judge(one[0].lo)
+
+    for _ in streamed(tiling, sizes[-1:], known, kept, some, Skipped()):
         pass
-
-
-class _Along(Enclosures):
-    """Enclosures over boxes of points, and all that lies along the other axes, of some sizes."""
-
-    sizes: tuple[int, ...]
-
-    def over(self, low: Numbers, high: Numbers) -> list[Any]:
-        ends = np.array(self.sizes, dtype=np.int64)[:, None] - 1
-        last = np.broadcast_to(ends, (len(ends), low.shape[1]))
-        return super().over(np.concatenate([low, 0 * last]), np.concatenate([high, last]))
 
 
 def _across_rows(

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.check import check, check_count
-from sweeps.bounds.enclosures import Barred, Numbers, boxes
-from sweeps.grid.grid import FEASIBLE, Grid, Tiling, compute_pending
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import Nest, emit, plain, row_axes
+from sweeps.bounds.problem import Barred, Numbers, boxes
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling, compute_pending
+from sweeps.nest.emit import Nest, compiled, emit, plain, row_axes
 from sweeps.runtime.memory import check_memory, in_threads
 from sweeps.runtime.progress import Listener, Tally
 from symbolic.ops import Node, references
@@ -86,21 +85,8 @@ def prepare(
     ``row`` says how many of the last axes form the row, if it matters.
     """
     asked = (key, tuple(dims), tuple(outputs), reduce, row)
-    if asked not in grid.kept:
-        grid.kept[asked] = _prepare(grid, key, dims, outputs, reduce=reduce, row=row)
-    ready: Prepared = grid.kept[asked]
-    return ready
-
-
-def _prepare(
-    grid: Grid,
-    key: tuple[str, ...],
-    dims: Sequence[str],
-    outputs: Sequence[tuple[Node, str]],
-    *,
-    reduce: bool,
-    row: int | None,
-) -> Prepared:
+    if (ready := grid.kept.get(asked)) is not None:
+        return ready  # type: ignore[no-any-return]
     sizes = grid.shape(dims)
     count = row_axes(sizes) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
@@ -119,22 +105,28 @@ def _prepare(
     nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
     row_shape = grid.shape(inner)
     compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))
-    arrays = []
-    for name in nest.arrays:
-        own = tuple(axis for axis in outer if axis in axes[name])
-        shape = grid.shape(own)
-        array = leaves[name].over((*own, *inner))
-        if any(axis in inner for axis in axes[name]):
-            array = np.broadcast_to(array, (*shape, *row_shape))
-        arrays.append(np.array(array, dtype=np.float64, order="C").reshape(-1))
+    sizes_of = {axis: grid.axes[axis].size for axis in dims}
+    arrays = [laid_out(leaves[name], outer, inner, sizes_of) for name in nest.arrays]
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
-    return Prepared(
+    grid.kept[asked] = ready = Prepared(
         nest=nest,
         row=row_shape,
         sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
         scalars=scalars,
         arrays=tuple(arrays),
     )
+    return ready
+
+
+def laid_out(
+    leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
+) -> NDArray[np.float64]:
+    """Return the values of a leaf as a nest reads them; over all axes of the row if over one."""
+    own = (*(axis for axis in outer if axis in leaf.axes), *row)
+    array = leaf.over(own)
+    if any(axis in row for axis in leaf.axes):
+        array = np.broadcast_to(array, [sizes[axis] for axis in own])
+    return np.array(array, dtype=np.float64, order="C").reshape(-1)
 
 
 def compute(

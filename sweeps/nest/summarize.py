@@ -1,4 +1,23 @@
-"""Statistics of a formula over a grid: its values some points at a time, none of which is kept."""
+"""Statistics of a formula over a grid: its values some points at a time, none of which is kept.
+
+Errors of statistics over draws are half the widths of 95 % intervals. Every statistic is a mean
+over the draws, or a function of one: a chance is the mean of what holds, a tail the mean of what
+exceeds a quantile, a quantile the place where a chance equals its level. So one rule bounds them
+all. The replicates tell how far a mean is off (Student's interval). What few draws or none have
+seen they cannot tell; there the rules of few counts hold instead:
+
+- a chance of which few draws tell has the interval of Clopper and Pearson (1934), 3.7 / n where
+  something never occurred in n draws;
+- a mean may be off by 3.7 draws across its widest gap between two values, or as far beyond its
+  largest and least ones as a tail reaches that is as heavy as the ends of the replicates show; and
+  where few draws make up most of it, by as much as so few counts may be;
+- where all draws give one value, others have a chance of at most 3.7 / n, and lie in the range of
+  the formula over the laws of its inputs, which an enclosure proves (``reach``);
+- a quantile lies between order statistics; beyond the last of them that range bounds it.
+
+An error is infinite where nothing bounds a statistic. It is 0 where a value is proven, and where a
+quantile is one value up to a chance of 1e-4.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +25,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +34,269 @@ from stochastic import sizes
 from stochastic.kept import compiled
 from stochastic.threads import workers
 from sweeps.grid.awaited import Folding
-from sweeps.nest.errors import Ordered, RowErrors, Sample, reach_of
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import POINT, Grid
 from sweeps.nest.passes import ROWS_BLOCK, over_rows
 from sweeps.runtime.memory import check_memory
-from symbolic.node import Node
+from symbolic.confidence import (
+    FEW,
+    ROUNDED,
+    SIDE,
+    UNSEEN,
+    count_width,
+    half_width,
+    ranks,
+    share_error,
+    student,
+)
+from symbolic.intervals import Interval, algebra, enclose
+from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
-from symbolic.statistic import Statistic
+from symbolic.statistic import DRAW, Statistic
+
+# --- The range of a formula over the laws of its random inputs, by enclosures
+
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Points that are enclosed together.
+_TOGETHER = sizes.REACH_TOGETHER
+
+
+def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
+    """Return what encloses a formula at some points, given by flat indices.
+
+    It returns the least and the largest value of shape (points, values within a draw). Points that
+    follow each other are enclosed together, for several statistics ask of the same ones.
+    """
+    inner = tuple(axis for axis in folding.along if axis != DRAW)
+    points, each = (math.prod(folding.grid.shape(axes)) for axes in (folding.rest, inner))
+    together = max(_TOGETHER // each, 1)
+
+    @lru_cache(maxsize=4 * workers())
+    def enclosed(number: int, whole: bool) -> tuple[Floats, Floats]:
+        flat = np.arange(number * together, min((number + 1) * together, points))
+        places = dict(
+            zip(folding.rest, unravel(flat, folding.grid.shape(folding.rest)), strict=True)
+        )
+        low, high = range_at(folding.at(places).grid, folding.root, inner, whole)
+        shape = flat.size, *folding.grid.shape(inner)
+        low, high = (np.broadcast_to(end, shape).reshape(flat.size, each) for end in (low, high))
+        return low, high
+
+    def reach(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
+        low, high = np.empty((2, flat.size, each))
+        for number in np.unique(flat // together).tolist():
+            here = flat // together == number
+            places = flat[here] - number * together
+            low[here], high[here] = (end[places] for end in enclosed(number, whole))
+        return low, high
+
+    return reach
+
+
+def range_at(
+    points: Grid, root: Node, inner: Sequence[str], whole: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the least and largest value of a formula at some points, whatever is drawn.
+
+    Each random input lies in the range in which it is drawn, or in that of its whole law, which may
+    be infinite. The range is infinite where nothing encloses the
+    formula. ``points`` lie along one axis; ``inner`` are the axes that stay whole, but the draws.
+    """
+    spans, leaves = points.axes[DRAW].spans, points.leaves[()]
+    known = {*algebra(), "constant", "reference"}
+    boxes = {}
+    for name in references(root):
+        leaf = leaves[name]
+        if DRAW not in leaf.axes:
+            values = np.asarray(leaf.over((POINT, *inner)), dtype=np.float64)
+            boxes[name] = Interval(values, values)
+        elif leaf.axes == (DRAW,) and name in spans:
+            boxes[name] = Interval(*(np.float64(end) for end in spans[name][whole]))
+    if len(boxes) < len(references(root)) or any(node.op not in known for node in walk((root,))):
+        return np.array(-math.inf), np.array(math.inf)
+    (found,) = enclose([root], boxes)
+    assert isinstance(found, Interval)
+    return np.asarray(found.lo), np.asarray(found.hi)
+
+
+# --- What tells the error of means of rows of draws, in machine code
+
+
+#: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
+#: Pareto tail, that of the mean excess.
+_HEAVIER, _HEAVIEST = 1.25, 0.9
+
+
+@compiled(_nrt=False)
+def spreads(rows, replicates, work, ends, out) -> None:
+    """Store for each row what tells the error of its mean.
+
+    These are the standard deviation of the means of its replicates; the widest gap between two of
+    its values; the sum and the sum of squares of how far values are from the median, in units of
+    the range; the least and the largest value; and how far the tail goes on beyond these.
+    """
+    draws = rows.shape[1]
+    size = draws // replicates
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        low, high = np.inf, -np.inf
+        middle, squares, bad = 0.0, 0.0, False
+        for k in range(replicates):
+            total, least, most = 0.0, np.inf, -np.inf
+            for j in range(k * size, (k + 1) * size):
+                value = row[j]
+                bad = bad or not np.isfinite(value)
+                least, most = min(least, value), max(most, value)
+                total += value
+            ends[0, k], ends[1, k] = least, most
+            low, high = min(low, least), max(high, most)
+            off = total / size - middle
+            middle += off / (k + 1)
+            squares += off * (total / size - middle)
+        width = high - low
+        for j in range(7):
+            out[i, j] = np.nan if bad or not np.isfinite(width) else 0.0
+        if bad or not np.isfinite(width):
+            continue
+        out[i, 4], out[i, 5] = low, high
+        if width == 0:
+            continue
+        for j in range(draws):
+            work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
+        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
+            place = min(int((row[j] - low) / width * draws), draws - 1)
+            work[0, place] += 1.0
+            work[1, place] = min(work[1, place], row[j])
+            work[2, place] = max(work[2, place], row[j])
+        gap, last, upto, centre = 0.0, low, 0.0, low
+        for place in range(draws):
+            if work[0, place] > 0:
+                gap = max(gap, work[1, place] - last)
+                last = work[2, place]
+                if upto < draws / 2:
+                    centre = work[1, place]
+                upto += work[0, place]
+        far, square = 0.0, 0.0
+        for j in range(draws):
+            d = abs(row[j] - centre) / width
+            far += d
+            square += d * d
+        for side in range(2):
+            mean, spread = 0.0, 0.0
+            reach = abs((low if side == 0 else high) - centre)
+            for k in range(replicates):
+                d = math.log(max(abs(ends[side, k] - centre) / width, 1 / draws))
+                off = d - mean
+                mean += off / (k + 1)
+                spread += off * (d - mean)
+            index = min(_HEAVIER * math.sqrt(spread / (replicates - 1)), _HEAVIEST)
+            out[i, 6] = max(out[i, 6], reach * index / (1 - index))
+        out[i, 0] = math.sqrt(squares / (replicates - 1))
+        out[i, 1], out[i, 2], out[i, 3] = gap, far, square
+
+
+# --- Rows of values in ascending order, and their quantiles
+
+
+class Ordered:
+    """Rows in ascending order, to find their quantiles."""
+
+    def __init__(self, values: Floats, weights: Floats | None) -> None:
+        if weights is None:
+            self.values, self.upto = np.sort(values, axis=1), None
+        else:
+            order = np.argsort(values, axis=1, kind="stable")
+            self.values = np.take_along_axis(values, order, axis=1)
+            self.upto = np.cumsum(weights[order], axis=1)
+        self.undefined = np.isnan(self.values[:, -1])
+
+    def at(self, level: Fraction | Floats) -> Floats:
+        """Return the least value that is not exceeded with at least a chance, for each row."""
+        count = self.values.shape[1]
+        if self.upto is not None:
+            least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
+            rank = np.count_nonzero(self.upto < least[:, None] - ROUNDED, axis=1)
+        elif isinstance(level, Fraction):
+            rank = np.full(len(self.values), math.ceil(level * count) - 1)
+        else:
+            rank = np.ceil(level * count - count * ROUNDED).astype(np.int64) - 1
+        rank = np.clip(rank, 0, count - 1)[:, None]
+        found: Floats = np.take_along_axis(self.values, rank, axis=1)[:, 0]
+        return np.where(self.undefined, np.nan, found)
+
+
+#: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
+#: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
+Reach = Callable[[Indices, bool], tuple[Floats, Floats]]
+#: Turn that range, at some rows, into the range of what is averaged.
+Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
+
+#: The chance that an interval misses, on one side, a value that seems certain.
+_CERTAIN = 5e-5
+#: Values that differ by a smaller share than this are one value.
+_ALIKE = 1e-13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The design by which rows of values were drawn.
+
+    Attributes
+    ----------
+    draws : int
+        How many draws there are; a row holds as many values of each, one draw after another.
+    replicates : int
+        Independent parts of the draws; below 2, the draws are all values of a law.
+    weights : array, optional
+        Of all values in a row, in sum 1. Draws count alike.
+    reach : callable, optional
+        The range of the formula over the laws of its inputs.
+    """
+
+    draws: int
+    replicates: int
+    weights: Floats | None = None
+    reach: Reach | None = None
+
+    def shares(self, count: int) -> Floats:
+        """Return the weights of the values within a draw, in sum 1."""
+        each = count // self.draws
+        if self.weights is None:
+            return np.full(each, 1 / each)
+        return self.weights[:each] * self.draws
+
+    def per_draw(self, values: Floats) -> Floats:
+        """Return the weighted mean within each draw, of shape (points, draws)."""
+        points, count = values.shape
+        if count == self.draws:
+            return np.ascontiguousarray(values)
+        return _weighed(values.reshape(points, self.draws, -1), self.shares(count))
+
+    def ends(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
+        """Return the least and largest value of the formula at some rows; infinite if unknown."""
+        if self.reach is None:
+            shape = rows.size, count // self.draws
+            return np.full(shape, -np.inf), np.full(shape, np.inf)
+        low, high = self.reach(rows, whole)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+
+def _weighed(values: Floats, shares: Floats) -> Floats:
+    """Return weighted sums along the last axis; what has no weight may be infinite."""
+    some = shares > 0
+    return np.asarray(values[..., some] @ shares[some])
+
+
+def _farther(low: Floats, here: Floats, high: Floats) -> Floats:
+    """Return how far the farther end of a range is; infinite where it is unknown."""
+    far = np.maximum(np.maximum(high - here, here - low), 0.0)
+    return np.where(
+        far <= _ALIKE * np.abs(here), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
+    )
+
 
 # --- Moments and extremes of rows of values, in machine code: each row gives one number
 
@@ -99,8 +376,6 @@ def extreme(values, sign, skip, out) -> None:
         out[i] = found * sign
 
 
-Floats = NDArray[np.float64]
-
 _NONE = np.empty(0)
 #: Rows of at most so many values may be proven of, term by term (:mod:`sweeps.bounds.expanding`).
 SHORT = sizes.SUM_SHORT
@@ -159,39 +434,43 @@ def summary(
     ordered: Ordered | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
-    rows = Rows(values=values, weights=weights, level=about.level, ordered=ordered)
-    ROWS[about.kind].fill(rows, out)
+    ROWS[about.kind].fill(Rows(values, weights, about.level, ordered), out)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Rows of values, each of which one statistic summarizes.
+    """Rows of values, each of which one statistic summarizes, and the errors of what it gives.
 
     ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
-    ``ordered`` are the rows in order, where they are known.
+    ``ordered`` are the rows in order, where they are known; ``sample`` is how the values were
+    drawn, of which errors tell.
     """
 
-    values: Floats
-    weights: Floats | None
-    level: Fraction | None
-    ordered: Ordered | None
+    def __init__(
+        self,
+        values: Floats,
+        weights: Floats | None,
+        level: Fraction | None,
+        ordered: Ordered | None = None,
+        sample: Sample | None = None,
+    ) -> None:
+        self.values, self.weights, self.ordered = values, weights, ordered
+        self.level = Fraction(0) if level is None else level
+        self.points, self.count = values.shape
+        self.sample = sample or Sample(draws=self.count, replicates=1, weights=weights)
+        self.draws, self.shares = self.sample.draws, self.sample.shares(self.count)
 
-    def moment(self, kind: int, out: Floats) -> None:
+    def moment(self, kind: int, out: Floats, values: Floats | None = None) -> None:
         """Fill ``out`` with the mean of each row, or with the standard deviation."""
-        moments(self.values, _NONE if self.weights is None else self.weights, kind, out)
+        weights = _NONE if self.weights is None else self.weights
+        moments(self.values if values is None else values, weights, kind, out)
 
     def geomean(self, out: Floats) -> None:
         """Fill ``out`` with the geometric mean of each row."""
-        replace(self, values=elementary.log(self.values)).moment(MEAN, out)
+        self.moment(MEAN, out, elementary.log(self.values))
         out[...] = elementary.exp(out)
-
-    def extreme(self, high: bool, skip: bool, out: Floats) -> None:
-        """Fill ``out`` with the largest or least value of each row; ``skip`` leaves NaN out."""
-        extreme(self.values, 1.0 if high else -1.0, skip, out)
 
     def quantile(self, out: Floats) -> None:
         """Fill ``out`` with the quantile of each row."""
-        assert self.level is not None
         if self.weights is None and self.ordered is None:
             rank = self._rank
             out[...] = np.partition(self.values, rank, axis=1)[:, rank]
@@ -212,9 +491,7 @@ class Rows:
 
     @property
     def _rank(self) -> int:
-        assert self.level is not None
-        rank: int = max(math.ceil(self.level * self.values.shape[1]) - 1, 0)
-        return rank
+        return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _plain_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean from a rank on, whose value counts for a part.
@@ -222,8 +499,7 @@ class Rows:
         Short rows are added in ascending order, as a proof expands them
         (:class:`symbolic.statistic.FewValues`).
         """
-        level, count, rank = self.level, values.shape[1], self._rank
-        assert level is not None
+        level, count, rank = self.level, self.count, self._rank
         values = np.sort(values, axis=1) if count <= SHORT else np.partition(values, rank, axis=1)
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
@@ -235,14 +511,147 @@ class Rows:
         It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
         conditional value-at-risk, Journal of Risk 2, equation 4).
         """
-        weights, level = self.weights, self.level
-        assert weights is not None
-        assert level is not None
-        out[...] = Ordered(values, weights).at(level)
+        out[...] = Ordered(values, self.weights).at(self.level)
         more = np.empty_like(out)
-        moments(np.maximum(values - out[:, None], 0.0), weights, MEAN, more)
+        moments(np.maximum(values - out[:, None], 0.0), self.weights, MEAN, more)
         finite = np.isfinite(out)
-        out[finite] += more[finite] / (1 - float(level))
+        out[finite] += more[finite] / (1 - float(self.level))
+
+    # --- errors
+    def mean_error(self, values: Floats, change: Change) -> Floats:
+        """Return the error of the mean of some values, one for each of those of the rows."""
+        rows = self.sample.per_draw(values)
+        about, parts = np.empty((self.points, 7)), self.sample.replicates
+        spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
+        wide, gap, total, squares, low, high, tail = about.T
+        unseen = UNSEEN / self.draws * np.maximum(gap, tail)
+        found = np.hypot(student(parts) * wide, unseen)
+        few = np.flatnonzero(total * total < FEW * squares)
+        if few.size:
+            count = total[few] ** 2 / squares[few]
+            width = high[few] - low[few]
+            excess = count_width(count) / count * total[few] * width / self.draws
+            found[few] = np.maximum(found[few], excess)
+        alike = high - low <= _ALIKE * np.maximum(np.abs(low), np.abs(high))
+        places = np.flatnonzero(alike)
+        if places.size:
+            least, most = change(*self.sample.ends(places, self.count), places)
+            here = rows[places, 0]
+            beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
+            found[places] = min(UNSEEN / self.draws, 1.0) * beyond
+        return np.where(np.isnan(wide), np.nan, found)
+
+    def std_error(self) -> Floats:
+        """Return the error of the standard deviation, from that of the variance."""
+        centre = self.sample.per_draw(self.values).mean(axis=1)[:, None]
+        squares = (self.values - centre) ** 2
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            far = _farther(low, centre[places], high)
+            return np.zeros_like(far), far * far
+
+        variance = self.sample.per_draw(squares).mean(axis=1)
+        off, here = self.mean_error(squares, change), np.sqrt(variance)
+        below = here - np.sqrt(np.maximum(variance - off, 0.0))
+        found: Floats = np.maximum(below, np.sqrt(variance + off) - here)
+        return found
+
+    def geomean_error(self) -> Floats:
+        """Return the error of the geometric mean, from that of the mean of logarithms."""
+        logs = np.log(self.values)
+
+        def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
+            return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+
+        off = self.mean_error(logs, change)
+        middle = np.exp(self.sample.per_draw(logs).mean(axis=1))
+        return np.where(off == 0, 0.0, middle * np.expm1(off))
+
+    def chance_error(self) -> Floats:
+        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
+        rows = self.sample.per_draw(self.values)
+        found = share_error(rows, self.sample.replicates)
+        places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
+        if places.size:
+            low, high = self.sample.ends(places, self.count)
+            found[places[(low == high).all(axis=1)]] = 0.0
+        return found
+
+    def extreme_error(self, high: bool, skip: bool) -> Floats:
+        """Return how far the range of the formula reaches beyond the largest, or least, value."""
+        sign = 1.0 if high else -1.0
+        least, most = self.sample.ends(np.arange(self.points), self.count, whole=True)
+        end = np.where(self.shares > 0, most if high else -least, -np.inf).max(axis=1)
+        here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
+        return np.where(np.isnan(here), np.nan, _farther(here, here, end))
+
+    def quantile_error(self) -> Floats:
+        """Return how far the quantiles are at the ends of the interval of the level.
+
+        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
+        draws lie on one side of it, order statistics bound it.
+        """
+        if self.level in (0, 1):
+            return self.extreme_error(self.level == 1, False)
+        order = self.ordered or Ordered(self.values, self.weights)
+        here, p = order.at(self.level), float(self.level)
+        below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
+        wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
+        if min(p, 1 - p) * self.draws < FEW:
+            low, high = (rank / self.draws for rank in ranks(self.draws, p, SIDE))
+            levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
+        else:
+            off = np.hypot(wide, UNSEEN / self.draws)
+            levels = p - off, p + off
+        found = self._between(order, here, *levels)
+        sure = np.flatnonzero(found == 0)
+        if sure.size:
+            ends = [np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)]
+            found[sure] = self._between(order, here, ends[0], ends[1])[sure]
+        return np.where(np.isnan(here), np.nan, found)
+
+    def _between(self, order: Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
+        """Return how far quantiles of two levels are; beyond the draws, the range is."""
+        first, last = order.at(low), order.at(high)
+        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDED) | (high > 1 + ROUNDED))
+        if open_ended.size:
+            least, most = self.sample.ends(open_ended, self.count)
+            least = np.where(self.shares > 0, least, np.inf).min(axis=1)
+            most = np.where(self.shares > 0, most, -np.inf).max(axis=1)
+            under = low[open_ended] * self.draws < 1 - ROUNDED
+            first[open_ended] = np.where(under, least, first[open_ended])
+            over = high[open_ended] > 1 + ROUNDED
+            last[open_ended] = np.where(over, most, last[open_ended])
+        return _farther(first, here, last)
+
+    def tail_error(self, sign: float) -> Floats:
+        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
+
+        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
+        so few draws are in the tail that its quantile has no bound, the range of the formula is
+        the bound.
+        """
+        p, rank, signed = float(self.level), self._rank, sign * self.values
+        if self.weights is None:
+            quantile = np.partition(signed, rank, axis=1)[:, rank : rank + 1]
+        else:
+            quantile = Ordered(signed, self.weights).at(self.level)[:, None]
+        over = np.maximum(signed - quantile, 0.0) / (1 - p)
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            most = np.maximum(sign * (high if sign > 0 else low) - quantile[places], 0.0)
+            return np.zeros_like(most), most / (1 - p)
+
+        found = self.mean_error(over, change)
+        low, high = ranks(self.draws, p, SIDE)
+        if high > self.draws:
+            here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
+            least, most = self.sample.ends(np.arange(self.points), self.count)
+            end = np.where(self.shares > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
+            order = Ordered(signed, self.weights)
+            start = order.at(np.full(self.points, low / self.draws)) if low else -end
+            found = np.where(np.isnan(here), np.nan, np.maximum(found, _farther(start, here, end)))
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,48 +663,39 @@ class RowStatistic:
     """
 
     fill: Callable[[Rows, Floats], None]
-    error: Callable[[RowErrors, Fraction | None], Floats] | None = None
+    error: Callable[[Rows], Floats] | None = None
 
 
-def _quantile_error(rows: RowErrors, level: Fraction | None) -> Floats:
-    assert level is not None
-    if level in (0, 1):
-        return rows.extreme(level == 1, False)
-    return rows.quantile(level)
+def _moment_of(kind: int, error: Callable[[Rows], Floats]) -> RowStatistic:
+    return RowStatistic(fill=lambda rows, out: rows.moment(kind, out), error=error)
 
 
 def _tail_of(sign: float) -> RowStatistic:
-    def error(rows: RowErrors, level: Fraction | None) -> Floats:
-        assert level is not None
-        return rows.tail(level, sign)
-
-    return RowStatistic(fill=lambda rows, out: rows.tail(sign, out), error=error)
+    return RowStatistic(
+        fill=lambda rows, out: rows.tail(sign, out), error=lambda rows: rows.tail_error(sign)
+    )
 
 
 def _extreme_of(high: bool, skip: bool) -> RowStatistic:
     return RowStatistic(
-        fill=lambda rows, out: rows.extreme(high, skip, out),
-        error=lambda rows, _: rows.extreme(high, skip),
+        fill=lambda rows, out: extreme(rows.values, 1.0 if high else -1.0, skip, out),
+        error=lambda rows: rows.extreme_error(high, skip),
     )
 
 
 #: What stands in rows of values, by the name of the statistic.
 ROWS: dict[str, RowStatistic] = {
-    "mean": RowStatistic(
-        fill=lambda rows, out: rows.moment(MEAN, out), error=lambda rows, _: rows.mean_of_rows()
+    "mean": _moment_of(
+        MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))
     ),
-    "std": RowStatistic(
-        fill=lambda rows, out: rows.moment(STD, out), error=lambda rows, _: rows.std()
-    ),
-    "geomean": RowStatistic(fill=Rows.geomean, error=lambda rows, _: rows.geomean()),
-    "chance": RowStatistic(
-        fill=lambda rows, out: rows.moment(MEAN, out), error=lambda rows, _: rows.chance()
-    ),
+    "std": _moment_of(STD, Rows.std_error),
+    "geomean": RowStatistic(fill=Rows.geomean, error=Rows.geomean_error),
+    "chance": _moment_of(MEAN, Rows.chance_error),
     "worst_high": _extreme_of(high=True, skip=False),
     "worst_low": _extreme_of(high=False, skip=False),
     "best_high": _extreme_of(high=True, skip=True),
     "best_low": _extreme_of(high=False, skip=True),
-    "quantile": RowStatistic(fill=Rows.quantile, error=_quantile_error),
+    "quantile": RowStatistic(fill=Rows.quantile, error=Rows.quantile_error),
     "cvar_high": _tail_of(1.0),
     "cvar_low": _tail_of(-1.0),
 }
@@ -310,5 +710,6 @@ def error_of(
     error = ROWS[about.kind].error
     if error is None:
         return np.full(len(values), np.inf)
+    rows = Rows(np.ascontiguousarray(values), sample.weights, about.level, ordered, sample)
     with np.errstate(all="ignore"):
-        return error(RowErrors(np.ascontiguousarray(values), sample, ordered), about.level)
+        return error(rows)

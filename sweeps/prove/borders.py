@@ -87,18 +87,22 @@ def grid_borders(
             numbers = np.arange(first, min(first + block, count))
             index = unravel(numbers, sizes)
             at = {d: places[d][i] for d, i in zip(plain, index, strict=True)}
+            asked = grid.leaves[key], roots[key], way, at
             if way.name in dims:
-                here = _along_axis(grid, key, roots[key], way, at, places[way.name])
+                values = grid.axes[way.name].values
+                start = np.tile(values[places[way.name]], (numbers.size, 1))
+                found, exact = _along_axis(*asked, values, numbers.size)
             else:
-                here = _along_input(grid, key, roots[key], way, at, numbers.size)
-            undecided += here.undecided
+                found, exact, start = _along_input(*asked, numbers.size)
+            undecided += found.undecided
+            borders, cases = _nearest(found, start, exact)
             spread = {d: i[:, None] for d, i in zip(plain, index, strict=True)}
             spread |= {way.name: np.arange(steps)[None, :]}
             target = tuple(cell[d] if d in cell else spread[d] for d in dims) or ([[0]],)
-            value[target] = here.value.reshape(numbers.size, steps)
+            value[target] = start.reshape(numbers.size, steps)
             for side in (0, 1):
-                border[(side, *target)] = here.border[side].reshape(numbers.size, steps)
-                beyond[(side, *target)] = here.beyond[side].reshape(numbers.size, steps)
+                border[(side, *target)] = borders[side].reshape(numbers.size, steps)
+                beyond[(side, *target)] = cases[side].reshape(numbers.size, steps)
     return Found(
         value=value.reshape(shape),
         border=border.reshape(2, *shape),
@@ -128,31 +132,22 @@ def _others(
 
 
 def _along_axis(
-    grid: Grid,
-    key: tuple[str, ...],
+    leaves: Mapping[str, Leaf],
     root: Node,
     way: Way,
     at: Mapping[str, Indices],
-    starts: Indices,
-) -> Found:
-    axis, leaves = grid.axes[way.name], grid.leaves[key]
-    count = next(iter(at.values())).size if at else 1
-    values = axis.values
+    values: Floats,
+    count: int,
+) -> tuple[Crossings, bool]:
+    """The borders along an axis, and whether only its values count."""
     tables = [n for n in references(root) if n != way.name and way.name in leaves[n].axes]
-    start = np.tile(values[starts], (count, 1))
     if tables or (way.domain.whole and way.ends is None):
-        found = _stepwise(leaves, root, way.name, values, at, count)
-    else:
-        ends = () if way.ends is None else way.ends
-        edges = np.unique(np.concatenate([values, ends]))
-        if way.ends is not None:
-            edges = edges[(edges >= min(ends)) & (edges <= max(ends))]
-        others = _others(leaves, root, at, way.name)
-        found = crossings(
-            root, way.name, others, np.tile(edges, (count, 1)), whole=way.domain.whole
-        )
-    exact = tables or way.domain.whole
-    return _nearest(found, start, bool(exact))
+        return _stepwise(leaves, root, way.name, values, at, count), True
+    edges = np.unique(np.concatenate([values, way.ends or ()]))
+    if way.ends is not None:
+        edges = edges[(edges >= min(way.ends)) & (edges <= max(way.ends))]
+    others, lines = _others(leaves, root, at, way.name), np.tile(edges, (count, 1))
+    return crossings(root, way.name, others, lines, whole=way.domain.whole), way.domain.whole
 
 
 def _stepwise(
@@ -179,26 +174,18 @@ def _stepwise(
 
 
 def _along_input(
-    grid: Grid,
-    key: tuple[str, ...],
-    root: Node,
-    way: Way,
-    at: Mapping[str, Indices],
-    count: int,
-) -> Found:
-    leaf = grid.leaves[key].get(way.name)
+    leaves: Mapping[str, Leaf], root: Node, way: Way, at: Mapping[str, Indices], count: int
+) -> tuple[Crossings, bool, Floats]:
+    """The borders along a leaf that is no axis, whether only whole values count, and its values."""
+    leaf = leaves.get(way.name)
+    value = math.nan if leaf is None else leaf.array[tuple(at[axis] for axis in leaf.axes)]
+    start = np.asarray(np.broadcast_to(value, (count,)), dtype=float)
     if leaf is None or way.name not in references(root):
-        value = math.nan if leaf is None else leaf.array[tuple(at[axis] for axis in leaf.axes)]
-        nothing = np.full((2, count, 1), math.nan)
-        none = np.full((2, count, 1), NONE, dtype=np.int16)
-        start = np.broadcast_to(value, (count,)).reshape(count, 1)
-        return Found(value=start, border=nothing, beyond=none, undecided=0)
-    start = np.broadcast_to(leaf.array[tuple(at[axis] for axis in leaf.axes)], (count,))
-    start = np.asarray(start, dtype=float)
-    others = _others(grid.leaves[key], root, at, way.name)
-    edges = reach(start, way.domain, way.ends)
+        none = np.zeros(0)
+        return Crossings(np.zeros(0, np.int64), none, none, none, none, 0), True, start[:, None]
+    others, edges = _others(leaves, root, at, way.name), reach(start, way.domain, way.ends)
     found = crossings(root, way.name, others, edges, whole=way.domain.whole)
-    return _nearest(found, start[:, None], way.domain.whole)
+    return found, way.domain.whole, start[:, None]
 
 
 def reach(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
@@ -226,11 +213,8 @@ def reach(start: Floats, domain: Domain, ends: tuple[float, float] | None = None
     return np.asarray(places[:, np.concatenate([[True], keep])])
 
 
-def _nearest(found: Crossings, start: Floats, exact: bool) -> Found:
-    """Of the borders on each line those next to some places on it.
-
-    Where only some values count, a border is the first of them beyond.
-    """
+def _nearest(found: Crossings, start: Floats, exact: bool) -> tuple[Floats, NDArray[np.int16]]:
+    """The borders next to some places on each line; if ``exact`` the first value beyond counts."""
     lines, steps = start.shape
     position = located(found)
     border = np.full((2, lines, steps), math.nan)
@@ -254,4 +238,4 @@ def _nearest(found: Crossings, start: Floats, exact: bool) -> Found:
             at = (ends if exact else position)[chosen]
             border[side] = np.where(there, at, math.nan)
             beyond[side] = np.where(there, case[chosen], NONE)
-    return Found(value=start, border=border, beyond=beyond, undecided=found.undecided)
+    return border, beyond

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import Boxes, best_axis, joined
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.problem import Boxes, Problem, best_axis, joined
 from sweeps.grid.grid import Grid
 from sweeps.runtime.loop import Tally, explore
 from sweeps.runtime.progress import going_over, seen

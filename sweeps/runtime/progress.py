@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from stochastic.kept import compile_seconds
 
@@ -131,22 +132,12 @@ class _Watch:
 
     def __init__(self, listener: Listener, sign: float) -> None:
         self.listener, self.sign, self.began = listener, sign, time.monotonic()
-        self.done = self.total = 0
-        self.best: float | None = None
-        self.gap: float | None = None
-        self.points: int | None = None
+        self.known = Progress(done=0, total=0, elapsed=0.0)
 
-    def tell(self) -> None:
-        self.listener(
-            Progress(
-                done=self.done,
-                total=self.total,
-                elapsed=time.monotonic() - self.began,
-                best=self.best,
-                gap=self.gap,
-                points=self.points,
-            )
-        )
+    def tell(self, **news: Any) -> None:
+        elapsed = time.monotonic() - self.began
+        self.known = replace(self.known, elapsed=elapsed, **news)
+        self.listener(self.known)
 
 
 _watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
@@ -166,29 +157,29 @@ def going_over(points: int) -> None:
     """So many points will be looked at, or left out because bounds tell enough of them."""
     watch = _watch.get()
     if watch is not None:
-        watch.total += points
+        watch.known = replace(watch.known, total=watch.known.total + points)
 
 
 def seen(points: int) -> None:
     """So many of them are done."""
     watch = _watch.get()
     if watch is not None:
-        watch.done += points
-        watch.tell()
+        watch.tell(done=watch.known.done + points)
 
 
 def points_so_far(points: int) -> None:
     """How many points a front has so far; the searches in its gaps name no best of it."""
     watch = _watch.get()
     if watch is not None:
-        watch.points = points
+        watch.known = replace(watch.known, points=points)
 
 
 def best_so_far(value: float, bound: float = -math.inf) -> None:
     """What a search has found so far, and below which nothing is, if that is known."""
     watch = _watch.get()
-    if watch is not None and watch.points is None:
+    if watch is not None and watch.known.points is None:
         known = value < math.inf
-        watch.best = watch.sign * value if known else None
-        watch.gap = gap_of(value, bound) if known and bound > -math.inf else None
-        watch.tell()
+        watch.tell(
+            best=watch.sign * value if known else None,
+            gap=gap_of(value, bound) if known and bound > -math.inf else None,
+        )

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.boxes import thinned
 from sweeps.bounds.check import check
-from sweeps.grid.at import POINT, points_of
+from sweeps.bounds.problem import thinned
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import POINT, Grid, points_of
 from sweeps.nest.passes import over_rows
 from sweeps.nest.reduce import shared, summed, tallied, winning
 from sweeps.scan.fused import to_rest
+from sweeps.scan.values import Table
 from symbolic.confidence import FEW, UNSEEN, count_width, half_width
 from symbolic.ops import references
 from symbolic.statistic import DRAW
@@ -35,16 +35,19 @@ Indices = NDArray[np.int64]
 #: Told of the values of some configurations in all draws, and of their flat indices or numbers.
 Tell = Callable[[Floats, Indices], None]
 Keep = Callable[[Floats], NDArray[np.bool_]]
+#: Parts of draws of which nothing is told, each taken for a sample by itself.
+_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest(ABC):
     """The signed objective over configurations and draws, infinite where a point does not count.
 
-    There are ``count`` configurations. ``weights`` of the draws sum to 1; of ``replicates`` equal
-    parts each is a sample by itself.
+    There are ``count`` configurations, over the axes ``rest``. ``weights`` of the draws sum to 1;
+    of ``replicates`` equal parts each is a sample by itself.
     """
 
+    rest: tuple[str, ...]
     count: int
     weights: Floats
     replicates: int
@@ -64,11 +67,10 @@ class Contest(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridContest(Contest):
-    """See :class:`Contest`; of a grid. ``rest`` are the axes but the draws on which it depends."""
+    """See :class:`Contest`; of a grid."""
 
     grid: Grid
     goal: Goal
-    rest: tuple[str, ...]
 
     @classmethod
     def of(cls, grid: Grid, goal: Goal) -> GridContest:
@@ -128,6 +130,30 @@ class TableContest(Contest):
     """See :class:`Contest`; of values in memory, of shape (configurations, draws)."""
 
     values: Floats
+
+    @classmethod
+    def of(cls, table: Table, goal: Goal, along: str) -> TableContest:
+        """Return that of an objective; parts of the draws that follow each other are samples."""
+        values, dims = table.values([goal])
+        size, rest = table.axes[along], tuple(axis for axis in dims if axis != along)
+        whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
+        if along not in dims:
+            whole = np.broadcast_to(whole[..., None], (*whole.shape, size))
+        else:
+            whole = np.moveaxis(whole, dims.index(along), -1)
+        parts = max(1, min(_PARTS, size // 2))
+        groups = np.array_split(np.arange(size), parts)
+        longest = max(group.size for group in groups)
+        columns = [np.pad(group, (0, longest - group.size), constant_values=-1) for group in groups]
+        order = np.concatenate(columns)
+        rows = np.where(order >= 0, whole.reshape(-1, size)[:, order], np.inf)
+        return cls(
+            rest=rest,
+            values=np.ascontiguousarray(rows),
+            count=len(rows),
+            weights=np.where(order >= 0, 1 / size, 0.0),
+            replicates=parts,
+        )
 
     def all(self, tell: Tell, keep: Keep) -> None:
         """See :class:`Contest`."""
@@ -253,7 +279,10 @@ def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
         summed(values, weights, cells, sums)
         return int(winning(sums, best, kept))
 
-    contest.some(all_over(contest), lambda values, flat: _fed(told, values, flat))
+    def first(values: Floats, flat: Indices) -> None:
+        told(values, np.empty_like(flat))
+
+    contest.some(all_over(contest), first)
     best += _CLOSE * np.abs(best)  # what is found elsewhere may be a last bit off
     each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
 
@@ -261,10 +290,6 @@ def leaders(contest: Contest, cells: NDArray[np.int64]) -> Indices:
         return np.asarray(low <= (best[each > 0] / each[each > 0]).max())
 
     return _kept(contest, told, keep)
-
-
-def _fed(told: Callable[[Floats, Indices], int], values: Floats, flat: Indices) -> None:
-    told(values, np.empty_like(flat))
 
 
 def _least(values: Floats, best: Floats) -> None:

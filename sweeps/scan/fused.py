@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.enclosures import Enclosures
-from sweeps.grid.at import part_of
+from sweeps.bounds.check import check
+from sweeps.bounds.problem import Enclosures
 from sweeps.grid.flat_index import ravel, unravel
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import Grid, part_of
 from sweeps.nest import passes
-from sweeps.nest.compile import compiled
-from sweeps.nest.passes import Skipped, streamed
-from sweeps.nest.reduce import smallest
+from sweeps.nest.emit import compiled
+from sweeps.nest.passes import Skipped, over_points, streamed
+from sweeps.nest.reduce import beaten_by, front, smallest
 from sweeps.nest.run import prepare
 from sweeps.runtime.loop import in_turn
-from sweeps.runtime.progress import best_so_far
+from sweeps.runtime.progress import best_so_far, points_so_far
+from symbolic.errors import InfeasibleError
 from symbolic.ops import Node
 
 # --- The smallest of some values along some axes, and where they lie
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """Winning places: an index along each axis, of shape (*per, top); -1 where there is none."""
-
-    per: tuple[str, ...]
-    places: Mapping[str, NDArray[np.int64]]
 
 
 def choose(
@@ -55,6 +48,15 @@ def choose(
         found[place, : best.size] = best
         scores[place, : best.size] = row[best]
     return found.reshape(*shape, top), scores.reshape(*shape, top), rest
+
+
+def widened(
+    values: NDArray[np.float64], dims: Sequence[str], more: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Values over some axes as values over further ones, too, along which they are the same."""
+    whole = tuple(axis for axis in sizes if axis in dims or axis in more)
+    shape = [sizes[axis] if axis in dims else 1 for axis in whole]
+    return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
 
 
 def with_idle_axes(
@@ -87,11 +89,6 @@ def with_idle_axes(
     order = np.lexsort((found, scores))[..., :top]
     best = np.take_along_axis(scores, order, axis=-1)
     return np.take_along_axis(found, order, axis=-1), best, whole
-
-
-def trimmed(flat: NDArray[np.int64], per: Sequence[str]) -> NDArray[np.int64]:
-    """Without the ranks that no point takes, where there is one ranking."""
-    return flat if per else flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
 
 
 def spread(
@@ -191,33 +188,22 @@ def _fused(
     for at, key in grid.keys(dims):
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
-            part = _without(grid, dict(zip(plain_per, fixed, strict=True)))
-            values, flat = _fused_one(part, key, objectives[key], plain_rest, top, skipped)
+            part = part_of(grid, dict(zip(plain_per, fixed, strict=True)))
+            values, flat = _fused_one(part, key, objectives[key], grid.plain(dims), top, skipped)
             places = to_rest(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
-            values = np.concatenate([best[slot], values])
-            places = np.concatenate([found[slot], places])
-            order = np.lexsort((places, values))[:top]
-            best[slot], found[slot] = values[order], places[order]
+            best[slot], found[slot] = _first_of(best[slot], found[slot], values, places)
     found[~np.isfinite(best)] = -1
     return found, best, rest
 
 
-def _without(grid: Grid, fixed: Mapping[str, int]) -> Grid:
-    """The grid at one index of some axes, which vanish from the leaves."""
-    part = part_of(grid, fixed)
-    leaves = {
-        key: {n: _dropped(leaf, fixed) for n, leaf in known.items()}
-        for key, known in part.leaves.items()
-    }
-    return replace(part, leaves=leaves)
-
-
-def _dropped(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    left = tuple(axis for axis in leaf.axes if axis not in fixed)
-    if left == leaf.axes:
-        return leaf  # a statistic has values of its own class, which are read here
-    return Leaf(axes=left, array=leaf.over(left), switched=leaf.switched, failed=leaf.failed)
+def _first_of(
+    best: NDArray[np.float64], found: NDArray[np.int64], values: Any, places: Any
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """As many as there are of the best so far, with further values and places among them."""
+    joined, at = np.concatenate([best, values]), np.concatenate([found, places])
+    order = np.lexsort((at, joined))[: best.size]
+    return joined[order], at[order]
 
 
 def to_rest(
@@ -268,8 +254,84 @@ def _fused_one(
 
     known = Enclosures.of(grid, key, [objective], dims)
     for values, places in streamed(tiling, ready.row, known, better, work, skipped, partial=True):
-        joined, at = np.concatenate([best, values]), np.concatenate([found, places])
-        order = np.lexsort((at, joined))[:top]
-        best, found = joined[order], at[order]
+        best, found = _first_of(best, found, values, places)
         best_so_far(float(best[0]))
     return best, found
+
+
+# --- The Pareto front of a grid that is not stored, tile by tile
+
+
+#: Most points of a front that tell whether a tile is worth looking at.
+_JUDGES = sizes.FRONT_JUDGES
+
+
+class _Front:
+    """The best so far: objectives (rows) of some points, and their flat indices, ascending."""
+
+    def __init__(self, objectives: int) -> None:
+        self.values = np.empty((objectives, 0))
+        self.places = np.empty(0, dtype=np.int64)
+
+    def add(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+        """Some more points, which may be better, or worse, than those held."""
+        places = np.concatenate([self.places, places])
+        order = np.argsort(places, kind="stable")
+        joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
+        best = front(joined)
+        self.values, self.places = joined[:, best], places[order][best]
+
+    def worth(self, known: Sequence[Any], _: Any) -> NDArray[np.bool_]:
+        """Which tiles may hold a point that is none of those held and not beaten by one."""
+        least = np.stack([interval.lo for interval in known])
+        worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)
+        for point in self.values.T[:: -(-self.values.shape[1] // _JUDGES) or 1]:
+            beaten = np.all(point[:, None] <= least, axis=0)
+            worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
+        return worth
+
+
+def _front_of(
+    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str], skipped: Skipped
+) -> _Front:
+    """The front over the switch-free axes under some labels of the others."""
+    nodes, found = [objective_node(grid, key, goal) for goal in goals], _Front(len(goals))
+
+    def feed(own: _Front, values: NDArray[np.float64], _: Any, origin: int) -> None:
+        held = own.values[:, :: -(-own.places.size // _JUDGES) or 1]
+        left = beaten_by(values, held, np.full(held.shape[1], -1))
+        left = left[front(values[:, left])]
+        own.add(values[:, left], left + origin)
+
+    for part in over_points(
+        grid,
+        key,
+        dims,
+        nodes,
+        None,
+        lambda: _Front(len(goals)),
+        feed,
+        found.worth,
+        skipped,
+        partial=True,
+    ):
+        found.add(part.values, part.places)
+        points_so_far(found.places.size)
+    return found
+
+
+def scanned_front(grid: Grid, goals: Sequence[Goal], skipped: Skipped) -> dict[str, Any]:
+    """The points that no other beats in every objective, tile by tile: an index along every axis.
+
+    They are in axis order. Of points equal in every objective the first stands for all.
+    """
+    check(grid)
+    dims = grid.ordered(dims_of(grid, goals))
+    plain, whole = grid.plain(dims), _Front(len(goals))
+    for at, key in grid.keys(dims):
+        part = _front_of(grid, goals, key, plain, skipped)
+        whole.add(part.values, to_rest(part.places, plain, at, dims, grid))
+    best = whole.places
+    if not best.size:
+        raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
+    return spread(best, dims, (), {axis: grid.axes[axis].size for axis in grid.axes})

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.check import check
-from sweeps.grid.at import At, part_of
 from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import describe, placed, quantities_of
 from sweeps.grid.goals import Goal
-from sweeps.grid.grid import FEASIBLE, Grid, Tiling
+from sweeps.grid.grid import FEASIBLE, At, Grid, Tiling, part_of
 from sweeps.nest.passes import Skipped, over_points
 from symbolic.errors import InfeasibleError, UnknownNameError
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import Node, both, constant, interpret_arrays, references, where
-from symbolic.quantities import Quantity, label_of
+from symbolic.quantities import label_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,11 +45,6 @@ class Table:
     def part(self, at: At) -> Table:
         """The part at an index, or within a slice, of some axes, which stay."""
         return Table(within(self.ds, at), self.where)
-
-    @property
-    def variables(self) -> Mapping[Any, Any]:
-        """What it holds, coordinates included."""
-        return self.ds.variables
 
     @property
     def outputs(self) -> dict[str, dict[str, Any]]:
@@ -179,21 +173,6 @@ class Part(Protocol):
 AnyPart = TypeVar("AnyPart", bound=Part)
 
 
-class Values(Protocol):
-    """A formula over a grid or Dataset; each value stands for ``weight`` configurations."""
-
-    text: str
-    weight: int
-    points: int
-    conditions: tuple[str, ...]
-    row: Quantity | None
-    attributes: dict[str, Any]
-    skipped: Skipped
-
-    def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """What a part keeps of all values; it may be spared those outside of some bounds."""
-
-
 class GridValues:
     """Formulas over a grid, by one loop nest; what conditions make impossible is left out."""
 
@@ -212,7 +191,7 @@ class GridValues:
         self.skipped = Skipped()
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """See :class:`Values`."""
+        """See :data:`Values`."""
         whole, self.skipped = make(), Skipped()
         roots = {key: [*self._over(key), *self._held(key)] for key in self.grid.graphs}
         for cut in portions(self.grid, roots):
@@ -319,23 +298,18 @@ class TableValues:
         self.skipped = Skipped()
 
     def gather(self, make: Callable[[], AnyPart], within: Bounds | None = None) -> AnyPart:
-        """See :class:`Values`; everything is read."""
+        """See :data:`Values`; everything is read."""
         whole = make()
         for part in pieces(self.ds[self.names], self.dims):
             table = Table(part, self.where)
             arrays = {name: table.over(name, self.dims) for name in references(*self.nodes)}
             values = interpret_arrays(self.nodes, arrays)
-            _fed(whole, [*values, table.holds(self.dims)], len(values))
+            holds = table.holds(self.dims)
+            rows = [_flat(value, np.float64, holds.shape) for value in values]
+            whole.feed(
+                rows[0] if len(rows) == 1 else np.stack(rows), _flat(holds, np.bool_, holds.shape)
+            )
         return whole
-
-
-def _fed(part: AnyPart, arrays: Sequence[Any], count: int = 1) -> AnyPart:
-    """A part that knows the values of some arrays where the next one, if there is one, is true."""
-    allowed = arrays[count] if len(arrays) > count else True
-    shape = np.broadcast_shapes(*(np.shape(array) for array in (*arrays[:count], allowed)))
-    values = [_flat(array, np.float64, shape) for array in arrays[:count]]
-    part.feed(values[0] if count == 1 else np.stack(values), _flat(allowed, np.bool_, shape))
-    return part
 
 
 def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -343,6 +317,11 @@ def _flat(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
     given: NDArray[Any] = np.asarray(array, dtype=kind)
     whole = given if given.shape == shape else np.broadcast_to(given, shape)
     return np.require(whole.reshape(-1), requirements=["C", "W"])
+
+
+#: A formula over a source; each value stands for ``weight`` configurations. Its ``gather`` returns
+#: what a part keeps of all values; it may be spared those outside of some bounds.
+Values = GridValues | TableValues
 
 
 def conditions_of(ds: xr.Dataset, further: Sequence[str]) -> tuple[str, ...]:

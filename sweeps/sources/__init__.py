@@ -1,5 +1,5 @@
-"""What is asked: grids looked at or proven of, tables.
+"""Sources of queries: grids scanned (`grids`) or searched with proof (`proof`), tables (`table`).
 
-A source answers one objective at a time: its best, and all that is as good as some value; `best`
-chooses between looking at a grid and proving of it.
+A source answers one objective at a time: its best, and all that is as good as some value; `proof`
+chooses between a scan and a proof.
 """

@@ -25,16 +25,15 @@ from sweeps.ask.source import (
     restored,
     shape_of,
 )
+from sweeps.ask.spread import grid_count
 from sweeps.bounds.check import check
-from sweeps.grid.at import At, part_of
 from sweeps.grid.awaited import portions
 from sweeps.grid.dataset import axis_coordinates, describe
-from sweeps.grid.goals import Goal, dims_of, in_words, no_choice, objective_node
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.goals import Goal, dims_of, in_words, objective_node
+from sweeps.grid.grid import FEASIBLE, At, Grid, part_of
 from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.counting import grid_count
-from sweeps.scan.fused import scanned, to_rest
-from sweeps.scan.pareto import scanned_front
+from sweeps.scan.contest import GridContest
+from sweeps.scan.fused import scanned, scanned_front, to_rest
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
@@ -73,11 +72,6 @@ class OfGrid(Source, Protocol):
         """What formulas may name."""
         return self.grid.model.quantities
 
-    @property
-    def variables(self) -> Mapping[str, Any]:
-        """Return the quantities of the model."""
-        return self.grid.model.quantities
-
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """See :class:`sweeps.ask.source.Source`; each point by itself, in NumPy."""
         known, shape = self.grid.at_points(_flat(places), references(*nodes)), shape_of(places)
@@ -110,7 +104,23 @@ class OfGrid(Source, Protocol):
     def nothing(self, stage: Stage) -> InfeasibleError:
         """See :class:`sweeps.ask.source.Source`."""
         before = in_words(stage.goals[: stage.number])
-        return no_choice(stage.goal, f" that is best by {before}" if before else "")
+        among = f" that is best by {before}" if before else ""
+        return InfeasibleError(
+            f"{stage.goal.text} is finite at no feasible point{among}: nothing to choose; relax "
+            "the constraints or change the axes"
+        )
+
+    def count(self) -> xr.Dataset:
+        """See :class:`sweeps.ask.source.Source`."""
+        return grid_count(self.grid)
+
+    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
+        """See :class:`sweeps.ask.source.Source`."""
+        return GridValues(part_of(self.grid, at or {}), text, *more)
+
+    def contest(self, goal: Goal, along: str) -> GridContest:
+        """See :class:`sweeps.ask.source.Source`; draws are along their axis."""
+        return GridContest.of(self.grid, goal)
 
 
 def _flat(places: Mapping[str, Indices]) -> dict[str, Indices]:
@@ -129,26 +139,17 @@ class GridScan(OfGrid):
         """The part at one index of some axes; what is left out is counted together."""
         return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
 
-    def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.spread.Spread`."""
-        return grid_count(self.grid)
+    def _asked(
+        self, stage: Stage, per: Sequence[str] = ()
+    ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
+        """The next objective where the others hold, of each graph; the axes that matter to all.
 
-    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
-        """See :class:`sweeps.ask.spread.Spread`."""
-        return GridValues(part_of(self.grid, at or {}), text, *more)
-
-    def _asked(self, stage: Stage) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...]]:
-        """The next objective where the others hold, of each graph; the axes that matter to all."""
-        grid, asked = self.grid, {}
-        for key in grid.graphs:
-            asked[key] = stage_node(grid, key, stage)
-        return asked, grid.ordered(dims_of(grid, stage.goals))
-
-    def _cuts(
-        self, asked: Mapping[tuple[str, ...], Node], per: Sequence[str]
-    ) -> list[dict[str, slice]]:
-        """Parts of which the statistics can be held."""
-        return portions(self.grid, {key: [node] for key, node in asked.items()}, {*per, *self.at})
+        And parts of which the statistics can be held.
+        """
+        grid = self.grid
+        asked = {key: stage_node(grid, key, stage) for key in grid.graphs}
+        cuts = portions(grid, {key: [node] for key, node in asked.items()}, {*per, *self.at})
+        return asked, grid.ordered(dims_of(grid, stage.goals)), cuts
 
     def _in_turn(
         self,
@@ -174,8 +175,8 @@ class GridScan(OfGrid):
         """See :class:`sweeps.ask.source.Source`."""
         grid = self.grid
         check(grid)
-        asked, dims = self._asked(stage)
-        if len(cuts := self._cuts(asked, per)) > 1:
+        asked, dims, cuts = self._asked(stage, per)
+        if len(cuts) > 1:
             return self._in_turn(cuts, lambda part: part.best(stage, per, top), top)
         dims = grid.ordered({*dims, *per})
         flat, scores, rest = scanned(grid, asked, dims, per, top, self.skipped)
@@ -184,9 +185,9 @@ class GridScan(OfGrid):
     def upto(self, stage: Stage, least: float, within: float) -> Choice:
         """See :class:`sweeps.ask.source.Source`; tiles that lie above are left out."""
         grid = self.grid
-        asked, dims = self._asked(stage)
+        asked, dims, cuts = self._asked(stage)
         limit, what = limit_of(least, within), as_good(stage.goal, least, within)
-        if len(cuts := self._cuts(asked, ())) > 1:
+        if len(cuts) > 1:
             return self._in_turn(cuts, lambda part: part.upto(stage, least, within))
         plain = grid.plain(dims)
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]

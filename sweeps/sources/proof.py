@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.ask import Ask
 from sweeps.ask.matrix import refuse_statistic
+from sweeps.ask.optimum import optimum, pareto
 from sweeps.ask.source import (
+    Ask,
     Choice,
     Front,
     Stage,
@@ -26,27 +26,26 @@ from sweeps.ask.source import (
     placed_in,
     restored,
 )
-from sweeps.bounds.boxes import Boxes
 from sweeps.bounds.check import check, enclosed
 from sweeps.bounds.expanding import expanded, waiting
+from sweeps.bounds.problem import Boxes
 from sweeps.bounds.search import ready
-from sweeps.grid.at import part_of
 from sweeps.grid.dataset import prepared
-from sweeps.grid.goals import Goal, dims_of, none_in_time, objective_name, objective_node
-from sweeps.grid.grid import Grid
+from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
+from sweeps.grid.grid import Grid, part_of
 from sweeps.prove.fronts import certified_front
-from sweeps.prove.parts import NOTHING, Part, Winner, asked_of, best_within, parts_of
-from sweeps.prove.parts import ranked as in_rank
+from sweeps.prove.parts import NOTHING, Part, Winner, best_within, in_rank, parts_of
 from sweeps.prove.targets import meeting
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.progress import gap_of
-from sweeps.runtime.stopping import halt_between
-from sweeps.sources.grids import OfGrid, stage_node
+from sweeps.runtime.stopping import halt_between, stopped, time_limited
+from sweeps.sources.grids import GridScan, OfGrid, stage_node
 from symbolic.errors import OutOfTimeError
-from symbolic.ops import constant
+from symbolic.ops import Node, constant
 
 if TYPE_CHECKING:
     import xarray as xr
+
 
 Indices = NDArray[np.int64]
 
@@ -70,42 +69,34 @@ class _Search:
         self.stages -= 1
 
 
-def proof_of(grid: Grid, ask: Ask) -> GridProof:
-    """A grid of which a question is to be answered with a proof.
+def proof_of(grid: Grid, ask: Ask, *, front: bool = False) -> GridProof:
+    """A grid of which a question is to be answered with a proof: the best, or the front.
 
     Raises
     ------
     DseError
         Something has no enclosure, or no value at some points.
     """
-    grid = expanded(grid)
-    search = _search(grid, ask, len(ask.goals))
-    tally = search.tally
-    ready(search.end)
-    for goal in ask.goals:
-        roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
+    grid, tally = expanded(grid), Tally.of(ask.time_limit)
+    if ask.time_limit is not None:
+        prepared()
+    if not front:  # a front is checked where it is searched
+        ready(tally.deadline)
+    for roots in _roots(grid, ask):
         refuse_statistic(waiting(grid, roots), "many")
-        enclosed(grid, roots)
-    check(grid, counted=False, tally=tally)
+        if not front:
+            enclosed(grid, roots)
+    if not front:
+        check(grid, counted=False, tally=tally)
+    stages = (1 if front else len(ask.goals)) * math.prod(grid.shape(ask.per))
+    winners: list[list[Winner]] = [[] for _ in ask.goals]
+    search = _Search(ask=ask, tally=tally, end=tally.deadline, stages=stages, winners=winners)
     return GridProof(grid=grid, search=search)
 
 
-def front_proof(grid: Grid, ask: Ask) -> GridProof:
-    """A grid of which the front is to be proven."""
-    grid = expanded(grid)
-    for goal in ask.goals:
-        roots = {key: objective_node(grid, key, goal) for key in grid.graphs}
-        refuse_statistic(waiting(grid, roots), "many")
-    return GridProof(grid=grid, search=_search(grid, ask, 1))
-
-
-def _search(grid: Grid, ask: Ask, stages: int) -> _Search:
-    stages *= math.prod(grid.shape(ask.per))
-    tally = Tally.of(ask.time_limit)
-    if ask.time_limit is not None:
-        prepared()
-    winners: list[list[Winner]] = [[] for _ in ask.goals]
-    return _Search(ask=ask, tally=tally, end=tally.deadline, stages=stages, winners=winners)
+def _roots(grid: Grid, ask: Ask) -> list[dict[tuple[str, ...], Node]]:
+    """Return each objective over the leaves, by the labels of the switch axes."""
+    return [{key: objective_node(grid, key, goal) for key in grid.graphs} for goal in ask.goals]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +143,12 @@ class GridProof(OfGrid):
                     for axis in grid.axes:
                         places[axis][(*cell, rank)] = found.place[axis]
         if lost and np.all(np.isinf(scores)):
-            raise none_in_time(stage.goal, search.ask.time_limit)
+            limit = search.ask.time_limit
+            raise OutOfTimeError(
+                f"no feasible point with a finite {stage.goal.text} was found"
+                f"{'' if limit is None else f' in {limit:g} s'}, nor is it proven that there is "
+                "none: give more time, or relax the constraints"
+            )
         if not per:  # without the ranks that no point takes
             ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
             places = {axis: index[:ranks] for axis, index in places.items()}
@@ -169,7 +165,7 @@ class GridProof(OfGrid):
             some = [best_within(grid, parts, here, gap, search.tally, settle=settle)]
         else:
             with np.errstate(all="ignore"):
-                some = list(itertools.islice(_in_rank(grid, parts, here, search.tally), top))
+                some = list(itertools.islice(in_rank(grid, parts, here, search.tally), top))
         search.winners[stage.number].append((some or [NOTHING])[0])
         return some
 
@@ -259,16 +255,51 @@ class GridProof(OfGrid):
         }
 
 
-def _in_rank(
-    grid: Grid, parts: Sequence[Part], cell: Mapping[str, int], tally: Tally
-) -> Iterator[Winner]:
-    """The configurations at some indices of some axes, the best first."""
+# --- By a scan, with a proof, or by whichever is quicker
 
-    def of(part: Part) -> Iterator[tuple[float, tuple[int, ...]]]:
-        for value, place in in_rank(part.root, part.leaves, part.sizes, cell, tally):
-            index = {**place, **part.labels}
-            yield value, tuple(int(index.get(axis, 0)) for axis in grid.axes)
 
-    for value, index in heapq.merge(*map(of, asked_of(parts, cell))):
-        place = dict(zip(grid.axes, index, strict=True))
-        yield Winner(place=place, value=value, bound=value, settled=True)
+#: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
+#: no proof is found in the time of a scan, at so many points a second.
+SCANNED, SCANNABLE, SCANNED_A_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
+
+
+def best_of(source: Any, ask: Ask) -> xr.Dataset:
+    """The best configurations of any source; of a grid the attribute ``method`` says how.
+
+    ``"auto"`` scans small grids, for several ranks larger ones, too. Otherwise it looks for a
+    proof, and scans where none is found in the time that a scan takes, if that is reasonable.
+    """
+    if not isinstance(source, GridScan) or ask.method == "scan":
+        return optimum(source, ask)
+    grid = source.grid
+    if ask.method == "certified" or ask.limited:
+        return optimum(proof_of(grid, ask), ask)
+    points = math.prod(grid.shape({*dims_of(grid, ask.goals), *ask.per}))
+    whole = expanded(grid) if points > SCANNED else grid
+    if points > SCANNED and any(waiting(whole, roots) for roots in _roots(whole, ask)):
+        return optimum(source, ask)
+    if points > SCANNABLE:
+        return optimum(proof_of(grid, ask), ask)
+    if ask.top == 1 and points > SCANNED:
+        bounded = replace(ask, time_limit=points / SCANNED_A_SECOND)
+        try:
+            with time_limited(bounded.time_limit):
+                found = optimum(proof_of(grid, bounded), bounded)
+        except OutOfTimeError:
+            if stopped():
+                raise
+            return optimum(source, ask)
+        gaps = found.attrs["gap"] if len(ask.goals) > 1 else [found.attrs["gap"]]
+        if stopped() or (not any(gaps) and found.attrs["settled"]):
+            return found
+    return optimum(source, ask)
+
+
+def front_of(source: Any, ask: Ask) -> xr.Dataset:
+    """The front of any source; ``"auto"`` scans of a grid what a scan can pass over."""
+    if isinstance(source, GridScan) and ask.method != "scan":
+        grid = source.grid
+        vast = math.prod(grid.shape(dims_of(grid, ask.goals))) > SCANNABLE
+        if ask.method == "certified" or ask.limited or vast:
+            source = proof_of(grid, ask, front=True)
+    return pareto(source, ask.goals, ask.per)

@@ -22,12 +22,12 @@ from sweeps.ask.source import (
     restored,
     shape_of,
 )
-from sweeps.grid.at import At
+from sweeps.ask.spread import dataset_count
 from sweeps.grid.goals import Goal
-from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.grid import FEASIBLE, At
 from sweeps.nest.reduce import front
-from sweeps.scan.counting import dataset_count
-from sweeps.scan.fused import choose, spread
+from sweeps.scan.contest import TableContest
+from sweeps.scan.fused import choose, spread, widened
 from sweeps.scan.values import Table, TableValues, within
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, constant, interpret_arrays, reference, references
@@ -66,18 +66,17 @@ class TableScan(Source):
         """What formulas may name."""
         return self.table.quantities
 
-    @property
-    def variables(self) -> Mapping[Any, Any]:
-        """What it holds, coordinates included."""
-        return self.table.variables
-
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.spread.Spread`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return dataset_count(self.table.ds, self.table.where)
 
     def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
-        """See :class:`sweeps.ask.spread.Spread`."""
+        """See :class:`sweeps.ask.source.Source`."""
         return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
+
+    def contest(self, goal: Goal, along: str) -> TableContest:
+        """See :class:`sweeps.ask.source.Source`."""
+        return TableContest.of(self.table, goal, along)
 
     def _asked(self, stage: Stage) -> tuple[Floats, tuple[str, ...]]:
         """The next objective, infinite where a point does not count or another does not hold."""
@@ -93,11 +92,7 @@ class TableScan(Source):
     def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
         """See :class:`sweeps.ask.source.Source`."""
         values, dims = self._asked(stage)
-        if missing := [axis for axis in per if axis not in dims]:
-            whole = tuple(axis for axis in self.sizes if axis in dims or axis in missing)
-            shape = [self.sizes[axis] if axis in dims else 1 for axis in whole]
-            values = np.broadcast_to(values.reshape(shape), [self.sizes[axis] for axis in whole])
-            dims = whole
+        values, dims = widened(values, dims, per, self.sizes)
         return restored(placed(*choose(values, dims, per, top), per, self.sizes), self.at)
 
     def upto(self, stage: Stage, least: float, within: float) -> Choice:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 import sweeps.nest.run
 from stochastic import sizes
-from sweeps.bounds.enclosures import Barred
+from sweeps.bounds.problem import Barred
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.nest.compile import compiled
+from sweeps.nest.emit import compiled
 from sweeps.nest.run import Prepared, prepare
 from sweeps.store.layout import Layout, Part, Tile
 

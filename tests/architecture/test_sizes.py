@@ -72,7 +72,7 @@ draws, samples and other statistics
     dse/measured/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/__init__.py ENOUGH
-    sweeps/ask/chances.py _PARTS
+    sweeps/scan/contest.py _PARTS
     symbolic/lawful.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/advise.py
@@ -83,7 +83,7 @@ steps of a search or a series, of which more are more precise
     stochastic/scheduling/block_counts.py _ROUNDS
     stochastic/work/*.py _TERMS _ROUNDS _FAR
     sweeps/prove/tolerances.py ROUNDS
-    sweeps/prove/rivals.py _FINE _PARTS
+    sweeps/prove/tolerances.py _FINE _PARTS
     symbolic/crossings.py DIGITS
 how far a quantity is followed, or is asked about
     dse/cautions.py _FAR
@@ -97,7 +97,7 @@ retries, threads, seconds, bytes that are always there, speeds
     sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST
     stochastic/scheduling/block_counts.py _TAILS _FEW
     sweeps/runtime/memory.py _LITTLE
-    sweeps/sources/best.py SCANNED_A_SECOND
+    sweeps/sources/proof.py SCANNED_A_SECOND
     sweeps/store/*.py RETRIES _READERS _IN_A_ROW _TRIES
 limits of what a text may hold
     stochastic/work/parse.py _LONGEST

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.nest.compile import compiled
+from sweeps.nest.emit import compiled
 from sweeps.nest.run import groups, prepare
 
 pytestmark = pytest.mark.benchmark

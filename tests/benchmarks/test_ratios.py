@@ -307,7 +307,7 @@ def test_import_and_compile():
         "compile the five-output nest": (
             "import sys, time, numba, dse; sys.path.insert(0, 'tests/benchmarks'); "
             "from test_ratios import *; from sweeps.nest.run import groups, prepare; "
-            "from sweeps.nest.compile import compiled; "
+            "from sweeps.nest.emit import compiled; "
             "study = dse.Study(model=MODEL, axes=AXES, outputs=OUTPUTS); grid = study.grid(); "
             "part, = groups(grid, expand=True); "
             "nodes = [(grid.output_node(n, (), part.dims), 'float') for n in part.outputs]; "

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.nest.compile import compiled
+from sweeps.nest.emit import compiled
 from tests.benchmarks.test_ipp import NOTHING_KEPT, ROOT, ROUNDS, best, nest, one_core
 
 pytestmark = pytest.mark.benchmark

@@ -28,8 +28,7 @@ from dse.uncertain.draws import REPLICATES, sobol
 from stochastic import Pmf, imbalance, launch
 from stochastic.scheduling.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
-from sweeps.nest.errors import Sample
-from sweeps.nest.summarize import error_of, summary
+from sweeps.nest.summarize import Sample, error_of, summary
 from symbolic import lawful
 from symbolic.node import Node, reference
 from symbolic.statistic import DRAW, Statistic

@@ -17,8 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 import sweeps.nest.summarize
 from dse import Study
-from sweeps.nest.errors import Ordered
-from sweeps.nest.summarize import summary
+from sweeps.nest.summarize import Ordered, summary
 from symbolic.ops import Node
 from symbolic.statistic import DRAW, Statistic
 

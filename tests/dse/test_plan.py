@@ -15,7 +15,7 @@ import dse
 import sweeps.nest.run
 from dse import Study
 from dse.planning import bytes_text
-from sweeps.nest.compile import compiled
+from sweeps.nest.emit import compiled
 from tests.long import mostly_long
 
 SPEC: dict[str, Any] = {

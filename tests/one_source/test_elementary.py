@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import emit
+from sweeps.nest.emit import compiled, emit
 from symbolic.ops import Node, reference
 from symbolic.primitives import PRIMITIVES, elementary
 from tests.oracles.compare import same_bits

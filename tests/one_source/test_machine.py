@@ -16,12 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sweeps.bounds.boxes import Boxes
-from sweeps.bounds.encode import encoded
 from sweeps.bounds.machine.dig import rooms
 from sweeps.bounds.machine.enclose import enclose
-from sweeps.bounds.machine.tape import CODES
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.machine.tape import CODES, encoded
+from sweeps.bounds.problem import Boxes, Problem
 from sweeps.grid.grid import Leaf
 from symbolic.intervals import Decision
 from symbolic.ops import Node, reference, references, walk

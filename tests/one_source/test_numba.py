@@ -14,8 +14,7 @@ import pytest
 import dse
 import sweeps.nest.emit
 import sweeps.nest.run
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import emit
+from sweeps.nest.emit import compiled, emit
 from symbolic.equation import Equation
 from symbolic.library import iterate_models
 from symbolic.model import Model

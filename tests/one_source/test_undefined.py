@@ -140,7 +140,7 @@ def test_random_formulas_over_tables_with_nan_are_enclosed_and_searched() -> Non
 def test_an_enclosure_that_takes_nan_for_a_number_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sweeps.bounds.enclosures import Extremes
+    from sweeps.bounds.problem import Extremes
 
     right = Extremes.__call__
 

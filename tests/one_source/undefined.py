@@ -25,14 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import sweeps.bounds.enclosures
 import sweeps.bounds.merging
-from sweeps.bounds.boxes import Boxes
-from sweeps.bounds.encode import encoded
-from sweeps.bounds.first import first_place
+import sweeps.bounds.problem
+from sweeps.bounds.check import first_place
 from sweeps.bounds.machine.dig import rooms
 from sweeps.bounds.machine.enclose import enclose as compiled_enclose
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.machine.tape import encoded
+from sweeps.bounds.problem import Boxes, Problem
 from sweeps.bounds.search import Least, search
 from sweeps.grid.grid import Leaf
 from sweeps.runtime.loop import Tally
@@ -259,17 +258,18 @@ def searched(one: Drawn, seed: int) -> int:
     true = np.broadcast_to(interpret_arrays((objective,), at)[0], shape)
     least = float(true.min())
     sweeps.bounds.merging._WORTH, kept = rng.choice((0, 1 << 28)), sweeps.bounds.merging._WORTH
-    sweeps.bounds.enclosures._TABLE, table = (
+    sweeps.bounds.problem._TABLE, table = (
         rng.choice((0, 1 << 24)),
-        sweeps.bounds.enclosures._TABLE,
+        sweeps.bounds.problem._TABLE,
     )
     try:
         goal = Least()
         with np.errstate(all="ignore"):
             search(Problem(objective, leaves, sizes), goal, Tally())
-            place, proven = first_place(objective, leaves, sizes, None, least, Tally())
+            space = sweeps.bounds.merging.reduced(objective, leaves, sizes, {})
+            place, proven = first_place(space, axes, None, least, Tally())
     finally:
-        sweeps.bounds.merging._WORTH, sweeps.bounds.enclosures._TABLE = kept, table
+        sweeps.bounds.merging._WORTH, sweeps.bounds.problem._TABLE = kept, table
     assert goal.value == least, f"{objective!r}: the search has {goal.value}, not {least}"
     if least < INF:
         assert proven

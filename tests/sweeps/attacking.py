@@ -26,12 +26,11 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import sweeps.bounds.enclosures
-import sweeps.bounds.first
+import sweeps.bounds.check
 import sweeps.bounds.merging
+import sweeps.bounds.problem
 import sweeps.bounds.search
 import sweeps.nest.run
-import sweeps.prove.beating
 import sweeps.prove.fronts
 import sweeps.prove.targets
 import sweeps.runtime.memory
@@ -51,17 +50,16 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.bounds.search, "ROUND"): rng.choice([1, 3, 32]),
         (sweeps.bounds.search, "BUDGET"): rng.choice([5, 40, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
-        (sweeps.bounds.search, "_QUICK"): rng.choice([0, 8, 10**9]),
         (sweeps.bounds.search, "_NEAR"): rng.choice([1, 3, 256]),
         (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
         (sweeps.bounds.merging, "_SHARE"): rng.choice([0.75, 1.0]),
-        (sweeps.prove.beating, "LEAF"): rng.choice([1, 4, 32]),
-        (sweeps.prove.beating, "BATCH"): rng.choice([2, 16, 256]),
+        (sweeps.prove.fronts, "LEAF"): rng.choice([1, 4, 32]),
+        (sweeps.prove.fronts, "BATCH"): rng.choice([2, 16, 256]),
         (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
         (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
-        (sweeps.bounds.enclosures, "_TABLE"): rng.choice([0, 1 << 24]),
-        (sweeps.bounds.first, "_MANY"): rng.choice([0, 1 << 26]),
-        (sweeps.bounds.first, "_GLANCE"): rng.choice([1, 1 << 12]),
+        (sweeps.bounds.problem, "_TABLE"): rng.choice([0, 1 << 24]),
+        (sweeps.bounds.check, "_MANY"): rng.choice([0, 1 << 26]),
+        (sweeps.bounds.check, "_GLANCE"): rng.choice([1, 1 << 12]),
         (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
         (sweeps.prove.targets, "BATCH"): rng.choice([1, 1 << 10]),
         (sweeps.runtime.memory, "workers"): lambda: 1,

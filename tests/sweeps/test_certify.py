@@ -17,12 +17,10 @@ import dse
 import sweeps.bounds.check
 import sweeps.bounds.merging
 import sweeps.bounds.search
-import sweeps.sources.best
-from sweeps.bounds.boxes import Boxes
-from sweeps.bounds.enclosures import Extremes
-from sweeps.bounds.first import first_place
+import sweeps.sources.proof
+from sweeps.bounds.check import first_place
 from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Problem
+from sweeps.bounds.problem import Boxes, Extremes, Problem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.grid import Leaf
 from sweeps.runtime.loop import Tally
@@ -62,17 +60,17 @@ def test_trends_hold_between_points() -> None:
         ends = np.sort(rng.integers(0, sizes, (2, len(dims), 30)), axis=0)
         boxes = Boxes(ends[0], ends[1])
         with np.errstate(all="ignore"):
-            bounds = problem.bounded(boxes)
+            least, up, down = problem.bounded(boxes)
             for place in range(30):
                 box = boxes.take([place])
                 points = box.inside()
                 values = problem.values(points).reshape((box.hi - box.lo + 1)[:, 0])
-                assert bounds.least[place] <= values.min()
+                assert least[0, place] <= values.min()
                 for axis in range(len(dims)):
                     steps = np.diff(values, axis=axis)
                     steps = steps[~np.isnan(steps)]  # between two infinities
                     bit = np.uint64(1) << np.uint64(axis)
-                    for said, wrong in ((bounds.up, steps < 0), (bounds.down, steps > 0)):
+                    for said, wrong in ((up, steps < 0), (down, steps > 0)):
                         if said[place] & bit:
                             assert not wrong.any(), (seed, question, dims[axis])
                             decided += steps.size > 0
@@ -141,7 +139,9 @@ def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         first = np.unravel_index(int(np.argmin(values)), values.shape)
         merged += any(len(axes) > 2 for axes, _ in reduced(root, leaves, sizes, {}).rows)
         least = float(values.min())
-        found, proven = first_place(root, leaves, sizes, None, least, Tally())
+        found, proven = first_place(
+            reduced(root, leaves, sizes, {}), tuple(sizes), None, least, Tally()
+        )
         assert proven
         assert found == dict(zip(sizes, map(int, first), strict=True))
     assert merged > 10

@@ -16,8 +16,7 @@ import dse
 import sweeps.nest.emit
 import sweeps.nest.run
 from stochastic.kept.native import UnfitError
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import emit, row_axes
+from sweeps.nest.emit import compiled, emit, row_axes
 from symbolic.ops import (
     constant,
     divide,

@@ -10,8 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from sweeps.grid.build import folded
-from sweeps.nest.compile import compiled
-from sweeps.nest.emit import emit
+from sweeps.nest.emit import compiled, emit
 from symbolic.ops import (
     Node,
     absolute,

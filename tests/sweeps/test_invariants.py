@@ -12,7 +12,6 @@ import xarray as xr
 from click.testing import CliRunner
 
 import dse
-import sweeps.ask.invariants
 import sweeps.ask.optimum
 import sweeps.nest.passes
 import sweeps.sources.grids
@@ -345,5 +344,5 @@ def test_only_some_of_many_named_points_are_evaluated(monkeypatch: pytest.Monkey
     ds = xr.Dataset({"y": (("a", "b"), np.random.default_rng(0).random((6000, 2)))})
     found = dse.optimum(ds, minimize="y", per="a")
     assert found.sizes["a"] == 6000
-    limits = sweeps.ask.invariants
+    limits = sweeps.ask.optimum
     assert max(sizes) <= limits.NAMED + limits.SAMPLE + 2 * 2

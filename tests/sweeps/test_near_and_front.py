@@ -15,9 +15,7 @@ import dse
 import sweeps.ask.source
 import sweeps.bounds.merging
 import sweeps.bounds.search
-import sweeps.prove.beating
 import sweeps.prove.fronts
-import sweeps.sources.best
 import sweeps.sources.proof
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.long import draws
@@ -86,7 +84,7 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     question = objectives(made, question, rng, count)
     scan = asked(made.pareto, question, "scan")
     with pytest.MonkeyPatch.context() as patch:
-        beating = sweeps.prove.beating
+        beating = sweeps.prove.fronts
         patch.setattr(beating, "LEAF", rng.choice([1, 4, 30]))
         patch.setattr(beating, "BATCH", rng.choice([1, 7, 1 << 8]))
         patch.setattr(beating, "TOGETHER", rng.choice([1, 40, 1 << 16]))
@@ -103,7 +101,7 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
 
 def test_the_first_of_equal_points_of_a_front(monkeypatch: pytest.MonkeyPatch) -> None:
     """Axes along which all falls are taken at their end; before it points may be equal."""
-    monkeypatch.setattr(sweeps.prove.beating, "LEAF", 16)
+    monkeypatch.setattr(sweeps.prove.fronts, "LEAF", 16)
     monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
     axes = {
         "intensity": {"linspace": [1, 40, 9]},
@@ -182,8 +180,8 @@ def test_more_than_can_be_listed_is_counted(
 
 @pytest.mark.shipped
 def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.sources.best, "SCANNED", 4)
-    monkeypatch.setattr(sweeps.sources.best, "SCANNABLE", 10)
+    monkeypatch.setattr(sweeps.sources.proof, "SCANNED", 4)
+    monkeypatch.setattr(sweeps.sources.proof, "SCANNABLE", 10)
     made = small(8)
     assert made.optimum(minimize="threads", within=0.1).attrs["method"] == "certified"
     goals = {"minimize": "threads", "maximize": "cs_throughput"}
@@ -193,12 +191,12 @@ def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.shipped
-@pytest.mark.parametrize("together", [0, sweeps.prove.beating.TOGETHER])
+@pytest.mark.parametrize("together", [0, sweeps.prove.fronts.TOGETHER])
 def test_a_front_stopped_early_says_what_is_proven(
     monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
-    beating = sweeps.prove.beating
+    beating = sweeps.prove.fronts
     monkeypatch.setattr(beating, "TOGETHER", together)
     for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
         monkeypatch.setattr(beating, name, value)
@@ -256,7 +254,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
                 ask(**question, method=method, where="intensity > 1000")
     with pytest.raises(DseError, match="method = 'guess'"):
         made.pareto(minimize=["threads", "intensity"], method="guess")
-    monkeypatch.setattr(sweeps.prove.beating, "MOST_POINTS", 3)
+    monkeypatch.setattr(sweeps.prove.fronts, "MOST_POINTS", 3)
     with pytest.raises(DseError, match="more than 3 points"):
         made.pareto(minimize="threads", maximize="cs_throughput", method="certified")
 

@@ -30,7 +30,7 @@ def test_an_answer_that_takes_nan_for_a_number_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it was: a table of one value was taken for a sorted one without NaN."""
-    from sweeps.bounds.enclosures import Extremes
+    from sweeps.bounds.problem import Extremes
 
     begun = Extremes.__init__
 
@@ -41,7 +41,7 @@ def test_an_answer_that_takes_nan_for_a_number_is_noticed(
     monkeypatch.setattr(Extremes, "__init__", wrong)
 
     def attack() -> None:
-        for seed in (32, 77):
+        for seed in (34, 48):
             planting.compared(planting.planted(seed, "tiny"), seed, tmp_path, "tiny")
 
     with pytest.raises((planting.Wrong, InternalError)):

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import dse
 import sweeps.nest.passes
-import sweeps.sources.best
 import sweeps.sources.proof
 from sweeps.prove.parts import Winner
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
@@ -184,9 +183,9 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = ["-cs_throughput", "threads"]
     scan = made.optimum(minimize=goals)
     assert scan.attrs["method"] == "scan"
-    monkeypatch.setattr(sweeps.sources.best, "SCANNED", 10)
+    monkeypatch.setattr(sweeps.sources.proof, "SCANNED", 10)
     assert made.optimum(minimize=goals).attrs["method"] == "certified"
-    monkeypatch.setattr(sweeps.sources.best, "SCANNED_A_SECOND", 1e12)
+    monkeypatch.setattr(sweeps.sources.proof, "SCANNED_A_SECOND", 1e12)
     again = made.optimum(minimize=goals)
     assert again.drop_attrs().identical(scan.drop_attrs())
 

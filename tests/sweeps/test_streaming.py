@@ -16,17 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
+import sweeps.ask.spread
 import sweeps.nest.emit
 import sweeps.nest.passes
 import sweeps.nest.run
 import sweeps.scan.fused
-import sweeps.scan.quantiles
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
-from sweeps.bounds.enclosures import Enclosures, boxes
+from sweeps.ask.spread import Bins, Digits
+from sweeps.bounds.problem import Enclosures, boxes
 from sweeps.grid.grid import Tiling
-from sweeps.scan.quantiles import Bins, Digits
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
 from tests.long import draws, long
@@ -114,7 +114,7 @@ def tiled() -> Iterator[None]:
         patch.setattr(sweeps.nest.passes, "PIECE", 3)
         patch.setattr(sweeps.scan.values, "BLOCK", 5)
         patch.setattr(sweeps.nest.passes, "_WORTH", 1)
-        patch.setattr(sweeps.scan.quantiles, "_MANY", 2)
+        patch.setattr(sweeps.ask.spread, "_MANY", 2)
         patch.setattr(sweeps.nest.emit, "_BEARABLE", 2)
         yield
 
@@ -337,7 +337,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
         parts = [Bins(limits), Bins(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sweeps.scan.quantiles, "_MANY", many)
+                patch.setattr(sweeps.ask.spread, "_MANY", many)
                 part.feed(
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
@@ -354,14 +354,14 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
 def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
     array = np.array(values, dtype=float)
     allowed = np.arange(array.size) % 3 != 0
-    keys = sweeps.scan.quantiles.key_of(array[allowed])[:2].tolist()
+    keys = sweeps.ask.spread.key_of(array[allowed])[:2].tolist()
     known = np.array(sorted({key >> (shift + 16) for key in keys} | {*begins}), dtype=np.uint64)
     if shift == 48:
         known = np.zeros(1, dtype=np.uint64)
     parts = [Digits(known, shift), Digits(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sweeps.scan.quantiles, "_MANY", many)
+            patch.setattr(sweeps.ask.spread, "_MANY", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
     assert parts[0].rest.tolist() == parts[1].rest.tolist()
@@ -369,8 +369,8 @@ def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[i
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
-    keys = sweeps.scan.quantiles.key_of(np.array(values))
-    assert [sweeps.scan.quantiles.value_of(int(key)) for key in keys] == values
+    keys = sweeps.ask.spread.key_of(np.array(values))
+    assert [sweeps.ask.spread.value_of(int(key)) for key in keys] == values
     for a, b in itertools.pairwise(range(len(values))):
         assert (keys[a] < keys[b]) == (values[a] < values[b])
 
@@ -402,7 +402,7 @@ def test_quantiles_of_no_more_than_the_values_asked_for(
     known = sorted(value for value in values if not math.isnan(value))
     if not known:
         return
-    found = sweeps.scan.quantiles.quantiles(_Spared(values), q)
+    found = sweeps.ask.spread._quantiles(_Spared(values), q)
     ranks = [max(math.ceil(Fraction(str(share)) * len(known)), 1) for share in q]
     assert found["objective"].values.tolist() == [known[rank - 1] for rank in ranks]
 
@@ -559,7 +559,7 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dse.runner import run_study
-    from sweeps.bounds.enclosures import Barred
+    from sweeps.bounds.problem import Barred
 
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
     axes |= {"toy_shape": ["steep", "flat"]}

@@ -20,16 +20,17 @@ import dse
 import sweeps.bounds.merging
 import sweeps.bounds.search
 from dse.cli import main
-from sweeps.ask.ask import Ask
-from sweeps.bounds.boxes import alike
+from sweeps.ask.source import Ask
 from sweeps.bounds.check import check
 from sweeps.bounds.merging import reduced
+from sweeps.bounds.problem import alike
 from sweeps.grid.goals import objective_node, one_goal
-from sweeps.prove.beating import Archive
+from sweeps.prove.fronts import Archive
 from sweeps.runtime.loop import Tally
 from sweeps.runtime.memory import in_threads
 from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
-from sweeps.sources.best import grid_optimum
+from sweeps.sources.grids import GridScan
+from sweeps.sources.proof import best_of
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 LATE = Tally(deadline=-math.inf)
@@ -57,6 +58,7 @@ class Clock:
     def __init__(self, limit: float = math.inf) -> None:
         self.looks, self.limit = 0, limit
 
+    @property
     def late(self) -> bool:
         return self.monotonic() > self.limit
 
@@ -74,11 +76,11 @@ def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> N
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     points = []
     rng = np.random.default_rng(0)
-    whole = reduced(root, leaves, sizes, {}, late=lambda: True).problem
+    whole = reduced(root, leaves, sizes, {}, Tally(deadline=0.0)).problem
     assert whole.sizes.tolist() == list(sizes.values())
     for most in (8, 20, 30, 10**9):
         clock = Clock(most)
-        space = reduced(root, leaves, sizes, {}, late=clock.late)
+        space = reduced(root, leaves, sizes, {}, clock)  # type: ignore[arg-type]
         points.append(math.prod(space.problem.sizes.tolist()))
         places = np.stack([rng.integers(0, n, 50) for n in space.problem.sizes])
         at = [space.original(place) for place in places.T]
@@ -93,7 +95,7 @@ def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> N
 def test_rows_are_ordered_as_far_as_there_is_time() -> None:
     rows = np.random.default_rng(0).normal(size=(2, 300))
     for most in (0, 10, 10**9):
-        order = alike(rows, Clock(most).late)
+        order = alike(rows, Clock(most))  # type: ignore[arg-type]
         assert sorted(order.tolist()) == list(range(300))
 
 
@@ -107,7 +109,7 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
         clock = Clock()
         monkeypatch.setattr("sweeps.runtime.loop.time", clock)
         ask = Ask(goals=(goal,), time_limit=limit)
-        found = grid_optimum(dse.Study(**given(made)).grid(), ask)
+        found = best_of(GridScan(grid=dse.Study(**given(made)).grid()), ask)
         assert clock.looks < limit + 25
         assert found.attrs["bound"] <= best <= float(found.energy)
         proven.append(found.attrs["settled"])
@@ -127,7 +129,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         check(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
         dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
-    monkeypatch.setattr("sweeps.bounds.first._GLANCE", 16)
+    monkeypatch.setattr("sweeps.bounds.check._GLANCE", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.machine.enclose import MAXIMUM, ONE, SUB, enclose
-from sweeps.bounds.machine.jit import jitted, put
+from sweeps.bounds.machine.enclose import MAXIMUM, ONE, SUB, enclose, jitted, put
 from sweeps.bounds.machine.planes import along, cut, give, least, relax, signed
 from sweeps.bounds.machine.tape import Tape, allowed
 from symbolic.primitives.words import EVERY

@@ -28,8 +28,8 @@ from sweeps.bounds.machine.enclose import (
     SQRT,
     SUB,
     WHERE,
+    jitted,
 )
-from sweeps.bounds.machine.jit import jitted
 
 SMALL, LARGE = 1e-280, 1e280
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeps.bounds.problem import Problem
+from symbolic.intervals import Decision
+from symbolic.node import conjuncts
+from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
 
 INF = math.inf
@@ -53,3 +61,216 @@ def allowed(value: Any, gap: Any) -> Any:
     than itself.
     """
     return value - (gap if value < 0 or gap < 1 else 1.0) * abs(value) if value < INF else INF
+
+
+# --- How a problem is written down as a tape
+
+
+#: Joins of conditions.
+_JOINS = ("both", "either", "negate")
+
+
+def encoded(problem: Problem) -> Tape:
+    """The tape of a problem."""
+    nodes = walk((problem.root,))
+    number = {id(node): k for k, node in enumerate(nodes)}
+    ops = np.array([CODES[node.op] for node in nodes], dtype=np.int64)
+    args = np.full((len(nodes), 3), -1, dtype=np.int64)
+    known = np.zeros((3, len(nodes)))
+    for k, node in enumerate(nodes):
+        if node.op not in ("constant", "reference"):
+            args[k, : len(node.args)] = [number[id(arg)] for arg in node.args]
+        if id(node) in problem.fixed:
+            ops[k] = CODES["constant"]
+            found = problem.fixed[id(node)].range
+            known[:, k] = (
+                (float(found.certain), float(found.possible), 0.0)
+                if isinstance(found, Decision)
+                else (float(found.lo), float(found.hi), float(found.undefined))
+            )
+    steps = [number[id(node)] for node in problem.steps]
+    _order(problem, nodes, ops, args)
+    _twins(problem, number, args)
+    value, musts = _conditions(problem, number)
+    atoms, choices = _choices(problem, number, ops, set(musts))
+    return Tape(
+        ops=ops,
+        args=args,
+        steps=_whole(sorted(steps)),
+        idle=np.array([problem.idle[id(node)] for node in nodes], dtype=np.uint64),
+        known=known,
+        plain=_plain(nodes, number, ops),
+        value=_whole([value, number[id(problem.root)]]),
+        musts=_whole(musts),
+        atoms=_whole(atoms),
+        choices=choices,
+        **_leaves(problem, number, len(nodes)),
+    )
+
+
+def _whole(values: Any) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)
+
+
+def _order(
+    problem: Problem, nodes: list[Node], ops: NDArray[np.int64], args: NDArray[np.int64]
+) -> None:
+    """``min(x, y) == y`` as ``y <= x``, which is the same where x is a number."""
+    equal = [k for k, node in enumerate(nodes) if node.op == "equal"]
+    equal = [k for k in equal if id(nodes[k]) not in problem.fixed]
+    with np.errstate(all="ignore"):
+        trends = problem.trends(problem.whole) if equal else {}
+    for k in equal:
+        node = nodes[k]
+        for least, y in (node.args, node.args[::-1]):
+            if least.op == "minimum" and any(arg is y for arg in least.args):
+                x = least.args[0] if least.args[1] is y else least.args[1]
+                found = trends.get(id(x), problem.fixed.get(id(x)))
+                if found is not None and not np.any(found.range.undefined):
+                    ops[k] = CODES["less_equal"]
+                    at = args[args[k, 0] if node.args[0] is least else args[k, 1]]
+                    own = args[k, 1] if node.args[0] is least else args[k, 0]
+                    args[k, 0], args[k, 1] = own, at[0] if at[1] == own else at[1]
+                break
+
+
+def _twins(problem: Problem, number: dict[int, int], args: NDArray[np.int64]) -> None:
+    """``x + max(y - x, 0)``, the larger of x and y: y stands as a third argument, x first."""
+    for node in problem.steps:
+        if node.op != "add":
+            continue
+        for x, excess in (node.args, node.args[::-1]):
+            if excess.op != "maximum":
+                continue
+            for over, nothing in (excess.args, excess.args[::-1]):
+                fixed = problem.fixed.get(id(nothing))
+                zero = fixed is not None and fixed.range.lo == 0 == fixed.range.hi
+                if zero and over.op == "sub" and over.args[1] is x:
+                    own = number[id(x)], number[id(excess)], number[id(over.args[0])]
+                    args[number[id(node)]] = own
+
+
+def _conditions(problem: Problem, number: dict[int, int]) -> tuple[int, list[int]]:
+    """The step of the objective where it is not infinite; the comparisons that must hold."""
+    node = problem.root
+    if node.op != "where" or repr(node.args[2]) != "inf":
+        return number[id(node)], []
+    musts = {
+        number[id(test)]
+        for test in conjuncts(node.args[:1])
+        if test.op in ("less", "less_equal") and id(test) not in problem.fixed
+    }
+    return number[id(node.args[1])], sorted(musts)
+
+
+def _choices(
+    problem: Problem, number: dict[int, int], ops: NDArray[np.int64], musts: set[int]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """The comparisons, minima and maxima that may be supposed, and the choices they decide."""
+    supposed: set[int] = set()
+    under: dict[int, set[int]] = {}
+    root = number[id(problem.root)]
+    for node in problem.steps:
+        k = number[id(node)]
+        if node.op in ("minimum", "maximum"):
+            supposed.add(k)
+        elif node.op == "where" and k != root:
+            under[k] = _tests(problem, number, ops, node)
+            supposed |= under[k]
+    atoms = sorted(supposed - musts)
+    place = {k: m for m, k in enumerate(atoms)}
+    longest = max((len(tests) for tests in under.values()), default=0)
+    rows = [[k, *(place[t] for t in sorted(tests) if t in place)] for k, tests in under.items()]
+    return atoms, _padded(rows, longest + 2)
+
+
+def _tests(
+    problem: Problem, number: dict[int, int], ops: NDArray[np.int64], node: Node
+) -> set[int]:
+    """The comparisons on which a choice depends, those of the cases it asks for included."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack = [node.args[0]]
+    while stack:
+        test = stack.pop()
+        if id(test) in problem.fixed or id(test) in seen:
+            continue
+        seen.add(id(test))
+        if test.op in _JOINS:
+            stack.extend(test.args)
+        elif ops[number[id(test)]] in (CODES["less"], CODES["less_equal"]):
+            found.add(number[id(test)])  # one that was an equality included
+        elif test.op == "equal":
+            stack.extend(w.args[0] for w in walk(test.args) if w.op == "where")
+    return found
+
+
+def _plain(nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Sums of logarithms, which are followed in values and not in logarithms of them."""
+    plain = np.zeros(len(nodes), dtype=np.bool_)
+    for k, node in enumerate(nodes):
+        if ops[k] <= CODES["reference"]:
+            continue
+        below = [number[id(arg)] for arg in node.args]
+        if node.op in ("log", "log2", "log10"):
+            plain[k] = True
+        elif node.op in ("add", "sub", "minimum", "maximum", "where"):
+            plain[k] = plain[below[1 if node.op == "where" else 0 :]].any()
+        elif node.op in ("mul", "div"):
+            plain[k] = plain[below].any() and (ops[below] == CODES["constant"]).any()
+    return plain
+
+
+def _leaves(problem: Problem, number: dict[int, int], steps: int) -> dict[str, Any]:
+    """The values of the leaves, end to end, and a row about each."""
+    rows: list[list[int]] = []
+    facts: list[list[float]] = []
+    ways: list[list[Any]] = []
+    numbers: list[NDArray[np.float64]] = [np.zeros(1)]
+    leaf_of = np.full(steps, -1, dtype=np.int64)
+    along: list[list[int]] = [[] for _ in problem.dims]
+    size = 1
+
+    def put(array: NDArray[Any]) -> int:
+        nonlocal size
+        numbers.append(np.ascontiguousarray(array, dtype=np.float64).reshape(-1))
+        size += numbers[-1].size
+        return size - numbers[-1].size
+
+    steps_of = [node for node in problem.steps if node.op == "reference"]
+    own = [problem.extremes[node.args[0]] for node in steps_of]
+    for node, leaf in zip(steps_of, own, strict=True):
+        form = (1 if leaf.rising else 2) if leaf.sorted else 3 if leaf.tables else 4
+        row = [form, leaf.dims, put(leaf.array), -1, -1, -1, number[id(node)]]
+        for axis in range(leaf.dims):
+            row += [leaf.places[axis], leaf.array.shape[axis], leaf.levels[axis]]
+        leaf_of[number[id(node)]] = len(rows)
+        if leaf.dims == 1:
+            along[leaf.places[0]].append(len(rows))
+        rows.append(row)
+        facts.append([leaf.least, leaf.most, float(leaf.missing)])
+        ways.append([leaf.up, leaf.down, leaf.other])
+    values = size  # what follows are extremes of ranges of them
+    for row, leaf in zip(rows, own, strict=True):
+        if leaf.tables is not None and not leaf.sorted:
+            row[3:6] = [-1 if table is None else put(table) for table in leaf.tables]
+    every = np.concatenate(numbers)
+    with np.errstate(all="ignore"):
+        logs = np.log(np.abs(every[:values]))
+    return {
+        "leaf_of": leaf_of,
+        "leaves": _padded(rows, max((len(row) for row in rows), default=10)),
+        "facts": np.array(facts, dtype=np.float64).reshape(-1, 3),
+        "trends": np.array(ways, dtype=np.uint64).reshape(-1, 3),
+        "numbers": every,
+        "logs": logs,
+        "axis_leaves": _padded(along, 1 + max((len(one) for one in along), default=0)),
+    }
+
+
+def _padded(rows: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
+    """Return rows of different lengths as an array, -1 behind each."""
+    found = np.full((len(rows), width), -1, dtype=np.int64)
+    for k, row in enumerate(rows):
+        found[k, : len(row)] = row
+    return found
