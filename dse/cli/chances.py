@@ -54,10 +54,10 @@ def chances(source: str, **options: Any) -> Any:
     (dse import --runs), of which the best on average is meant. Where no objective is given, the
     study's [best] is asked.
     """
-    from dse.verbs import uncertain
+    from dse.verbs import random
 
     read, given = read_question(source, options)
-    found = handed_back(lambda: uncertain.chances(read, **given, progress=True))
+    found = handed_back(lambda: random.chances(read, **given, progress=True))
     return _chances_answer(found, given.get("top"))
 
 
@@ -122,7 +122,7 @@ def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     mean of what is chosen would be better. Where no objective is given, the study's [best] is
     asked.
     """
-    from dse.verbs.information import information as information_of
+    from dse.verbs.random import information as information_of
 
     read, given = read_question(study, options)
     asked_of = ("minimize", "maximize", "where")
@@ -188,9 +188,9 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     not exact. It is exact where all laws are enumerated, and where one input alone is random in the
     output, along which it is proven to go one way.
     """
-    from dse.verbs import laws
+    from dse.verbs import random
 
-    found = laws.law(read_study(study), quantity, at)
+    found = random.law(read_study(study), quantity, at)
     data: dict[str, Any] = {"quantity": quantity, "unit": found.unit, "at": dict(found.at)}
     data |= {"way": found.way, "undefined": found.undefined, "atoms": None}
     if found.way == "enumerated":

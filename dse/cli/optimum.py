@@ -79,7 +79,7 @@ def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
 
 def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
     """Return the winners: of few values that a run has in memory, else of the study."""
-    from dse.verbs.chosen import optimum
+    from dse.verbs.optimum import optimum
 
     if values is not None and study.grid().points <= _LOOKED_UP:
         from symbolic.expression import parse, parse_condition
@@ -291,7 +291,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     """
     from dse.answers import answer, order_of
     from dse.study.data import StudyData
-    from dse.verbs import chosen
+    from dse.verbs import optimum
 
     read = read_source(source)
     wanted = asked({**options, "where": [*where, *at]})
@@ -300,7 +300,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits = _limits(options) | {"ties": ties, "progress": True}
     with proving():
-        found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
+        found = handed_back(lambda: optimum.optimum(read, **best.as_asked(), **limits))
     end_unproven(found.attrs, options["gap"])
     told = certified(answer(found, order_of(read)), found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
@@ -335,7 +335,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
     from dse.answers import answer, order_of
-    from dse.verbs import fronts
+    from dse.verbs import optimum
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
@@ -344,7 +344,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
     with proving():
-        found = handed_back(lambda: fronts.pareto(read, **wanted, **limits))
+        found = handed_back(lambda: optimum.pareto(read, **wanted, **limits))
     end_unproven(found.attrs)
     told = certified(answer(found, order_of(read)), found.attrs)
     return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")

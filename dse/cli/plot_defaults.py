@@ -11,7 +11,7 @@ import numpy as np
 
 from dse.plots.sources import MOST, allowed, dataset
 from dse.study.data import StudyData
-from dse.verbs.chosen import optimum
+from dse.verbs.optimum import optimum
 from sweeps.grid.goals import goals_in_order
 
 if TYPE_CHECKING:

@@ -421,7 +421,7 @@ def _answer(study: StudyData, kept: Mapping[str, Places], best: Best) -> dict[st
     """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
     import xarray as xr
 
-    from dse.verbs.chosen import optimum
+    from dse.verbs.optimum import optimum
 
     found = optimum(study, **best.as_asked() | {"top": 1})
     found = found.isel({name: kept[name] for name in best.per})

@@ -29,7 +29,7 @@ from dse.plots.sources import (
     needed,
 )
 from dse.study.data import StudyData
-from dse.verbs.chosen import optimum
+from dse.verbs.optimum import optimum
 from sweeps.grid.goals import texts_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError

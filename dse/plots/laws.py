@@ -46,7 +46,7 @@ def fan(
     source: StudyData, quantity: str, *, over: str, at: At = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the median of a random output, and its middle 50 and 90 %, along an axis."""
-    from dse.verbs.laws import law as ask
+    from dse.verbs.random import law as ask
 
     if not isinstance(source, StudyData):
         raise DseError("a fan is drawn of a study with random inputs: give its file, or the Study")
@@ -93,7 +93,7 @@ def bands(
 # --- an output of a study
 def outcome(source: StudyData, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
     """Draw the distribution function of an output at one configuration."""
-    from dse.verbs.laws import law as ask
+    from dse.verbs.random import law as ask
 
     return output_law(ask(source, quantity, at), ax=ax)
 

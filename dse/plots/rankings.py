@@ -123,7 +123,7 @@ def chances(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the chance of each configuration to be the best, and its regret."""
-    from dse.verbs.uncertain import chances as ask
+    from dse.verbs.random import chances as ask
 
     table = ask(source, minimize=minimize, maximize=maximize, where=where)
     shown = table.isel(rank=slice(_BARS))
@@ -151,7 +151,7 @@ def worth(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw what knowing each random input is worth (EVPPI), and all of them (EVPI)."""
-    from dse.verbs.information import information
+    from dse.verbs.random import information
 
     table = information(source, minimize=minimize, maximize=maximize, where=where)
     order = np.argsort(-table.evppi.values, kind="stable")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import dse
 from dse.given import a_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.running import run
-from dse.verbs.sources import Askable, check_asked, with_file_read
+from dse.verbs.sources import Askable, check_asked, kind_of, with_file_read
+from sweeps.ask.matrix import MODIFIERS, refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, InternalError, UnknownNameError
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from sweeps.grid.goals import Goal
     from sweeps.sources.grids import GridScan
     from sweeps.sources.table import TableScan
+
 
 #: What a question is asked of.
 Source: TypeAlias = "GridScan | TableScan"
@@ -196,3 +202,38 @@ def _missing(
     if not names:
         raise error
     return names, study
+
+
+# --- The verbs: what is asked of a study, of models compared, of a Dataset or of a path
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+#: The verbs whose modules were loaded, by name.
+_LOADED: dict[str, Callable[..., Any]] = {}
+_KEYWORDS = {name: name for name in MODIFIERS if name != "objectives"}
+_KEYWORDS |= {"minimize": "objectives", "maximize": "objectives"}
+
+
+def verb(function: _Verb) -> _Verb:
+    """Make a function a verb: it says why it does not take what other verbs take."""
+    name = function.__name__
+
+    @wraps(function)
+    def asked(*source: Any, **given: Any) -> Any:
+        taken = signature(function).parameters
+        if others := {m: True for key, m in _KEYWORDS.items() if key in given.keys() - taken}:
+            of = with_file_read(source[0] if source else given.get("source"))
+            if not isinstance(of, (StudyData, ComparisonData)):
+                of = resolve_source(of)
+            refuse(name, kind_of(of), others)
+        return function(*source, **given)
+
+    _LOADED[name] = asked
+    return asked  # type: ignore[return-value]
+
+
+def verbs() -> dict[str, Callable[..., Any]]:
+    """Return every verb by its name, in alphabetical order."""
+    for home in set(dse._HOMES.values()):
+        if home.startswith("dse.verbs."):
+            importlib.import_module(home)
+    return dict(sorted(_LOADED.items()))

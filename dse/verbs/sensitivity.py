@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
 from dse.progress import Shown, shown
-from dse.verbs.query import resolve_source, run_query_with_identity
-from dse.verbs.registry import verb
+from dse.verbs.query import resolve_source, run_query_with_identity, verb
 from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
