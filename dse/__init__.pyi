@@ -14,11 +14,11 @@ from dse.files import export as export
 from dse.files import open as open  # noqa: A004
 from dse.fitted import load_fit as load_fit
 from dse.fitting import fit as fit
-from dse.glossary import quantities as quantities
 from dse.growth import add as add
 from dse.kernels import kernel as kernel
-from dse.library import model as model
-from dse.library import models as models
+from dse.model_list import model as model
+from dse.model_list import models as models
+from dse.model_list import quantities as quantities
 from dse.page.explore import explore as explore
 from dse.uncertain.spoken import beta as beta
 from dse.uncertain.spoken import discrete as discrete

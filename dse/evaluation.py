@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.wording import failures_text
+from dse.answers import failures_text
 from sweeps.grid.build import build_grid
 from sweeps.grid.failing import failures_of
 from sweeps.grid.goals import texts_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from dse.entry_file import Value
-from dse.library import models
+from dse.model_list import models
 from symbolic.errors import DseError
 from symbolic.model import Model
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from dse.cli import completing
 from dse.cli.command import command, reading
+from dse.cli.options import complete_machine, complete_model, complete_workload
 from symbolic.answer import Answer
 
 
@@ -20,7 +20,7 @@ def _listed(what: Any) -> Answer:
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
-@click.argument("name", required=False, shell_complete=completing.models)
+@click.argument("name", required=False, shell_complete=complete_model)
 @click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
 def models(name: str | None, latex: bool) -> Any:
     """The models, or one of them.
@@ -28,8 +28,8 @@ def models(name: str | None, latex: bool) -> Any:
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
-    from dse.library import model
-    from dse.library import models as known
+    from dse.model_list import model
+    from dse.model_list import models as known
 
     if name is None:
         if latex:
@@ -44,7 +44,7 @@ def models(name: str | None, latex: bool) -> Any:
 
 
 @command("dse machines", "dse machines a100_80", "dse machines cc8.0 --json")
-@click.argument("name", required=False, shell_complete=completing.machines)
+@click.argument("name", required=False, shell_complete=complete_machine)
 def machines(name: str | None) -> Any:
     """The machines, or one of them.
 
@@ -58,7 +58,7 @@ def machines(name: str | None) -> Any:
 
 
 @command("dse workloads", "dse workloads svm")
-@click.argument("name", required=False, shell_complete=completing.workloads)
+@click.argument("name", required=False, shell_complete=complete_workload)
 def workloads(name: str | None) -> Any:
     """The workloads, or one of them.
 
@@ -78,7 +78,7 @@ def quantities(words: tuple[str, ...], model: str | None) -> Any:
 
     Each with its unit, symbol, default and meaning, the models that yield it and that need it.
     """
-    from dse.glossary import quantities as known
+    from dse.model_list import quantities as known
 
     with reading():
         return _listed(known(" ".join(words), model=model))

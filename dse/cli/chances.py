@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.canvas import write_figure
 from dse.cli.command import (
     asked,
     command,
@@ -28,6 +27,7 @@ from dse.cli.options import (
     listed,
     values,
 )
+from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shlex
 import signal
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.options import echo, given
-from dse.cli.waiting import waiting
 from dse.signals import Signalled, ending, struck
 from dse.signals import listening as listening_to_signals
 from stochastic.errors import LawError
@@ -37,12 +39,15 @@ from symbolic.errors import (
 from symbolic.plain_text import without_controls
 
 if TYPE_CHECKING:
+    import subprocess
+
     import xarray as xr
 
     from dse.study.best import Best
     from dse.study.comparison import ComparisonData
     from dse.study.data import StudyData
     from sweeps.runtime.progress import Progress
+
 
 #: Letters of an error that are shown; a file may hold a name of millions.
 _LONGEST = 20_000
@@ -72,7 +77,7 @@ def _told(error: Exception) -> str:
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text
-    from dse.library import models
+    from dse.model_list import models
 
     found: dict[str, str] = {}
     for name in re.findall(r"^  (\w+)[, ]", text, flags=re.MULTILINE):
@@ -272,7 +277,7 @@ def read_study(path: str) -> StudyData:
 
 def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
     """The study; numbers in it that look like those of another unit are told, unless known."""
-    from dse.cautions import odd_numbers
+    from dse.study.plan import odd_numbers
 
     told = odd_numbers(known) if known is not None else ()
     for text in odd_numbers(study):
@@ -411,3 +416,123 @@ def plain_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = before
+
+
+# --- A line on the terminal while a command has shown nothing yet, so that no wait is blank
+#: Seconds until the line is shown, and between two looks at what goes on.
+_SOON, _OFTEN = 0.1, 0.2
+_CLEAR = "\r\x1b[K"
+
+
+class _First:
+    """A stream of text; the first that is written to it has the line removed."""
+
+    def __init__(self, stream: Any, before: Any) -> None:
+        self._stream, self._before = stream, before
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("buffer", "write", "writelines"):
+            self._before()
+        return getattr(self._stream, name)
+
+
+class _Line:
+    """The line, in a thread of its own, until anything else is written or the command ends."""
+
+    def __init__(self) -> None:
+        self._began, self._over, self._lock = time.monotonic(), False, threading.Lock()
+        self._stopped = threading.Event()
+        self._out, self._err = sys.stdout, sys.stderr
+        self._first = _First(self._out, self.end), _First(self._err, self.end)
+        self._shown = False
+        sys.stdout, sys.stderr = self._first
+        threading.Thread(target=self._go_on, daemon=True, name="waiting").start()
+
+    def _go_on(self) -> None:
+        pause = _SOON
+        while not self._stopped.wait(pause):
+            pause = _OFTEN
+            with self._lock:
+                if self._over:
+                    return
+                self._shown = True
+                self._err.write(f"{_CLEAR}{_what()}: {time.monotonic() - self._began:.0f} s so far")
+                self._err.flush()
+
+    def end(self) -> None:
+        """Remove the line; it does not come back."""
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+            self._stopped.set()
+            for name, first, own in zip(
+                ("stdout", "stderr"), self._first, (self._out, self._err), strict=True
+            ):
+                if getattr(sys, name) is first:
+                    setattr(sys, name, own)
+            if self._shown:
+                self._err.write(_CLEAR)
+                self._err.flush()
+
+
+def _what() -> str:
+    """What takes the time: the compiler is loaded where something is not kept compiled."""
+    return (
+        "compiling once for this machine" if "stochastic.kept.build" in sys.modules else "working"
+    )
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """On a terminal: show within moments that a command works, until it shows something itself."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    line = _Line()
+    try:
+        yield
+    finally:
+        line.end()
+
+
+# --- A second process that compiles what a command will need, while the command compiles the rest
+@contextmanager
+def compiling_beside(
+    program: str, bodies: Collection[str] = (), begins: str | None = None
+) -> Iterator[Callable[[], None]]:
+    """From the first body on that must be compiled, run a program that needs the others.
+
+    What it compiles lies where compiled code is kept; where none is kept, it is not run. Yields
+    what waits for it; who needs one of the ``bodies``, of these names, waits, too. ``begins`` is
+    the body from which on it is run, where that is no other. Whatever becomes of it, what is
+    missing is compiled when it is needed.
+    """
+    from stochastic.kept import place, telling
+
+    others: list[subprocess.Popen[bytes]] = []
+    alone = place() is None or (os.cpu_count() or 1) < 2
+
+    def begin(name: str) -> None:
+        if name in bodies:
+            wait()
+        if others or alone or name in bodies or begins not in (None, name):
+            return
+        import subprocess
+
+        nothing = subprocess.DEVNULL
+        with suppress(OSError):
+            command = [sys.executable, "-P", "-c", program]  # no code of the folder it is in
+            others.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
+
+    def wait() -> None:
+        for other in others:
+            other.wait()
+
+    try:
+        with telling(begin):
+            yield wait
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli import completing
 from dse.cli.command import Misused, command, read_study, reading, warned
-from dse.cli.options import StudyFile, at_point, axis_of, changed, entries, names
+from dse.cli.options import StudyFile, at_point, axis_of, changed, complete_model, entries, names
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def described_study(
     "--outputs time,case",
     "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
 )
-@click.argument("model", shell_complete=completing.models)
+@click.argument("model", shell_complete=complete_model)
 @at_point
 @entries
 @names("--outputs", help="The quantities wanted. [the model's outputs]")

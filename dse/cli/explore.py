@@ -86,7 +86,7 @@ def _source(source: str, at: dict[str, str]) -> StudyData | str:
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
     from dse.files import open as opened
-    from dse.page.serve import HOST, server_of
+    from dse.page.explore import HOST, server_of
     from sweeps.files.written import check_finished
 
     with reading():

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.beside import compiling_beside
-from dse.cli.canvas import write_figure
-from dse.cli.command import command, reading
+from dse.cli.command import command, compiling_beside, reading
 from dse.cli.options import drawn, number_of
+from dse.cli.plot import write_figure
 from stochastic import sizes
 from symbolic.answer import Answer, Table
 

@@ -138,7 +138,7 @@ def _told(ds: xr.Dataset) -> dict[str, Any]:
 
 
 def _answer(data: Mapping[str, Any]) -> Answer:
-    from dse.planning import bytes_text
+    from dse.study.plan import bytes_text
 
     failed = [f"{n:,} {name}" for name, n in data["statuses"].items() if name != "correct"]
     why = f"; failed: {', '.join(failed)}" if failed else ""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.canvas import write_figure
 from dse.cli.command import command, reading
 from dse.cli.options import drawn
+from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:

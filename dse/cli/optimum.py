@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.beside import compiling_beside
 from dse.cli.command import (
     UNPROVEN,
     asked,
     command,
+    compiling_beside,
     end_with,
     handed_back,
     question,

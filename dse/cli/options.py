@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from dse.cli import completing
+import dse
 from symbolic.plain_text import without_controls
 from symbolic.reach import Base, Reach
 
@@ -25,6 +26,57 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(without_controls(text), err=err)
 
 
+# --- what a shell proposes as names
+_Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _proposing(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
+    """Return what proposes names, of a list or sum for its last part, and files if no name fits."""
+
+    def complete(_ctx: Any, _parameter: Any, begun: str) -> list[CompletionItem]:
+        try:
+            known = sorted(names())
+        except Exception:  # a shell must not be shown an error while somebody types
+            return []
+        cut = max(begun.rfind(","), begun.rfind("+"), begun.rfind(" ")) + 1
+        before, last = begun[:cut], begun[cut:]
+        found = [CompletionItem(before + name) for name in known if name.startswith(last)]
+        if found or not files:
+            return found
+        folder = Path(begun).parent
+        paths = sorted(folder.glob(Path(begun).name + "*")) if folder.is_dir() else []
+        return [CompletionItem(str(p)) for p in paths if p.suffix in files or p.is_dir()]
+
+    return complete
+
+
+def _quantities() -> Iterable[str]:
+    from symbolic.quantities import TABLE
+
+    return TABLE
+
+
+complete_model = _proposing(lambda: dse.models(), ".py")
+complete_machine = _proposing(lambda: dse.machines(), ".toml")
+complete_workload = _proposing(lambda: dse.workloads(), ".toml")
+complete_quantity = _proposing(_quantities)
+_ENTRIES = {"machine": complete_machine, "workload": complete_workload}
+
+
+def complete_point(
+    ctx: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Propose for ``NAME=VALUE`` the names of quantities, or of machines and workloads."""
+    name, given, value = begun.partition("=")
+    if not given:
+        rows = complete_quantity(ctx, parameter, name)
+        kinds = [CompletionItem(kind) for kind in _ENTRIES if kind.startswith(name)]
+        return [CompletionItem(f"{row.value}=") for row in [*kinds, *rows]]
+    rows = _ENTRIES[name](ctx, parameter, value) if name in _ENTRIES else []
+    return [CompletionItem(f"{name}={row.value}") for row in rows]
+
+
+# --- the options
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that somebody gave: of all others the defaults of the verb hold."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
@@ -86,7 +138,7 @@ def where(text: str) -> Adds:
 
     def told(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> Any:
         if texts:
-            from dse.cautions import bare_limits
+            from dse.study.plan import bare_limits
             from symbolic.quantities import TABLE
 
             for limit in bare_limits(texts, TABLE):
@@ -121,8 +173,6 @@ def drawn(flag: str, **about: Any) -> Adds:
 
 def examples() -> dict[str, Path]:
     """The shipped studies that run no file beside them, by name."""
-    import dse
-
     inside, beside = (Path(dse.__file__).parents[k] / "examples" for k in (0, 1))
     found = sorted((inside if inside.is_dir() else beside).glob("*.toml"))
     return {path.stem: path for path in found if ".py" not in path.read_text(encoding="utf-8")}
@@ -163,7 +213,7 @@ of_study = click.option(
     help="The study file, where the store alone does not tell its study.",
 )
 at_point = click.argument(
-    "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=completing.point
+    "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=complete_point
 )
 setting = values("--set", metavar="Q=VALUE", help="A value; may be repeated.")
 
@@ -172,7 +222,7 @@ def entries(function: Any) -> Any:
     """The options --machine and --workload."""
     for name in ("workload", "machine"):
         text = f"A {name}, or the path of its file: its values are used where none is given."
-        complete = getattr(completing, f"{name}s")
+        complete = _ENTRIES[name]
         option = click.option(f"--{name}", metavar="NAME", shell_complete=complete, help=text)
         function = option(function)
     return function
@@ -186,7 +236,7 @@ def goals(several: bool) -> Adds:
         what = what if several else "Quantity or formula, or several, the most important first"
         for name in ("maximize", "minimize"):
             text = f"{what}, to make as {'small' if name == 'minimize' else 'large'} as can be."
-            complete = completing.quantities
+            complete = complete_quantity
             option = names(f"--{name}", metavar="Q", shell_complete=complete, help=text)
             function = option(function)
         return where('Constraint, such as "time <= 10 ms"; may be repeated.')(function)

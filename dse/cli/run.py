@@ -115,9 +115,8 @@ def _axis_text(said: dict[str, Any]) -> str:
 
 def _run_answer(data: dict[str, Any]) -> Answer:
     """The report of a run."""
-    from dse.answers import rows_answer
-    from dse.planning import bytes_text
-    from dse.wording import failures_text
+    from dse.answers import failures_text, rows_answer
+    from dse.study.plan import bytes_text
     from sweeps.grid.failing import Failure
 
     facts, notes = {"outputs": ", ".join(data["outputs"])}, list[str]()
@@ -256,7 +255,7 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
     A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
     not your own ask first with --no-code: where it would run Python, that is told and nothing run.
     """
-    from dse.planning import make_plan
+    from dse.study.plan import make_plan
 
     if no_code:
         from dse.study_file import code_of

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.canvas import write_figure
 from dse.cli.command import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
+from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 from symbolic.plain_text import one_line
 
@@ -47,7 +47,7 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
     data = _data(found)
     if plot is not None:
-        from dse.plots.rankings import draw_tornado
+        from dse.plots.bars import draw_tornado
 
         write_figure(draw_tornado(found, output[0]).figure, plot)
         data["figure"] = plot

@@ -81,8 +81,8 @@ def export(store: str, out: str) -> Any:
     """
     from dse.cli.run import size_of
     from dse.files import export as write
-    from dse.planning import bytes_text
     from dse.progress import shown
+    from dse.study.plan import bytes_text
     from sweeps.files.export import open_dataset
 
     with reading():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -9,11 +10,13 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+from dse.answers import warn_of
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
 from dse.study.best import Best, check_per, read_best
 from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
-from dse.wording import warn_of
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, texts_of
 from sweeps.grid.grid import Grid
@@ -22,36 +25,14 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
-from symbolic.quantities import Quantity
 from symbolic.reach import Base, Reach, base_folder
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
-    from dse.fitted_inputs import FittedInputs
+    from dse.inputs import Parts
     from dse.uncertain.draws import Uncertain
-
-
-# --- What few studies have, loaded by those that have it: laws, fits, statistics over axes
-
-
-def random_of(
-    given: Mapping[str, Any], quantities: Mapping[str, Quantity], folder: Base
-) -> Uncertain | None:
-    """The laws of ``random=``, None without (:func:`dse.uncertain.draws.read_random`)."""
-    if not given:
-        return None
-    from dse.uncertain.draws import read_random
-
-    return read_random(given, quantities, folder)
-
-
-def fits_of(given: Any, folder: Base) -> FittedInputs | None:
-    """The fits of ``fit=``, None without (:func:`dse.study.fits_given.read_fits`)."""
-    if given is None:
-        return None
-    from dse.study.fits_given import read_fits
-
-    return read_fits(given, folder)
+    from sweeps.grid.grid import Grid
+    from sweeps.grid.space import Axis
 
 
 def summarized(folding: Any) -> Any:
@@ -96,7 +77,10 @@ class StudyData:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set", "random"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
-        object.__setattr__(self, "fit", fits_of(self.fit, self.folder))
+        if self.fit is not None:
+            from dse.study.fits_given import read_fits
+
+            object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._read()
         self.grid()  # everything that can be wrong is found here, before any work
         if self.best is not None:
@@ -149,8 +133,11 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in by_quantity(model, self.axes).items()
         ]
-        uncertain = random_of(self.random, model.quantities, self.folder)
-        if uncertain is not None:
+        uncertain = None
+        if self.random:
+            from dse.uncertain.draws import read_random
+
+            uncertain = read_random(self.random, model.quantities, self.folder)
             if DRAW in self.axes:
                 raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
             axes.append(uncertain.axis())
@@ -244,13 +231,23 @@ class StudyData:
         return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
 
     def text(self) -> str:
-        """The study as canonical JSON: the same study always gives the same text."""
-        from dse.study.canonical import study_text
+        """The study as canonical JSON: the same study always gives the same text.
 
+        What is random is told as it was given, and by a hash of what was drawn.
+        """
+        parts, grid = self._parts, self.grid()
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
-        told: dict[str, Any] = {"given": self.set, "random": self.random, "where": self.where}
-        told["fitted"] = None if self.fit is None else self.fit.to_dict()
-        return study_text(self._parts, self.grid(), names, **told)
+        tree: dict[str, Any] = {"model": parts.model.name}
+        tree |= {key: name for key, name in names.items() if name is not None}
+        tree["axes"] = {name: _listed(axis) for name, axis in grid.axes.items()}
+        tree["set"] = {n: parts.labels.get(n, _jsonable(value)) for n, value in self.set.items()}
+        tree |= {"fit": self.fit.to_dict()} if self.fit is not None else {}
+        if self.random:
+            tree["random"] = {name: _jsonable(value) for name, value in self.random.items()}
+            tree["draws"] = _drawn(parts)
+        tree["where"] = list(self.where)
+        tree["outputs"] = list(grid.outputs)
+        return dumps(tree)
 
     def attributes(self) -> dict[str, Any]:
         """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
@@ -302,3 +299,60 @@ class StudyData:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
         check_per(best, self.grid().axes)
         self.grid(self._needed(best.goals), best.where)
+
+
+# --- A study as canonical text, so that equal studies read alike
+def _drawn(parts: Parts) -> str:
+    """A hash of the draws of what is random, and of their chances."""
+    found = hashlib.sha256()
+    for axis in parts.axes:
+        if axis.kind == DRAW:
+            for name, column in axis.columns.items():
+                found.update(name.encode() + np.ascontiguousarray(column).tobytes())
+            found.update(b"" if axis.weights is None else axis.weights.tobytes())
+    return found.hexdigest()
+
+
+def _listed(axis: Axis) -> Any:
+    if axis.weights is not None:
+        plain = _listed(replace(axis, weights=None))
+        own = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
+        return {**own, "weights": axis.weights.tolist()}
+    if axis.labels:
+        return list(axis.labels)
+    if axis.columns:
+        return {"zip": {name: array.tolist() for name, array in axis.columns.items()}}
+    return _shortened(axis.coordinate)
+
+
+def _shortened(array: np.ndarray[Any, Any]) -> Any:
+    """A long axis as a hash of its values, so that the text of a study stays short."""
+    if array.size <= 1000:
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return {
+        "first": array.flat[0].item(),
+        "last": array.flat[-1].item(),
+        "count": int(array.size),
+        "sha256": digest,
+    }
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "dims"):
+        labels = {
+            str(dim): np.array(value.coords[dim].values.tolist())  # labels as text, not objects
+            for dim in value.dims
+            if dim in value.coords
+        }
+        table: dict[str, Any] = {"dims": list(map(str, value.dims))}
+        if labels:
+            table["labels"] = {dim: _shortened(array) for dim, array in labels.items()}
+        return {**table, "values": _shortened(np.asarray(value))}
+    if isinstance(value, Mapping):
+        return {str(name): _jsonable(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    if not isinstance(value, (str, bool, int, float, np.generic)):
+        return str(value)  # a law: what was drawn of it tells it apart
+    return value.item() if isinstance(value, np.generic) else value

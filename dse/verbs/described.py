@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dse.advice.words import Advice
     from dse.explaining import Explanation
-    from dse.planning import Plan
+    from dse.study.plan import Plan
 
 
 @overload
@@ -136,7 +136,7 @@ def plan(source: Askable, *, expand: bool = False) -> Plan | dict[str, Plan]:
     """
     import warnings
 
-    from dse.planning import make_plan
+    from dse.study.plan import make_plan
 
     planned = each_study(source, lambda study: make_plan(study, expand=expand))
     for one in planned.values() if isinstance(planned, dict) else [planned]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.answers import warn_of
 from dse.progress import Shown
 from dse.study.comparison import ComparisonData, joined_runs
 from dse.study.data import StudyData
 from dse.verbs.sources import Askable, with_file_read
-from dse.wording import warn_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

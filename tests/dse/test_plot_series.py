@@ -22,7 +22,7 @@ from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
-from dse.cli import canvas, main
+from dse.cli import main
 from tests.dse.conftest import STUDY
 from tests.dse.test_cli_plot import COUNTERS, DRAWN, QUESTION, UNCERTAIN
 from tests.long import mostly_long
