@@ -614,7 +614,7 @@ def _written(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
     binds, sign = _SIGNS[node.op]
     right = binds + (node.op in ("sub", "div", "equal", "less", "less_equal"))
     left = binds + (binds == 4)
-    return f"{_bracketed(parts[0], left)} {sign} {_within(parts[1], right)}", binds
+    return f"{_bracketed(parts[0], left)} {sign} {_bracketed(parts[1], right)}", binds
 
 
 def _bracketed(part: tuple[str, int], binds: int) -> str:
