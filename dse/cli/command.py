@@ -286,32 +286,21 @@ def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
     return study
 
 
-def read_source(path: str) -> StudyData | xr.Dataset:
+def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
     """Return the study of a file that ends in .toml or of a store, else a dataset.
 
-    That is measured, of models compared, or a store whose model is not at hand.
+    That is measured, of models compared, or a store whose model is not at hand, or any if
+    ``values``.
     """
-    from dse.verbs.query import resolve_source
-
-    return _read(path, resolve_source)
-
-
-def read_values(path: str) -> StudyData | xr.Dataset:
-    """As :func:`read_source`; but of a store, its dataset."""
-    from dse.verbs.query import resolve_values
-
-    return _read(path, resolve_values)
-
-
-def _read(path: str, resolve: Callable[[str], StudyData | xr.Dataset]) -> StudyData | xr.Dataset:
     from dse.study.data import StudyData
+    from dse.verbs.query import resolve_source
     from dse.verbs.running import run
 
     if Path(path).suffix == ".toml":
         study = _from_file(path)
         return study if isinstance(study, StudyData) else run(study)
     with reading():
-        found = resolve(path)
+        found = resolve_source(path, values=values)
         return found if isinstance(found, StudyData) else assumed(found)
 
 
@@ -347,7 +336,7 @@ def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     from dse.verbs.running import run
 
     if Path(path).suffix != ".toml":
-        return read_values(path), {}  # type: ignore[return-value]
+        return read_source(path, values=True), {}  # type: ignore[return-value]
     read = _from_file(path)
     if isinstance(read, StudyData):
         raise Misused(f"{path} names one model: expected a list, model = [..., ...]")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, read_values, reading
+from dse.cli.command import command, read_source, reading
 from dse.cli.options import Source, described, drawn, entries, names, picture, values, where
 from symbolic.answer import Answer, Table
 
@@ -190,7 +190,7 @@ def _read(
     for name, option in describing.items():
         if options[name]:
             raise click.UsageError(f"{option} describes a study, and {source} is one already")
-    return read_values(source)
+    return read_source(source, values=True)
 
 
 def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> StudyData:

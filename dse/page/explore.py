@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dse.study.data import StudyData
-from dse.verbs.query import resolve_values
+from dse.verbs.query import resolve_source
 from dse.verbs.sources import Askable
 from sweeps.files.whole import write_whole
 from symbolic.errors import DseError
@@ -108,7 +108,7 @@ def page_of(
     """What the page of a source is told, and the functions that it calls."""
     from dse.page.told import told, told_of_values
 
-    asked = resolve_values(source)
+    asked = resolve_source(source, values=True)
     if not isinstance(asked, StudyData):
         named = Path(source).name if isinstance(source, (str, Path)) else ""
         heading = title or named or str(asked.attrs.get("title") or "a Dataset")

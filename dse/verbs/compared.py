@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dse.progress import Shown, shown
 from dse.study.data import StudyData
-from dse.verbs.query import resolve_values
+from dse.verbs.query import resolve_source
 from dse.verbs.sources import Askable
 from symbolic.errors import DseError
 
@@ -70,7 +70,7 @@ def disagreement(
     from sweeps.grid.goals import one_goal, texts_of
 
     with shown(progress, "comparing"):
-        of = resolve_values(source)
+        of = resolve_source(source, values=True)
         if isinstance(of, StudyData):
             raise DseError("a study of one model disagrees with none: give a list, model=[...]")
         named = minimize is not None or maximize is not None

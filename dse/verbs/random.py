@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.given import a_mapping
@@ -11,7 +11,7 @@ from dse.study.comparison import ComparisonData, joined_answers
 from dse.study.data import StudyData
 from dse.study.uncertain import redrawn, uncertain_of
 from dse.verbs.query import identified, resolve_source, verb
-from dse.verbs.sources import Askable, check_asked, each_study, one_answer, with_file_read
+from dse.verbs.sources import Askable, each_study, kind_of, one_answer, with_file_read
 from sweeps.ask.matrix import refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, check_known
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
     from dse.uncertain.draws import Uncertain
     from dse.uncertain.output import OutputLaw
-    from sweeps.ask.chances import Draws, GridDraws
+    from sweeps.ask.chances import Draws
     from sweeps.grid.goals import Goal
     from sweeps.grid.grid import Grid
 
 
 # --- Where inputs are random: who can be best, and how likely
 @verb
+@handing_back
 def chances(
     source: Askable,
     *,
@@ -86,21 +87,31 @@ def chances(
 
     goals = read_goals(minimize, maximize)
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
-    with shown(progress, "looking at every draw"):
-        of = with_file_read(source)
-        told: Any = of if isinstance(of, (StudyData, ComparisonData)) else resolve_source(of)
-        for one in told.each.values() if isinstance(told, ComparisonData) else [told]:
-            check_asked("chances", one, {"per": bool(axes), "objectives": len(goals) > 1})
-        if hasattr(told, "dims") and RUN in told.dims and DRAW not in told.dims:
-            refuse("chances", "rows", {"per": bool(axes)})
+    given = {"per": bool(axes), "objectives": len(goals) > 1}
+
+    def ask(of: StudyData | xr.Dataset) -> xr.Dataset:
+        if not isinstance(of, StudyData) and RUN in of.dims and DRAW not in of.dims:
             from dse.measured.runs import chances_of_runs
 
+            refuse("chances", "rows", {"per": bool(axes)})
             asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
-            return identified(chances_of_runs(told, **asked, where=texts, top=top), told)
+            return identified(chances_of_runs(of, **asked, where=texts, top=top), of)
         (goal,) = goals
-        return asked_of_draws(
-            told, goal, texts, axes, lambda draws: chances_of(draws, goal, per=axes, top=top)
-        )
+        if not isinstance(of, StudyData) and DRAW not in of.dims and "study" in of.attrs:
+            from dse.derived import study_of
+
+            of = study_of(of)
+        return identified(chances_of(_draws(of, goal, texts), goal, per=axes, top=top), of)
+
+    with shown(progress, "looking at every draw"):
+        of = with_file_read(source)
+        if isinstance(of, ComparisonData):
+            for study in of.each.values():
+                refuse("chances", kind_of(study), given)
+            return joined_answers({model: ask(study) for model, study in of.each.items()})
+        one = resolve_source(of)
+        refuse("chances", kind_of(one), given)
+        return ask(one)
 
 
 # --- What it would be worth to know inputs
@@ -172,7 +183,7 @@ def information(
             return redrawn(study, axis)._question([goal], texts, per=[DRAW]), outer, inner
 
         of = {name: [q for key in keys for q in about.inputs[key]] for name, keys in named.items()}
-        return identified(information_of(drawn(study, goal, texts), goal, of, nested), study)
+        return identified(information_of(_draws(study, goal, texts), goal, of, nested), study)
 
     with shown(progress, "looking at every draw"):
         return one_answer("information", source, ask, objectives=len(goals) > 1)
@@ -252,44 +263,16 @@ def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> 
     return found
 
 
-@handing_back
-def asked_of_draws(
-    source: Askable,
-    goal: Goal,
-    where: Sequence[str],
-    per: Sequence[str],
-    ask: Callable[[Draws], xr.Dataset],
-) -> xr.Dataset:
-    """What is asked of what is random: of each model compared, of a study, of a Dataset."""
-    of = with_file_read(source)
-    if isinstance(of, ComparisonData):
-        each = {m: asked_of_draws(study, goal, where, per, ask) for m, study in of.each.items()}
-        return joined_answers(each)
-    told = of if isinstance(of, StudyData) else _random(resolve_source(of))
-    if isinstance(told, StudyData):
-        return identified(ask(drawn(told, goal, where)), told)
-    from sweeps.ask.chances import TableDraws
+def _draws(of: StudyData | xr.Dataset, goal: Goal, where: Sequence[str]) -> Draws:
+    """Return the draws of a Dataset; of a study all there are, or with fresh ones beside them."""
+    from sweeps.ask.chances import GridDraws, TableDraws
     from sweeps.scan.values import Table
 
-    return identified(ask(TableDraws(table=Table(told, where))), told)
-
-
-def _random(of: StudyData | xr.Dataset) -> StudyData | xr.Dataset:
-    """A Dataset with draws or runs as it is; else the study of which it tells."""
-    from dse.derived import study_of
-
-    if not isinstance(of, StudyData) and not {DRAW, RUN} & set(of.dims) and "study" in of.attrs:
-        return study_of(of)
-    return of
-
-
-def drawn(study: StudyData, goal: Goal, where: Sequence[str]) -> GridDraws:
-    """The draws of a study: all there are, or fresh ones beside those it was chosen by."""
-    from sweeps.ask.chances import GridDraws
-
-    about = uncertain_of(study)
-    grid = study._question([goal], where, per=[DRAW])
+    if not isinstance(of, StudyData):
+        return TableDraws(table=Table(of, where))
+    about = uncertain_of(of)
+    grid = of._question([goal], where, per=[DRAW])
     if about.exact:
         return GridDraws(grid=grid, fresh=None)
-    fresh = redrawn(study, about.fresh())
+    fresh = redrawn(of, about.fresh())
     return GridDraws(grid=grid, fresh=fresh._question([goal], where, per=[DRAW]))
