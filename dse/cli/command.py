@@ -89,27 +89,49 @@ def _told(error: Exception) -> str:
 
 
 class _Failed(click.ClickException):
-    exit_code = 1
+    """An error as one message and an exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = status
 
     def format_message(self) -> str:
         """Return the message without characters that steer a terminal."""
         return error_text(self.message)
 
 
-class _Unproven(_Failed):
-    exit_code = UNPROVEN
-
-
-class _Wrong(_Failed):
-    """A fault of this program; the status is that of sysexits.h for one."""
-
-    exit_code = 70
-
-
 class Misused(_Failed):
     """A wrong option, name or input."""
 
-    exit_code = 2
+    def __init__(self, message: str) -> None:
+        super().__init__(message, 2)
+
+
+def _failure(error: Exception) -> _Failed | None:
+    """Return how a command ends by an error; None where no person can cause it."""
+    text = str(error)
+    if isinstance(error, (DseError, LawError)):
+        if isinstance(error, OutOfTimeError):
+            return _Failed(_told(error), UNPROVEN)
+        failed = isinstance(error, _FAILURES) or isinstance(error.__cause__, OSError)
+        return _Failed(_told(error)) if failed else Misused(_told(error))
+    if isinstance(error, InternalError):
+        return _Failed(text, 70)  # a fault of this program, by sysexits.h
+    if isinstance(error, ValueError) and "checksum do not match" in text:  # by zarr, of a chunk
+        return _Failed(
+            "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
+        )
+    if isinstance(error, MemoryError):
+        detail = text or "no more can be had"
+        return _Failed(f"not enough memory: {detail}; see dse plan for what is needed")
+    if isinstance(error, RuntimeError) and "can't start new thread" in text:
+        return _Failed(
+            "no more threads can be started: the system, or a limit on this session, allows no "
+            "more; end other programs, or raise the limit (ulimit -u)"
+        )
+    if isinstance(error, OSError) and error.errno != errno.EPIPE:
+        return _Failed(text)
+    return None
 
 
 class Commands(click.Group):
@@ -138,36 +160,10 @@ class Commands(click.Group):
         except click.ClickException as error:
             object.__setattr__(error, "message", error_text(error.message))
             raise
-        except (DseError, LawError) as error:
-            if isinstance(error, OutOfTimeError):
-                raise _Unproven(_told(error)) from error
-            failed = isinstance(error, _FAILURES)
-            failed = failed or isinstance(error.__cause__, OSError)
-            raise (_Failed if failed else Misused)(_told(error)) from error
-        except InternalError as error:
-            raise _Wrong(str(error)) from error
-        except ValueError as error:
-            if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
+        except Exception as error:
+            if (failure := _failure(error)) is None:
                 raise
-            raise _Failed(
-                "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
-            ) from error
-        except MemoryError as error:
-            detail = str(error) or "no more can be had"
-            raise _Failed(
-                f"not enough memory: {detail}; see dse plan for what is needed"
-            ) from error
-        except RuntimeError as error:
-            if "can't start new thread" not in str(error):
-                raise
-            raise _Failed(
-                "no more threads can be started: the system, or a limit on this session, allows no "
-                "more; end other programs, or raise the limit (ulimit -u)"
-            ) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            raise _Failed(str(error)) from error
+            raise failure from error
 
 
 def end_with(status: int) -> None:
