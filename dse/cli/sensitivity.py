@@ -47,7 +47,7 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
     data = _data(found)
     if plot is not None:
-        from dse.plots.bars import draw_tornado
+        from dse.plots.bar_charts import draw_tornado
 
         write_figure(draw_tornado(found, output[0]).figure, plot)
         data["figure"] = plot

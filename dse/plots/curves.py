@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.bars import bars
+from dse.plots.bar_charts import bars
 from dse.plots.frame import axes_of, legend, name_flags, named, side, title
 from dse.plots.looks import LOOKS, MEANS, Look, look_of, looks_of, variants
 from dse.plots.sources import (
