@@ -28,9 +28,6 @@ from dse.uncertain.spoken import triangular as triangular
 from dse.uncertain.spoken import uniform as uniform
 from dse.validation import validate as validate
 from dse.verbs.compared import disagreement as disagreement
-from dse.verbs.described import advise as advise
-from dse.verbs.described import explain as explain
-from dse.verbs.described import plan as plan
 from dse.verbs.distribution import count as count
 from dse.verbs.distribution import fold as fold
 from dse.verbs.distribution import histogram as histogram
@@ -44,8 +41,11 @@ from dse.verbs.optimum import pareto as pareto
 from dse.verbs.random import chances as chances
 from dse.verbs.random import information as information
 from dse.verbs.random import law as law
-from dse.verbs.running import run as run
 from dse.verbs.sensitivity import sensitivity as sensitivity
+from dse.verbs.study import advise as advise
+from dse.verbs.study import explain as explain
+from dse.verbs.study import plan as plan
+from dse.verbs.study import run as run
 from symbolic.equation import equation as equation
 from symbolic.errors import DseError as DseError
 from symbolic.guides import Family as Family

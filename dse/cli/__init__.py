@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from dse.cli.borders import borders
 from dse.cli.catalog import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
 from dse.cli.count import count, histogram, quantiles
@@ -13,20 +12,18 @@ from dse.cli.doctor import doctor
 from dse.cli.evaluate import advise, evaluate, explain
 from dse.cli.explore import explore
 from dse.cli.fit import calibrate, fit, validate
-from dse.cli.imbalance import imbalance
 from dse.cli.import_ import import_measured
+from dse.cli.inverse import borders, meets, ranges
 from dse.cli.kernel import kernel
-from dse.cli.launch import launch
 from dse.cli.measure import measure
-from dse.cli.meets import meets
 from dse.cli.new import new
 from dse.cli.optimum import optimum, pareto
 from dse.cli.plot import plot
-from dse.cli.ranges import ranges
 from dse.cli.run import plan, run
 from dse.cli.sensitivity import sensitivity
 from dse.cli.store import add, export, verify
 from dse.cli.verbs import AllCommands
+from dse.cli.work_laws import imbalance, launch
 
 __all__ = ["main"]
 

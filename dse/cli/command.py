@@ -290,7 +290,7 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
     """
     from dse.study.data import StudyData
     from dse.verbs.query import resolve_source
-    from dse.verbs.running import run
+    from dse.verbs.study import run
 
     if Path(path).suffix == ".toml":
         study = _from_file(path)
@@ -329,7 +329,7 @@ def _say_assumptions(texts: Iterable[str]) -> None:
 def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
     from dse.study.data import StudyData
-    from dse.verbs.running import run
+    from dse.verbs.study import run
 
     if Path(path).suffix != ".toml":
         return read_source(path, values=True), {}  # type: ignore[return-value]

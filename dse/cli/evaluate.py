@@ -75,7 +75,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """
     from dse.answers import answer, order_of
     from dse.validity import beyond_validity
-    from dse.verbs.running import run
+    from dse.verbs.study import run
 
     at = given_point(options)
     lacking: dict[str, str] = {}

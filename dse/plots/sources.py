@@ -14,7 +14,7 @@ from dse.given import a_mapping
 from dse.plots.frame import unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.running import run
+from dse.verbs.study import run
 from sweeps.files.written import check_finished
 from sweeps.grid.dataset import meanings_of, quantities_of
 from sweeps.grid.grid import FEASIBLE

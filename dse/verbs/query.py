@@ -14,8 +14,8 @@ import dse
 from dse.given import a_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.running import run
 from dse.verbs.sources import Askable, kind_of, with_file_read
+from dse.verbs.study import run
 from sweeps.ask.matrix import MODIFIERS, refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, InternalError, UnknownNameError

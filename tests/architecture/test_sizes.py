@@ -27,7 +27,7 @@ NO_SIZES = """
 what is shown to people, drawn or held by a page
     dse/cli/*
     dse/kernels/compile.py _SHOWN
-    dse/explaining.py
+    dse/verbs/study.py
     dse/model_list.py
     dse/measured/records.py _REASONS
     dse/page/*

@@ -93,7 +93,6 @@ def series(command: str, folder: Path) -> list[list[Any]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(canvas, "write_figure", write)
         patch.setattr(import_module("dse.cli.plot"), "write_figure", write)
         result = CliRunner().invoke(main, ["plot", *command.split(" "), "--out", "a.png"])
     assert result.exit_code == 0, result.output
