@@ -231,6 +231,17 @@ def command(
     return made
 
 
+def new_file(out: str, *suffixes: str) -> Path:
+    """Return the path of a file to be made; refuse another ending, or a name that is taken."""
+    path = Path(out)
+    if path.suffix not in suffixes or not path.absolute().parent.is_dir():
+        formats = ", ".join(suffixes)
+        raise Misused(f"{out}: expected a name that ends in {formats}, in a folder that exists")
+    if path.exists() or path.is_symlink():
+        raise Misused(f"{out} is there already: choose another name, or remove it")
+    return path
+
+
 def _someone() -> bool:
     """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()

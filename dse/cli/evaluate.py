@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import Misused, command, read_study, reading, warned
-from dse.cli.options import StudyFile, at_point, axis_of, changed, complete_model, entries, names
+from dse.cli.options import (
+    StudyFile,
+    at_point,
+    axis_of,
+    changed,
+    choice,
+    complete_model,
+    entries,
+    names,
+)
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -137,12 +146,7 @@ def _upright(found: Answer) -> Table:
 @at_point
 @entries
 @click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@click.option(
-    "--levers",
-    default="all",
-    type=click.Choice(["all", "programmer", "designer"]),
-    help="Whose moves are told. [all]",
-)
+@choice("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """What limits one configuration, and what would help.
 

@@ -9,7 +9,7 @@ import click
 
 from dse.cli.command import Misused, command, read_study, reading, warned
 from dse.cli.evaluate import described_study, given_point
-from dse.cli.options import StudyFile, at_point, echo, entries
+from dse.cli.options import StudyFile, at_point, echo, entries, file
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
@@ -29,12 +29,7 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyFile())
 @at_point
 @entries
-@click.option(
-    "--out",
-    metavar="PAGE.html",
-    type=click.Path(dir_okay=False),
-    help="The page. [by the name of the source]",
-)
+@file("--out", "PAGE.html", "The page. [by the name of the source]")
 @click.option("--title", help="Its heading. [model, workload and machine]")
 @click.option("--note", default="", help="What stands below it, such as what to try.")
 @click.option("--serve", is_flag=True, help="Serve a whole store to this machine; write nothing.")

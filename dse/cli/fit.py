@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dse.cli.command import assumed_of_rows, command, reading
-from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
+from dse.cli.options import Adds, entries, given, listed, names, reads, setting, values, where
 from symbolic.answer import Answer
 
 
@@ -33,13 +33,15 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
     return {name: header or name for name, header in told.items()}
 
 
-#: What a fit makes small.
-absolute = click.option(
-    "--absolute",
-    "residuals",
-    flag_value="absolute",
-    help="Fit residuals, not shares of what was measured.",
-)
+_FURTHER = "Further ones, for each label of a column."
+
+
+def residuals(kind: str, text: str) -> Adds:
+    """The option of what a fit makes small: --absolute or --relative."""
+    return click.option(f"--{kind}", "residuals", flag_value=kind, help=text)
+
+
+_absolute = residuals("absolute", "Fit residuals, not shares of what was measured.")
 
 
 def columns(text: str) -> Adds:
@@ -47,7 +49,7 @@ def columns(text: str) -> Adds:
     return names("--columns", read=_headers, metavar="Q[=HEADER],...", help=text)
 
 
-def _per(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
+def _per(text: str | None) -> dict[str, list[str]] | None:
     if text is None:
         return None
     column, equals, told = text.partition("=")
@@ -85,19 +87,12 @@ _saving = click.option(
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
 @of_rows("Quantities to be fitted.")
-@click.option(
-    "--per", metavar="COLUMN=Q,...", callback=_per, help="Further ones, for each label of a column."
-)
+@click.option("--per", metavar="COLUMN=Q,...", callback=reads(_per), help=_FURTHER)
 @names("--to", help="Measured: by default the main output.")
 @where("Rows to fit; may be repeated.")
 @columns("To read. [all]")
 @click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
-@click.option(
-    "--relative",
-    "residuals",
-    flag_value="relative",
-    help="Residuals as shares of what was measured.",
-)
+@residuals("relative", "Residuals as shares of what was measured.")
 @values("--start", metavar="Q=VALUE", help="Where the search begins too.")
 @click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
 @_saving
@@ -126,7 +121,7 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
 @click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
 @values("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
 @where("Rows to fit; may be repeated.")
-@absolute
+@_absolute
 @_saving
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
@@ -148,7 +143,7 @@ def calibrate(
 
 
 # --- predictions against measured rows, with trivial baselines
-def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
+def _draws(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     many, _, size = text.partition(",")
@@ -173,14 +168,16 @@ def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
 @names("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
 @names("--within", metavar="COLUMN,...", help="One space to choose in.")
 @names("--choose", metavar="COLUMN,...", help="What makes a configuration.")
-@click.option("--draws", metavar="MANY,SIZE", callback=_draws, help="Random parts of each space.")
+@click.option(
+    "--draws", metavar="MANY,SIZE", callback=reads(_draws), help="Random parts of each space."
+)
 @click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
 @click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")
 @values("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
 @values("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
 @values("--own", metavar="COLUMN=Q,...", help="A value for each label.")
 @columns("To read. [all inputs]")
-@absolute
+@_absolute
 @click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Tell what a model's predictions of measured rows are worth.

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, reading
-from dse.cli.options import names, pairs, values
+from dse.cli.options import choice, names, pairs, values
 from symbolic.answer import Answer, shorten
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+_SHAPE = "Over the axes, or row by row. [a grid where at least half of it was measured]"
 #: Columns that are named; a profile may have hundreds.
 _MOST = 60
 
@@ -35,12 +36,7 @@ _MOST = 60
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
 @names("--axes", help="Of a table: what varies.")
 @values("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
-@click.option(
-    "--shape",
-    type=click.Choice(["auto", "grid", "rows"]),
-    default="auto",
-    help="Over the axes, or row by row. [a grid where at least half of it was measured]",
-)
+@choice("--shape", "auto", "grid", "rows", help=_SHAPE)
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
 )

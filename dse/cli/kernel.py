@@ -9,21 +9,27 @@ from typing import Any
 import click
 
 from dse.cli.command import command, reading
-from dse.cli.options import given, listed, names, pairs, values
+from dse.cli.options import Adds, file, given, listed, names, values
 from symbolic.answer import Answer, Table
 
 _MACRO = "A macro, or all of several; repeatable."
 _TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
 
 
-def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> Any:
-    told = pairs(listed(texts), option.opts[0])
-    try:
-        return {name: float(text) for name, text in told.items()}
-    except ValueError:
-        raise click.UsageError(
-            f"{option.opts[0]} {' '.join(texts)}: expected NAME=NUMBER"
-        ) from None
+_BESIDE = "Compare with what was measured: a profile, or a tuner's results."
+
+
+def _numbers(*flags: str, **about: Any) -> Adds:
+    """An option of names with a number each."""
+
+    def read(texts: dict[str, str]) -> dict[str, float]:
+        try:
+            return {name: float(text) for name, text in texts.items()}
+        except ValueError:
+            given = ",".join(f"{name}={text}" for name, text in texts.items())
+            raise click.UsageError(f"{flags[0]} {given}: expected NAME=NUMBER") from None
+
+    return values(*flags, commas=True, read=read, **about)
 
 
 @command(
@@ -52,20 +58,10 @@ def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str])
 )
 @names("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
 @names("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
-@values("--set", callback=_numbers, metavar="N=V,...", help="Arguments; repeatable.")
-@values("--times", "--trips", callback=_numbers, metavar="NAME=N,...", help=_TIMES)
-@click.option(
-    "--out",
-    metavar="OUT.toml|.csv|.nc",
-    type=click.Path(dir_okay=False),
-    help="A table where macros have several values. [the screen]",
-)
-@click.option(
-    "--beside",
-    metavar="PROFILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Compare with what was measured: a profile, or a tuner's results.",
-)
+@_numbers("--set", metavar="N=V,...", help="Arguments; repeatable.")
+@_numbers("--times", "--trips", metavar="NAME=N,...", help=_TIMES)
+@file("--out", "OUT.toml|.csv|.nc", "A table where macros have several values. [the screen]")
+@file("--beside", "PROFILE", _BESIDE, exists=True)
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of PROFILE. [all]")
 def kernel(
     path: str,

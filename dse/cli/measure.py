@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from dse.cli.command import Misused, command, reading
+from dse.cli.command import Misused, command, new_file, reading
 from dse.cli.options import names
 from symbolic.answer import Answer
 
@@ -23,7 +22,6 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "imbalance": ("law", "lanes", "groups", "each", "rows"),
     "power": ("threads", "steps", "size", "clock", "memory_clock", "seconds", "settle"),
 }
-_FORMATS = (".csv", ".nc", ".parquet", ".zarr")
 
 
 @command(
@@ -71,12 +69,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """
     from dse.files import export
 
-    path = Path(out)
-    if path.suffix not in _FORMATS or not path.absolute().parent.is_dir():
-        formats = ", ".join(_FORMATS)
-        raise Misused(f"{out}: expected a name that ends in {formats}, in a folder that exists")
-    if path.exists():
-        raise Misused(f"{out} is there already: choose another name, or remove it")
+    path = new_file(out, ".csv", ".nc", ".parquet", ".zarr")
     given = _given(ctx, what)
     if what in ("blocks", "launches", "power") and len(options["threads"]) > 1:
         raise Misused(f"--threads is given more than once: the blocks of {what} have one size")

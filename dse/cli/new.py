@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import Misused, command, reading
+from dse.cli.command import command, new_file, reading
 from dse.cli.options import examples
 from dse.toml_text import printable, toml_value, value_line
 from sweeps.files.whole import write_whole
@@ -71,11 +71,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
     and the other does not tell is listed to be filled in, beside the numbers of a similar one; its
     formulas stand.
     """
-    path = Path(out)
-    if path.suffix != ".toml" or not path.parent.is_dir():
-        raise Misused(f"{out}: expected a name that ends in .toml, in a folder that exists")
-    if path.exists() or path.is_symlink():
-        raise Misused(f"{out} is there already: choose another name, or remove it")
+    path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
     with reading():
         if kind == "study":

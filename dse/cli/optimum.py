@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,7 @@ from dse.cli.options import (
     given,
     goals,
     kinds,
-    listed,
     names,
-    pairs,
     time_limit,
     values,
 )
@@ -241,20 +239,16 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 
-def _pinned(_ctx: click.Context, _option: click.Parameter, at: Sequence[str]) -> list[str]:
+def _pinned(at: Mapping[str, str]) -> list[str]:
     """As conditions what --at says; what is no number, with or without a unit, is a label."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
-        for axis, value in pairs(listed(at), "--at").items()
+        for axis, value in at.items()
     ]
 
 
-_held = values(
-    "--at",
-    callback=_pinned,
-    metavar="AXIS=VALUE,...",
-    help="One value of an axis; others are chosen.",
-)
+_AT = "One value of an axis; others are chosen."
+_held = values("--at", commas=True, read=_pinned, metavar="AXIS=VALUE,...", help=_AT)
 
 
 @command(

@@ -214,6 +214,9 @@ def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> 
 
 
 # --- figures of papers
+_OUT = "File of one figure, or folder of all. [PAPER-N.png, PAPER]"
+
+
 @command(
     "dse plot paper",
     "dse plot paper hong2012",
@@ -223,12 +226,7 @@ def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> 
 )
 @click.argument("name", metavar="[PAPER]", required=False)
 @click.option("--figure", metavar="N|all", help="Draw this figure, or all that can be.")
-@click.option(
-    "--out",
-    metavar="OUT.png|.svg|.pdf",
-    type=click.Path(),
-    help="File of one figure, or folder of all. [PAPER-N.png, PAPER]",
-)
+@click.option("--out", metavar="OUT.png|.svg|.pdf", type=click.Path(), help=_OUT)
 def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
     """Draw a figure of a paper, as the models yield it.
 
@@ -265,7 +263,7 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
         with reading():
             numbers = [paper.figure(figure).number]
         paths = [Path(out or f"{paper.key}-{numbers[0]}.png")]
-        picture(paths[0], "--out")
+        picture(str(paths[0]), "--out")
     else:
         folder = Path(out or paper.key)
         if folder.is_file() or folder.suffix in (".png", ".svg", ".pdf"):

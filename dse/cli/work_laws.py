@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, compiling_beside, reading
-from dse.cli.options import drawn, number_of
+from dse.cli.options import choice, drawn, number_of
 from dse.cli.plot import write_figure
 from stochastic import sizes
 from symbolic.answer import Answer, Table, value_text
@@ -61,12 +61,7 @@ class _Imbalance(click.Command):
 @click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
 @click.option("--tol", default=1e-9, help="Tolerance on the mean. [1e-9]")
 @click.option("--eps", type=float, help="Cut an infinite law where its tail is below this instead.")
-@click.option(
-    "--zero-work",
-    default="one",
-    type=click.Choice(["one", "drop", "zero"]),
-    help="What a group without any work loses. [one]",
-)
+@choice("--zero-work", "one", "drop", "zero", help="What a group without any work loses. [one]")
 @click.option("--groups", default=1000, help="Groups of a workload, for its spread. [1000]")
 @click.option("--group", default=32, help="Lanes of a group, for granularity. [32]")
 @click.option("--overhead", default=0.0, help="Cost of each further lane on one item. [0]")
