@@ -9,8 +9,8 @@ from typing import Any
 from dse.advice.follow import follow
 from dse.advice.site import Site, extreme
 from dse.advice.words import Advice
+from dse.given import places_of
 from dse.inputs import declared, read_parts
-from dse.places import places_of
 from dse.study.data import StudyData
 from sweeps.bounds.check import check
 from sweeps.grid.build import build_grid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dse.cli.borders import borders, meets, ranges
 from dse.cli.catalog import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
 from dse.cli.count import count, histogram, quantiles
@@ -12,8 +13,8 @@ from dse.cli.doctor import doctor
 from dse.cli.evaluate import advise, evaluate, explain
 from dse.cli.explore import explore
 from dse.cli.fit import calibrate, fit, validate
+from dse.cli.imbalance import imbalance, launch
 from dse.cli.import_ import import_measured
-from dse.cli.inverse import borders, meets, ranges
 from dse.cli.kernel import kernel
 from dse.cli.measure import measure
 from dse.cli.new import new
@@ -23,7 +24,6 @@ from dse.cli.run import plan, run
 from dse.cli.sensitivity import sensitivity
 from dse.cli.store import add, export, verify
 from dse.cli.verbs import AllCommands
-from dse.cli.work_laws import imbalance, launch
 
 __all__ = ["main"]
 

@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-    from dse.study.best import Best
     from dse.study.comparison import ComparisonData
-    from dse.study.data import StudyData
+    from dse.study.data import Best, StudyData
     from sweeps.runtime.progress import Progress
 
 
@@ -378,7 +377,7 @@ def asked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
-    from dse.study.best import read_best
+    from dse.study.data import read_best
 
     if "minimize" in given or "maximize" in given:
         return read_best(given, origin="the question")

@@ -34,7 +34,7 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     configuration by one model, over the best, both computed by another. Without an objective the
     one under [best] is asked, or --minimize time.
     """
-    from dse.verbs.compared import disagreement as compared
+    from dse.verbs.optimum import disagreement as compared
     from sweeps.files.export import export
 
     ds, filed = read_models(source)

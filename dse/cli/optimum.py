@@ -38,8 +38,7 @@ from symbolic.answer import Answer
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.best import Best
-    from dse.study.data import StudyData
+    from dse.study.data import Best, StudyData
     from sweeps.store.fill import Watch
 
 #: Below this many points no loop nest is compiled for the question.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.effects.slopes import Slopes, arc, at_point
-from dse.places import places_of
+from dse.given import places_of
 from dse.study.data import StudyData
 from stochastic import sizes
 from sweeps.bounds.check import check

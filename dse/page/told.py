@@ -12,8 +12,7 @@ import numpy as np
 
 from dse.plots.looks import look_of, meaning_of
 from dse.provenance import version
-from dse.study.best import Best, read_best
-from dse.study.data import StudyData
+from dse.study.data import Best, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
 from stochastic.errors import LawError

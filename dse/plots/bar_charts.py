@@ -189,7 +189,7 @@ def tornado(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how far each axis moves the mean of a quantity, and its share of the variance."""
-    from dse.verbs.sensitivity import sensitivity
+    from dse.verbs.distribution import sensitivity
 
     texts = texts_of(where, "where")
     if at or not isinstance(source, StudyData):
@@ -224,7 +224,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
 
 def importance(source: Source, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
     """Draw by how many percent a quantity changes where an input changes by one percent."""
-    from dse.verbs.sensitivity import sensitivity
+    from dse.verbs.distribution import sensitivity
 
     table = sensitivity(source, output=quantity, at=at).sel(output=quantity)
     sides = {"towards less": "elasticity_down", "towards more": "elasticity_up"}

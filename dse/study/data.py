@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -13,25 +14,25 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dse.answers import warn_of
+from dse.fitted_inputs import FittedInputs
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
-from dse.study.best import Best, check_per, read_best
 from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
 from sweeps.grid.build import build_grid
-from sweeps.grid.goals import Goal, texts_of
+from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import parse_axis
-from symbolic.errors import DseError
+from symbolic.answer import value_text
+from symbolic.errors import DseError, check_known
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
-from symbolic.reach import Base, Reach, base_folder
+from symbolic.reach import Base, Reach, base_folder, located
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
-    from dse.inputs import Parts
+    from dse.fitted import SavedFit
     from dse.uncertain.draws import Uncertain
-    from sweeps.grid.grid import Grid
     from sweeps.grid.space import Axis
 
 
@@ -78,8 +79,6 @@ class StudyData:
         for key in ("axes", "set", "random"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
         if self.fit is not None:
-            from dse.study.fits_given import read_fits
-
             object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._read()
         self.grid()  # everything that can be wrong is found here, before any work
@@ -356,3 +355,157 @@ def _jsonable(value: Any) -> Any:
     if not isinstance(value, (str, bool, int, float, np.generic)):
         return str(value)  # a law: what was drawn of it tells it apart
     return value.item() if isinstance(value, np.generic) else value
+
+
+# --- The question a study file asks under ``[best]``
+_KEYS = ("minimize", "maximize", "per", "where", "top")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """What :func:`dse.optimum` is asked; ``where`` adds to the constraints of the study."""
+
+    minimize: str | tuple[str, ...] | None = None
+    maximize: str | tuple[str, ...] | None = None
+    per: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    top: int = 1
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The objectives, the first in priority first."""
+        return goals_in_order(self.minimize, self.maximize)
+
+    def as_asked(self) -> dict[str, Any]:
+        """The keywords of :func:`dse.optimum`."""
+        return asdict(self)
+
+
+def read_best(tree: Any, *, origin: str = "best") -> Best:
+    """Read the table; ``origin`` stands before every message.
+
+    >>> read_best({"minimize": "time", "per": "machine"}).per
+    ('machine',)
+    """
+    if not isinstance(tree, Mapping):
+        raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
+    for key in tree:
+        check_known(key, _KEYS, f"{origin} has the key {key!r}, which no question has")
+    goals = [key for key in ("minimize", "maximize") if tree.get(key) is not None]
+    if len(goals) != 1:
+        raise DseError(
+            f"{origin} {'holds both minimize and maximize' if goals else 'holds no objective'}: "
+            "give one of minimize and maximize a quantity"
+        )
+    goal = tree[goals[0]]
+    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
+    if not all(isinstance(text, str) and text.strip() for text in several):
+        raise DseError(
+            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
+            "in order of priority"
+        )
+    given = {goals[0]: goal if isinstance(goal, str) else tuple(goal)}
+    goals_in_order(given.get("minimize"), given.get("maximize"))
+    top = tree.get("top", 1)
+    check_top(top, f"{origin}: ")
+    return Best(
+        minimize=given.get("minimize"),
+        maximize=given.get("maximize"),
+        per=_texts(tree.get("per"), f"{origin}: per"),
+        where=_texts(tree.get("where"), f"{origin}: where"),
+        top=top,
+    )
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value or ()
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
+        raise DseError(f"{where} = {value!r}, expected text or a list of texts")
+    return tuple(listed)
+
+
+def check_per(best: Best, axes: Collection[str]) -> None:
+    """Raise where a question is asked per something that is no axis of the study."""
+    for name in best.per:
+        said = f"per names {name!r}, which is no axis of the study"
+        check_known(name, axes, said, "its axes are")
+
+
+# --- the fits that a study is given, as inputs with their sources
+_EXPECTED = (
+    'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
+    "or a list of these"
+)
+
+
+def read_fits(given: Any, folder: Base = None) -> FittedInputs:
+    """Return the inputs that ``fit=`` of a study supplies.
+
+    Raises
+    ------
+    DseError
+        Something other than a fit, a file that cannot be read, two fits of one quantity.
+    """
+    if isinstance(given, FittedInputs):
+        return given
+    several = given if isinstance(given, (list, tuple)) else [given]
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    units: dict[str, str] = {}
+    for one in several:
+        found = _one_fit(one, folder)
+        for name, value in found.values.items():
+            if name in values and values[name] != value:
+                raise DseError(
+                    f"fit gives {name} twice, {sources[name]} and {found.sources[name]}: keep one "
+                    "of them"
+                )
+        values |= found.values
+        sources |= found.sources
+        units |= found.units
+    return FittedInputs(values=values, sources=sources, units=units)
+
+
+def _one_fit(given: Any, folder: Base) -> FittedInputs:
+    from dse.fitted import SavedFit, load_fit
+
+    if isinstance(given, (str, Path)):
+        return _inputs(load_fit(located(given, folder, "fit")))
+    if isinstance(given, Mapping):
+        if set(given) == {"values", "sources"}:  # as the text of a study tells it
+            return FittedInputs(**given, units={})
+        if "file" not in given or not set(given) <= {"file", "label"}:
+            raise DseError(f"fit = {dict(given)!r}: {_EXPECTED}")
+        file, label = given["file"], given.get("label")
+        if not isinstance(file, (str, Path)):
+            raise DseError(f"fit = {dict(given)!r}: {_EXPECTED}")
+        fit = load_fit(located(file, folder, "fit"))
+        return _inputs(fit, None if label is None else str(label))
+    saved = given if isinstance(given, SavedFit) else getattr(given, "saved", None)
+    if not isinstance(saved, SavedFit):
+        raise DseError(f"fit = {given!r}: {_EXPECTED}")
+    return _inputs(saved)
+
+
+def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
+    """What was fitted and set, with its sources."""
+    told = f"of the fit of {fit.model} to {', '.join(fit.to)}"
+    sources = dict.fromkeys(fit.given, f"set {told}")
+    fitted = fit.set if label is None else fit.set_of(label)
+    keys = {name: f"{name}[{label}]" if name in fit.per else name for name in fitted}
+    sources |= {name: _source(fit, key) for name, key in keys.items()}
+    units = {name: fit.units[key] for name, key in keys.items()}
+    return FittedInputs(values={**fit.given, **fitted}, sources=sources, units=units)
+
+
+def _source(fit: SavedFit, key: str) -> str:
+    """Where a value is from, in few words."""
+    rows = fit.rows
+    text = f"fitted: {fit.model} to {', '.join(fit.to)} of {rows.get('used', '?')} rows"
+    text += f" of {rows['data']}" if rows.get("data") else ""
+    text += f" on {fit.machine}" if fit.machine else ""
+    if key in fit.at_end:
+        return f"{text}, an end of its domain or bounds"
+    error = fit.standard_errors[key]
+    known = not math.isnan(error)
+    return f"{text}, standard error {value_text(error, fit.units[key])}" if known else text

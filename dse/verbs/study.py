@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from dse.answers import warn_of
-from dse.places import places_of
+from dse.given import places_of
 from dse.progress import Shown
 from dse.study.comparison import ComparisonData, joined_runs
 from dse.study.data import StudyData

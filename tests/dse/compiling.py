@@ -30,7 +30,7 @@ sys.addaudithook(
     and str(given[0]).endswith(".code")
     and opened.append(str(given[0]))
 )
-from dse.cli.work_laws import law_data
+from dse.cli.imbalance import law_data
 from stochastic import Pmf, imbalance
 from stochastic.kept import telling
 
