@@ -130,7 +130,7 @@ def _arguments(
     kind: Kind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function of a kind, and those that were chosen for it."""
-    from dse.cli.plot_defaults import ANY, complete
+    from dse.plots.sources import ANY, complete
 
     given = {name: options[name] for name in _DRAWN if options[name]}
     if "where" not in kind.names:

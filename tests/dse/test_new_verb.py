@@ -11,7 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from dse.cli.verbs import command_of, names_of_verbs
+from dse.cli import command_of, names_of_verbs
 
 ROOT = Path(__file__).parents[2]
 VERB = '''
