@@ -53,25 +53,17 @@ def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
     return best
 
 
-def watched(best: Best, study: StudyData) -> Watch | None:
-    """What a run watches, where the objective is an output and nothing else constrains it."""
+def watched(best: Best | None, study: StudyData) -> tuple[Watch, str] | None:
+    """What a run watches, and its unit, if the objective is an output that nothing constrains."""
     from sweeps.store.fill import Watch
 
+    if best is None:
+        return None
     (goal, *later), grid = best.goals, study.grid()
-    if later or best.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
+    output = next((name for name in grid.outputs if name == goal.text), None)
+    if output is None or later or best.where or grid.kind(output) != "float":
         return None
-    return Watch(output=goal.text, sign=goal.sign)
-
-
-def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
-    """The name and unit of the objective where it is an output, whose best a run can tell."""
-    from symbolic.expression import parse_output
-
-    watch = watched(best, study)
-    if watch is None:
-        return None
-    model = study.grid().model
-    return watch.output, model.quantity(parse_output(watch.output, model.quantities)).unit
+    return Watch(output=output, sign=goal.sign), grid.model.quantity(output).unit
 
 
 def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:

@@ -19,7 +19,7 @@ from dse.cli.command import (
     reading,
     warned,
 )
-from dse.cli.optimum import checked, looked_for, looked_up, proving, watched
+from dse.cli.optimum import checked, looked_up, proving, watched
 from dse.cli.options import (
     allowing,
     changed,
@@ -223,13 +223,14 @@ def run(
         warned(read, filed)
     best = checked(read, asked(options))
     began = time.monotonic()
-    with listening(progress, looked_for(best, read) if best is not None else None) as listener:
+    watch, unit = watched(best, read) or (None, "")
+    with listening(progress, (watch.output, unit) if watch else None) as listener:
         done = run_study(
             read,
             store=store,
             progress=listener,
             client=scheduler,
-            watch=watched(best, read) if best is not None else None,
+            watch=watch,
             **{name: options[name] for name in _RUN},
         )
     found = None
