@@ -53,108 +53,97 @@ def size_of(place: str | Path) -> int:
     return int(backend_of(place).total())
 
 
-def _run_data(
-    study: StudyData,
-    done: Outcome,
-    *,
-    seconds: float,
-    store: str | None,
-    best: xr.Dataset | None,
-) -> dict[str, Any]:
-    """The report of a run for JSON; ``seconds`` it took in all."""
-    from dse.answers import answer, order_of
+def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
+    """Return an axis for JSON, and its values as text."""
+    values, row = axis.coordinate, study.grid().model.quantities.get(axis.name)
+    unit = row.unit if row is not None and not axis.columns else ""
+    found = {"size": axis.size} | ({"unit": unit} if unit else {})
+    if axis.labels or axis.size <= _NAMED:
+        shown = values.tolist()
+        return {**found, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
+    first, last = values[0], values[-1]
+    text = f"{value_text(first, unit)} to {value_text(last, unit)}"
+    return {**found, "first": first, "last": last}, text
+
+
+def _report(
+    study: StudyData, done: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
+) -> Answer:
+    """Return the report of a run that took so many ``seconds`` in all."""
+    from dse.answers import answer, failures_text, order_of, rows_answer
+    from dse.study.plan import bytes_text
     from dse.validity import beyond_validity
 
     grid, ds = study.grid(), done.open() if store is None else None
     computed = done.tiles is None or done.tiles[0] > 0
-    feasible = done.feasible
+    feasible = grid.points if done.feasible is None else done.feasible
     if ds is not None and "feasible" in ds:
         feasible = round(float(ds["feasible"].mean()) * grid.points)
-    return {
+    axes = {axis.name: _axis(axis, study) for axis in grid.axes.values()}
+    conditions = [condition.text for condition in grid.conditions]
+    rate = grid.points * done.share / done.seconds if done.seconds else None
+    size = size_of(store) if store is not None else None
+    warnings = [*beyond_validity(study._parts), *study.notes]
+    winners = answer(best, order_of(study)).data if best is not None else None
+    data = {
         "model": study.model,
         "points": grid.points,
-        "feasible_points": grid.points if feasible is None else feasible,
-        "axes": {axis.name: _axis_data(axis, study) for axis in grid.axes.values()},
+        "feasible_points": feasible,
+        "axes": {name: each for name, (each, _) in axes.items()},
         "outputs": list(grid.outputs),
-        "conditions": [condition.text for condition in grid.conditions],
+        "conditions": conditions,
         "computed": computed,
         "tiles_computed": done.tiles[0] if done.tiles else None,
         "tiles_stored_before": done.tiles[1] if done.tiles else None,
         "seconds": seconds if computed else None,
         "compiling_seconds": done.compiling if computed else None,
         "computing_seconds": done.seconds if computed else None,
-        "points_per_second": grid.points * done.share / done.seconds if done.seconds else None,
+        "points_per_second": rate,
         "store": store,
-        "store_bytes": size_of(store) if store is not None else None,
+        "store_bytes": size,
         "memory_bytes": None if ds is None else ds.nbytes,
         "kept_aside": done.kept,
         "values_barred": done.barred,
         "failed": [asdict(failure) for failure in done.failed],
-        "notes": [*beyond_validity(study._parts), *study.notes],
-        "best": answer(best, order_of(study)).data if best is not None else None,
+        "notes": warnings,
+        "best": winners,
     }
-
-
-def _axis_data(axis: Axis, study: StudyData) -> dict[str, Any]:
-    values = axis.coordinate
-    row = study.grid().model.quantities.get(axis.name)
-    found: dict[str, Any] = {"size": axis.size}
-    if row is not None and row.unit and not axis.columns:
-        found["unit"] = row.unit
-    if axis.labels or axis.size <= _NAMED:
-        return {**found, "values": values.tolist()}
-    return {**found, "first": values[0], "last": values[-1]}
-
-
-def _axis_text(said: dict[str, Any]) -> str:
-    unit = said.get("unit", "")
-    if "values" in said:
-        return ", ".join(value_text(value, unit) for value in said["values"])
-    return f"{value_text(said['first'], unit)} to {value_text(said['last'], unit)}"
-
-
-def _run_answer(data: dict[str, Any]) -> Answer:
-    """The report of a run."""
-    from dse.answers import failures_text, rows_answer
-    from dse.study.plan import bytes_text
-    from sweeps.grid.failing import Failure
-
-    facts, notes = {"outputs": ", ".join(data["outputs"])}, list[str]()
-    if data["conditions"]:
-        facts["feasible"] = f"{data['feasible_points']:,}, where {' and '.join(data['conditions'])}"
-    if data["computed"]:
-        rate = f"{data['points_per_second'] / 1e6:,.3g}" if data["points_per_second"] else "-"
+    facts, notes = {"outputs": ", ".join(grid.outputs)}, []
+    if conditions:
+        facts["feasible"] = f"{feasible:,}, where {' and '.join(conditions)}"
+    if computed:
+        fast = f"{rate / 1e6:,.3g}" if rate else "-"
         notes.append(
-            f"computed in {data['computing_seconds']:.3g} s, {rate} million configurations a "
-            f"second; compiled in {data['compiling_seconds']:.3g} s; {data['seconds']:.3g} s in all"
+            f"computed in {done.seconds:.3g} s, {fast} million configurations a second; compiled "
+            f"in {done.compiling:.3g} s; {seconds:.3g} s in all"
         )
-        if data["tiles_stored_before"]:
-            before, more = data["tiles_stored_before"], data["tiles_computed"]
+        if done.tiles and done.tiles[1]:
+            more, before = done.tiles
             notes.append(f"continued: {before:,} tiles were stored before, {more:,} were computed")
     else:
         notes.append("nothing to do: the store of this study is finished")
-    if data["values_barred"]:
-        many = f"{data['values_barred']:,}"
+    if done.barred:
+        many = f"{done.barred:,}"
         notes.append(f"not computed: {many} values, in tiles where no point keeps the rules")
-    rows = [[name, axis["size"], _axis_text(axis)] for name, axis in data["axes"].items()]
+    rows = [[name, each["size"], text] for name, (each, text) in axes.items()]
     tables = [Table(columns=("axis", "values", ""), rows=rows)]
-    notes += failures_text([Failure(**failure) for failure in data["failed"]])
-    notes += [f"note: {text}" for text in data["notes"]]
-    if (best := data["best"]) is not None:
-        apart = [name for name in best["over"] if name != "rank"]
+    notes += failures_text(done.failed)
+    notes += [f"note: {text}" for text in warnings]
+    if winners is not None:
+        apart = [name for name in winners["over"] if name != "rank"]
         each = f" for each {' and '.join(apart)}" if apart else ""
-        (table,) = rows_answer(best).tables
-        tables.append(replace(table, title=f"best, {best['question']}{each}:"))
+        (table,) = rows_answer(winners).tables
+        tables.append(replace(table, title=f"best, {winners['question']}{each}:"))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
-    if data["kept_aside"] is not None:
-        notes.append(f"the earlier store is kept as {data['kept_aside']}")
-    if data["store"] is not None:
-        notes.append(f"dataset: {data['store']} ({bytes_text(data['store_bytes'])})")
-    else:
-        size = bytes_text(data["memory_bytes"])
-        notes.append(f"dataset: kept in memory only ({size}); --store OUT.zarr keeps it")
-    title = f"{data['model']}: {data['points']:,} configurations"
+    if done.kept is not None:
+        notes.append(f"the earlier store is kept as {done.kept}")
+    if size is not None:
+        notes.append(f"dataset: {store} ({bytes_text(size)})")
+    elif ds is not None:
+        held = bytes_text(ds.nbytes)
+        notes.append(f"dataset: kept in memory only ({held}); --store OUT.zarr keeps it")
+    title = f"{study.model}: {grid.points:,} configurations"
     return Answer(kind="Run", title=title, facts=facts, tables=tables, notes=notes, data=data)
 
 
@@ -241,7 +230,7 @@ def run(
     seconds = time.monotonic() - began
     if done.failed:
         end_with(1)
-    return _run_answer(_run_data(read, done, seconds=seconds, store=store, best=found))
+    return _report(read, done, seconds, store, found)
 
 
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
