@@ -27,9 +27,8 @@ from dse.cli.new import new
 from dse.cli.optimum import optimum, pareto
 from dse.cli.options import Adds, from_study_or_store, given, names, number_of, values, where
 from dse.cli.plot import plot
-from dse.cli.run import plan, run
+from dse.cli.run import add, export, plan, run, verify
 from dse.cli.sensitivity import sensitivity
-from dse.cli.store import add, export, verify
 
 __all__ = ["command_of", "main", "names_of_verbs"]
 

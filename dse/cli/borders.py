@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -51,65 +52,50 @@ def _borders_answer(found: xr.Dataset) -> Answer:
     from dse.inverse.crossing import border_rows, case_of, next_rows
     from sweeps.grid.dataset import meanings_of
 
-    case = str(found.attrs["question"]).removeprefix("borders of ")
-    name = case_of(found)
-    data: dict[str, Any] = {
-        "question": found.attrs["question"],
-        "case": case,
-        "undecided": int(found.attrs["undecided"]),
-        "units": {str(axis): str(found[axis].attrs.get("units", "")) for axis in found[name].dims},
-    }
-    data["borders"] = border_rows(found)
-    if not found[name].dims:
-        data["here"] = meanings_of(found.beyond.attrs)[int(found[name])]
-        data["next"] = next_rows(found)
-    if "closed_forms" in found.attrs:
-        import json
-
-        data["closed_forms"] = json.loads(found.attrs["closed_forms"])
-    tables = []
-    if "next" in data:
-        title = f"{case}: {data['here']}"
-        rows = [
-            [
-                *(row["along"], row["side"], (row["border"], row["unit"])),
-                "-" if row["beyond"] == "none" else (row["distance"], row["unit"]),
-                row["beyond"],
-            ]
-            for row in data["next"]
+    case, name = str(found.attrs["question"]).removeprefix("borders of "), case_of(found)
+    units = {str(axis): str(found[axis].attrs.get("units", "")) for axis in found[name].dims}
+    gaps, rows = int(found.attrs["undecided"]), border_rows(found)
+    data: dict[str, Any] = {"question": found.attrs["question"], "case": case, "undecided": gaps}
+    data |= {"units": units, "borders": rows}
+    if found[name].dims:
+        title = "" if rows else f"{case} is the same all along"
+        lines = dict.fromkeys(row["along"] for row in rows)
+        tables = [
+            _along(case, line, [r for r in rows if r["along"] == line], units) for line in lines
         ]
-        tables.append(Table(columns=("along", "side", "border", "distance", "then"), rows=rows))
     else:
-        title = "" if data["borders"] else f"{case} is the same all along"
-        lines = dict.fromkeys(row["along"] for row in data["borders"])
-        tables += [_along(case, along, data) for along in lines]
+        here, following = meanings_of(found.beyond.attrs)[int(found[name])], next_rows(found)
+        data |= {"here": here, "next": following}
+        title = f"{case}: {here}"
+        cells = []
+        for row in following:
+            far = "-" if row["beyond"] == "none" else (row["distance"], row["unit"])
+            border = row["border"], row["unit"]
+            cells.append([row["along"], row["side"], border, far, row["beyond"]])
+        tables = [Table(columns=("along", "side", "border", "distance", "then"), rows=cells)]
+    if "closed_forms" in found.attrs:
+        data["closed_forms"] = json.loads(found.attrs["closed_forms"])
     notes = [
         f"{pair}: {along} = {each}"
         for along, pairs in data.get("closed_forms", {}).items()
         for pair, forms in pairs.items()
         for each in forms
     ]
-    if gaps := data["undecided"]:
+    if gaps:
         notes.append(f"of {gaps:,} gaps it is not certain that they hold no others")
     return Answer(kind="Borders", title=title, tables=tables, notes=notes, data=data)
 
 
-def _along(case: str, along: str, data: Mapping[str, Any]) -> Table:
-    rows = [row for row in data["borders"] if row["along"] == along]
+def _along(case: str, along: str, rows: Sequence[Any], units: Mapping[str, str]) -> Table:
+    """Return the table of the borders along one quantity."""
     axes = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
     cells = [
-        [
-            *((row[name], data["units"].get(name, "")) for name in axes),
-            *((row["border"], row["unit"]), row["from"], row["to"]),
-        ]
-        for row in rows
+        [*((r[n], units.get(n, "")) for n in axes), (r["border"], r["unit"]), r["from"], r["to"]]
+        for r in rows
     ]
-    return Table(
-        title=f"{case} along {along}, {len(rows):,} borders:",
-        columns=[*axes, "border", "from", "to"],
-        rows=cells,
-        most=TEXT_ROWS,
-    )
+    columns = [*axes, "border", "from", "to"]
+    title = f"{case} along {along}, {len(rows):,} borders:"
+    return Table(title=title, columns=columns, rows=cells, most=TEXT_ROWS)
 
 
 # --- which configurations meet every target
@@ -131,46 +117,29 @@ def meets(study: str, where: list[str], boxes: int, time_limit: float | None) ->
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
     found = handed_back(lambda: dse.meets(read, where, **limits, progress=True))
     end_unproven(found.attrs)
-    return _meets_answer(_meets_data(found, list(read.grid().axes)))
+    return _meets_answer(found, list(read.grid().axes))
 
 
-def _meets_data(found: xr.Dataset, axes: Sequence[str]) -> dict[str, Any]:
-    rows = []
-    columns = {
-        name: found[name].values.tolist() for name in map(str, found.data_vars) if found[name].dims
-    }
+def _meets_answer(found: xr.Dataset, axes: Sequence[str]) -> Answer:
+    units = {axis: str(found[f"{axis}_first"].attrs.get("units", "")) for axis in axes}
+    inner, outer, total = counts = [found[name].item() for name in ("inner", "outer", "total")]
+    complete, boxes, rows = bool(found.attrs["complete"]), [], []
+    columns = {str(n): v.values.tolist() for n, v in found.data_vars.items() if v.dims}
     for box in range(found.sizes["box"]):
         ends = {axis: [columns[f"{axis}_{end}"][box] for end in ("first", "last")] for axis in axes}
-        rows.append({**ends, **{name: columns[name][box] for name in ("certain", "points")}})
-    return {
-        "question": found.attrs["question"],
-        "complete": bool(found.attrs["complete"]),
-        **{name: found[name].item() for name in ("inner", "outer", "total")},
-        "units": {axis: str(found[f"{axis}_first"].attrs.get("units", "")) for axis in axes},
-        "boxes": rows,
-    }
-
-
-def _meets_answer(data: Mapping[str, Any]) -> Answer:
-    inner, outer, total = data["inner"], data["outer"], data["total"]
-    if data["complete"]:
-        count = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
-    else:
-        count = f"between {inner:,} and {outer:,} of {total:,} configurations"
-    units, boxes = data["units"], data["boxes"]
-
-    def ends(axis: str, pair: Sequence[Any]) -> str:
-        return " to ".join(dict.fromkeys(value_text(end, units[axis]) for end in pair))
-
-    rows = [
-        [
-            *(ends(axis, row[axis]) for axis in units),
-            *("certain" if row["certain"] else "open", f"{row['points']:,}"),
-        ]
-        for row in boxes
-    ]
+        certain, points = (columns[name][box] for name in ("certain", "points"))
+        boxes.append({**ends, "certain": certain, "points": points})
+        texts = [dict.fromkeys(value_text(x, units[a]) for x in pair) for a, pair in ends.items()]
+        state = "certain" if certain else "open"
+        rows.append([*(" to ".join(text) for text in texts), state, f"{points:,}"])
+    many = f"between {inner:,} and {outer:,} of {total:,} configurations"
+    if complete:
+        many = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
+    data = {"question": found.attrs["question"], "complete": complete}
+    data |= dict(zip(("inner", "outer", "total"), counts, strict=True))
+    data |= {"units": units, "boxes": boxes}
     table = Table(columns=[*units, "", "configurations"], rows=rows, most=TEXT_ROWS)
-    return Answer(kind="Boxes", title=f"{data['question']}: {count}", tables=[table], data=data)
+    return Answer(kind="Boxes", title=f"{data['question']}: {many}", tables=[table], data=data)
 
 
 @command(

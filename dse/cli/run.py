@@ -1,4 +1,4 @@
-"""The commands ``dse run`` and ``dse plan``."""
+"""The commands `dse run` and `dse plan`, and those on a finished store: add, verify, export."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ from dse.cli.options import (
     changed,
     described,
     expanding,
+    from_store,
     from_study,
     goals,
     kinds,
+    listed,
+    of_study,
     telling,
 )
 from symbolic.answer import Answer, Table, value_text
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from dse.outcome import Outcome
     from dse.study.data import StudyData
     from sweeps.grid.space import Axis
+
 
 #: Options of a run that are handed on as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
@@ -257,3 +261,85 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
             lines = [f"{study} would run this; nothing was run, so there is no plan:"]
             return Answer(title="\n  ".join([*lines, *map(str, found)]), data=data)
     return make_plan(read_study(study), expand=expand)
+
+
+# --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
+@command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
+@from_store
+@click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
+@of_study
+@telling
+def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
+    """Add quantities of its model to the finished store of a run.
+
+    They are computed from the axes; what is stored stays as it is. A command that was interrupted
+    or killed leaves the store as it was, and the same command continues.
+    """
+    from dse.growth import add as add_to
+
+    of = read_study(study) if study else None
+    with listening(progress) as listener:
+        ds = add_to(store, listed(quantities), study=of, progress=listener)
+    outputs = [str(name) for name in ds.data_vars]
+    data = {"store": store, "outputs": outputs}
+    return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)
+
+
+@command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
+@from_store
+@click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
+@of_study
+@telling
+def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
+    """Find damage in the store of a run, and repair it.
+
+    Every chunk, record and description is compared with its checksum. What is damaged is named,
+    with the configurations of its tile. Exit status 1 says that there is damage left.
+    """
+    from dse.checking import verify as check
+
+    with listening(progress) as listener:
+        found = check(
+            store, repair=repair, study=read_study(study) if study else None, progress=listener
+        )
+    data = {
+        "store": store,
+        "tiles": found.tiles,
+        "not_stored_yet": found.pending,
+        "damages": [asdict(damage) for damage in found.damages],
+        "repaired": found.repaired,
+        "kept": found.kept,
+    }
+    lines = [f"{'repaired' if found.repaired else 'damaged'}: {d}" for d in found.damages]
+    if found.kept:
+        lines.append(f"what does not belong to the store is kept in {found.kept}")
+    if found.pending:
+        lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
+    if not found.damages:
+        lines.append(f"{found.tiles - found.pending:,} tiles as they were written: no damage")
+    if found.damages and not found.repaired:
+        end_with(1)
+    return Answer(title="\n".join(lines), data=data)
+
+
+@command("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv")
+@from_store
+@click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
+def export(store: str, out: str) -> Any:
+    """Write a stored dataset in another format.
+
+    The ending of the name chooses it. Values, units, flags and attributes are kept.
+    """
+    from dse.files import export as write
+    from dse.progress import shown
+    from dse.study.plan import bytes_text
+    from sweeps.files.export import open_dataset
+
+    with reading():
+        ds = open_dataset(store)
+    path = Path(out)
+    with shown(True, f"writing {path}"):
+        write(ds, path)
+    size = size_of(path)
+    data = {"source": store, "written": path, "bytes": size}
+    return Answer(title=f"{path} ({bytes_text(size)})", data=data)
