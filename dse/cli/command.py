@@ -444,14 +444,16 @@ class _Line:
         threading.Thread(target=self._go_on, daemon=True, name="waiting").start()
 
     def _go_on(self) -> None:
-        pause = _SOON
+        pause, what = _SOON, "working"
         while not self._stopped.wait(pause):
             pause = _OFTEN
             with self._lock:
                 if self._over:
                     return
                 self._shown = True
-                self._err.write(f"{_CLEAR}{_what()}: {time.monotonic() - self._began:.0f} s so far")
+                if "stochastic.kept.build" in sys.modules:  # loaded where code is not kept compiled
+                    what = "compiling once for this machine"
+                self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
 
     def end(self) -> None:
@@ -469,13 +471,6 @@ class _Line:
             if self._shown:
                 self._err.write(_CLEAR)
                 self._err.flush()
-
-
-def _what() -> str:
-    """What takes the time: the compiler is loaded where something is not kept compiled."""
-    return (
-        "compiling once for this machine" if "stochastic.kept.build" in sys.modules else "working"
-    )
 
 
 @contextmanager

@@ -50,7 +50,8 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
 
 def _answer(found: xr.Dataset, store: str | None) -> Answer:
     models, per = found.model.values.tolist(), str(found.attrs["per"]).split()
-    letters = dict(zip(models, _letters(), strict=False))
+    names = [*ascii_uppercase, *map("".join, itertools.product(ascii_uppercase, repeat=2))]
+    letters = dict(zip(models, names, strict=False))
     differs, notes = {}, []
     for name, variable in found.data_vars.items():
         if str(name).endswith("_differs") and "under" not in variable.dims:
@@ -86,8 +87,3 @@ def _answer(found: xr.Dataset, store: str | None) -> Answer:
         notes=[*notes, *([f"dataset: {store}"] if store is not None else [])],
         data=data,
     )
-
-
-def _letters() -> list[str]:
-    """A, B, ... Z, AA, AB, ..."""
-    return [*ascii_uppercase, *map("".join, itertools.product(ascii_uppercase, repeat=2))]

@@ -300,7 +300,12 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
 
     with reading():
         work = Pmf.parse(law)
-        lengths = _lengths(law) if options["trace"] else None
+        lengths = None
+        if options["trace"]:
+            from stochastic.remedies.traces import items_of
+
+            _check_lengths(law)
+            lengths = items_of(law)
         if blocks is None:
             if lengths is None:
                 raise click.UsageError("--blocks is needed: how many blocks the launch has")
@@ -445,13 +450,6 @@ def _by(text: str, step: float | None) -> float:
                 "a number of steps"
             ) from None
     return (_seconds("deadline", text) or 0.0) / step
-
-
-def _lengths(path: str) -> Any:
-    from stochastic.remedies.traces import items_of
-
-    _check_lengths(path)
-    return items_of(path)
 
 
 def _check_lengths(path: str) -> None:

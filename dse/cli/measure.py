@@ -88,7 +88,9 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     rows = ds.sizes["configuration"]
     columns = [str(name) for name in ds.data_vars if name not in ("status", "feasible")]
     data = {"rows": rows, "columns": columns, "written": written, **told}
-    notes = _notes(ds)
+    chosen = map(str, ds.chosen_by.values) if "chosen_by" in ds else ()
+    own = dict.fromkeys(text for text in chosen if text.startswith("as it"))
+    notes = [f"clocks {text}; rows are of the clocks there were" for text in own]
     if notes:
         data["notes"] = notes
     title = f"{path}: {rows} rows of {', '.join(columns)}, on {facts['device']}"
@@ -163,11 +165,3 @@ def _whole(texts: Sequence[str]) -> list[int]:
     if not all(text.isdecimal() for text in texts):
         raise Misused(f"--lanes {','.join(texts)}: expected numbers from 1 to 32, such as 8,32")
     return [int(text) for text in texts]
-
-
-def _notes(ds: Any) -> list[str]:
-    """What a reader of the rows has to know: clocks that were not chosen."""
-    if "chosen_by" not in ds:
-        return []
-    own = dict.fromkeys(str(text) for text in ds.chosen_by.values if str(text).startswith("as it"))
-    return [f"clocks {text}; rows are of the clocks there were" for text in own]

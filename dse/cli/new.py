@@ -75,10 +75,18 @@ def new(kind: str, out: str, base: str | None) -> Any:
     closed: dict[str, tuple[str, ...]] = {}
     with reading():
         if kind == "study":
-            text = _STUDY.format(out=printable(out)) if base is None else _example(base)
+            text = _STUDY.format(out=printable(out))
+            if base is not None:
+                known = examples()
+                check_known(base, known, f"--from {base!r}: there is no such example study")
+                text = known[base].read_text(encoding="utf-8")
             write_whole(path, text, replace=False)
         else:
-            entry, named = _entry(kind, base or _FROM[kind])
+            from dse.catalog import machine, workload
+
+            name = base or _FROM[kind]
+            entry = (machine if kind == "machine" else workload)(name)
+            named = str(Path(name).resolve()) if name.endswith(".toml") else entry.name
             other = entry if kind == "workload" else _similar(entry)
             closed = {} if kind == "workload" else _opened(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
@@ -88,21 +96,6 @@ def new(kind: str, out: str, base: str | None) -> Any:
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     data = {"kind": kind, "written": path, "to_fill_in": closed}
     return Answer(title=f"{path} (a {kind} to start from)", notes=filling, data=data)
-
-
-def _example(name: str) -> str:
-    """A shipped study, as it stands."""
-    known = examples()
-    check_known(name, known, f"--from {name!r}: there is no such example study")
-    return known[name].read_text(encoding="utf-8")
-
-
-def _entry(kind: str, name: str) -> tuple[Entry, str]:
-    """What a file starts from, and how it names that."""
-    from dse.catalog import machine, workload
-
-    entry = (machine if kind == "machine" else workload)(name)
-    return entry, str(Path(name).resolve()) if name.endswith(".toml") else entry.name
 
 
 def _similar(entry: Entry) -> Entry:

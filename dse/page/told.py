@@ -297,6 +297,10 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
     made = compiled(graphs, grid, [goal.text for goal in goals])
     kept = thinned(grid)
     figures, functions = figures_told(grid, kept)
+    sources = {}  # of what an axis supplies, at each of its labels
+    for name, said in study._parts.origins.items():
+        texts = said.values() if isinstance(said, Mapping) else [said]
+        sources[name] = " | ".join(dict.fromkeys(texts))
     data = common(title, note) | {
         "model": study.model,
         "machine": study.machine,
@@ -305,7 +309,7 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
         "switches": list(grid.switch_axes),
         "leaves": leaves_told(grid, kept),
         "quantities": quantities_told(grid, graphs),
-        "definitions": definitions_told(graphs, _sources(study)),
+        "definitions": definitions_told(graphs, sources),
         "conditions": _conditions(grid, study, best),
         "outputs": [name for name in study.grid().outputs if name in made.outputs],
         "program": {
@@ -351,15 +355,6 @@ def _check_conditions(grid: Grid) -> None:
                 "by Python for the values of the study alone; leave the constraint out, or show "
                 "the values: dse run STUDY --store OUT.zarr, dse explore OUT.zarr"
             )
-
-
-def _sources(study: StudyData) -> dict[str, str]:
-    """Where values are from; of what an axis supplies, at each of its labels."""
-    found = {}
-    for name, said in study._parts.origins.items():
-        texts = said.values() if isinstance(said, Mapping) else [said]
-        found[name] = " | ".join(dict.fromkeys(texts))
-    return found
 
 
 def _conditions(grid: Grid, study: StudyData, best: Best | None) -> list[dict[str, Any]]:
@@ -629,18 +624,14 @@ def with_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, A
     added = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
     held = {str(name) for graph in graphs.values() for name in graph.definitions}  # statistics
     added = {text: node for text, node in added.items() if text not in held}
+    more = {
+        text: Definition(name=text, kind="formula", node=node, needs=references(node))
+        for text, node in added.items()
+    }
     return {
-        key: replace(
-            graph,
-            definitions={**graph.definitions, **{t: _defined(t, n) for t, n in added.items()}},
-            _flat={},
-        )
+        key: replace(graph, definitions={**graph.definitions, **more}, _flat={})
         for key, graph in graphs.items()
     }
-
-
-def _defined(name: str, node: Node) -> Definition:
-    return Definition(name=name, kind="formula", node=node, needs=references(node))
 
 
 def compiled(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:

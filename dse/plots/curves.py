@@ -130,7 +130,7 @@ def lines(
     if "mark" in row:
         _mark(ax, drawn, **row["mark"])
     for one in references:
-        _reference(ax, ds, drawn, over, x, **one)
+        _reference(ax, ds, over, **one)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
@@ -169,9 +169,7 @@ def _mark(ax: Axes, lines: Sequence[Line], equals: float, label: str) -> None:
 def _reference(
     ax: Axes,
     ds: xr.Dataset,
-    lines: Sequence[Line],
     over: str,
-    along: str | None,
     *,
     quantity: str,
     label: str,

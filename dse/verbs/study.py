@@ -318,7 +318,11 @@ def run(
     of_store |= {"workers": workers, "extend": extend, "compression": compression}
     of = with_file_read(source)
     if isinstance(of, ComparisonData):
-        _only_without_store(**of_store)
+        if wrong := [name for name, value in of_store.items() if value]:
+            raise DseError(
+                f"{', '.join(wrong)}: the run of several models is kept in memory; dse.export "
+                "writes its Dataset, or run each model into a store of its own"
+            )
         runs = {model: run(study, **whole) for model, study in of.each.items()}
         return joined_runs(runs, of.outputs)
     if not isinstance(of, StudyData):
@@ -359,12 +363,3 @@ def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset
         return joined_runs(runs, of.outputs)
     attributes = attributes_of(of, expand=expand)
     return lazy_dataset(of.grid(), attributes, chunks=chunks, expand=expand)
-
-
-def _only_without_store(**asked: Any) -> None:
-    """Refuse, of models compared, what a run into a store is asked."""
-    if wrong := [name for name, value in asked.items() if value]:
-        raise DseError(
-            f"{', '.join(wrong)}: the run of several models is kept in memory; dse.export writes "
-            "its Dataset, or run each model into a store of its own"
-        )
