@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.plots.frame import axes_of, in_unit, legend, named, rows_of, side, title, unit_of
-from dse.plots.looks import LOOKS, Look, look_of, looks_of
+from dse.plots.looks import LOOKS, look_of, looks_of
 from dse.plots.sources import (
     MOST,
     At,
@@ -47,14 +47,6 @@ def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     name = named(ds[over])
     ax.set_ylabel(name if name.count("\n") < 2 else over)  # some names are whole sentences
     return rows_of(ax, [str(value) for value in ds[over].values])
-
-
-def draw_bars(ax: Axes, places: Any, values: Mapping[str, Any], looks: Sequence[Look]) -> None:
-    """Draw a bar for each entry of ``values`` side by side at each place."""
-    wide = 0.8 / len(values)
-    for k, ((text, each), look) in enumerate(zip(values.items(), looks, strict=True)):
-        at = places + (k - (len(values) - 1) / 2) * wide
-        ax.barh(at, each, wide, **look.of_area(), label=text)
 
 
 def bars(
@@ -113,7 +105,10 @@ def bars(
     else:
         last = ds[names[-1] if series else names[0]]
         side(ax.xaxis, last, words if series else in_unit(words, unit_of(last)))
-    draw_bars(ax, places, drawn, looks)
+    wide = 0.8 / len(drawn)
+    for k, ((text, each), look) in enumerate(zip(drawn.items(), looks, strict=True)):
+        middle = places + (k - (len(drawn) - 1) / 2) * wide
+        ax.barh(middle, each, wide, **look.of_area(), label=text)
     if span:
         low, high = (ds[span[end]].broadcast_like(ds[over]).values for end in ("low", "high"))
         style: dict[str, Any] = {"fmt": "none", "ecolor": "black", "elinewidth": 1.6, "capsize": 3}

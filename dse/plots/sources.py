@@ -75,21 +75,15 @@ def dataset(source: Any, names: Sequence[str], at: At = None) -> xr.Dataset:
                 f"the figure needs {name}, which the Dataset does not hold{nearest(name, known)}; "
                 f"it holds: {', '.join(known)}; run the study with {name} among its outputs"
             )
-    ds = _select(ds, place)
-    empty = [str(dim) for dim, size in ds.sizes.items() if size == 0]
-    if empty:
-        raise InfeasibleError(f"the Dataset has no values of {', '.join(empty)}: nothing to draw")
-    return ds
-
-
-def _select(ds: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
-    """Return a Dataset at one value of some of its axes: numbers, texts with units, labels."""
-    for name, value in at.items():
-        known = [str(dim) for dim in ds.dims if dim in ds.coords]
-        check_known(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
+    for name, value in place.items():  # a number, a text with a unit, a label
+        axes = [str(dim) for dim in ds.dims if dim in ds.coords]
+        check_known(name, axes, f"at: {name!r} is no axis of the Dataset", "its axes are")
         quantities = quantities_of(ds)
         axis = parse_axis(name, ds[name].values.tolist(), quantities)
         ds = ds.isel({name: axis.position(value, quantities)})
+    empty = [str(dim) for dim, size in ds.sizes.items() if size == 0]
+    if empty:
+        raise InfeasibleError(f"the Dataset has no values of {', '.join(empty)}: nothing to draw")
     return ds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from json import dumps
@@ -16,7 +16,7 @@ import numpy as np
 from dse.answers import warn_of
 from dse.fitted_inputs import FittedInputs
 from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
-from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
+from dse.study.uncertain import check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
@@ -218,7 +218,11 @@ class StudyData:
             if not name.isidentifier() or DRAW in grid.dims(name):
                 known = told_of(name, self._parts.model)
                 if not known and self.outputs is not None:
-                    raise case_without_mean(grid, name)
+                    label = next(iter(grid.flags(name).values()), "LABEL")
+                    raise DseError(
+                        f"the output {name} is another case in each draw, and cases have no mean: "
+                        f"ask for a chance, such as chance({name} == '{label}'), or leave it out"
+                    )
                 told += known
             elif name in grid.outputs:  # an axis is a coordinate already
                 told.append(name)
@@ -296,7 +300,9 @@ class StudyData:
 
     def check_best(self, best: Best) -> None:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
-        check_per(best, self.grid().axes)
+        for name in best.per:
+            said = f"per names {name!r}, which is no axis of the study"
+            check_known(name, self.grid().axes, said, "its axes are")
         self.grid(self._needed(best.goals), best.where)
 
 
@@ -422,13 +428,6 @@ def _texts(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
         raise DseError(f"{where} = {value!r}, expected text or a list of texts")
     return tuple(listed)
-
-
-def check_per(best: Best, axes: Collection[str]) -> None:
-    """Raise where a question is asked per something that is no axis of the study."""
-    for name in best.per:
-        said = f"per names {name!r}, which is no axis of the study"
-        check_known(name, axes, said, "its axes are")
 
 
 # --- the fits that a study is given, as inputs with their sources

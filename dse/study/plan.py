@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,32 +120,19 @@ _FREE_CLOCK = (
 )
 
 
-def _clock_is_free(grid: Grid) -> Callable[[tuple[str, ...]], bool]:
-    """Under some switches: whether the outputs depend on a clock that costs nothing."""
-
-    def free(key: tuple[str, ...]) -> bool:
-        graph, leaves = grid.graphs[key], grid.leaves[key]
-        behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
-        axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
-        if not axes - {"machine"}:  # each machine has its own clock
-            return False
-        following = {
-            name
-            for name in graph.ancestors(graph.outputs)
-            if "core_clock" in graph.ancestors([name])
-        }
-        if not following or following & {"mem_latency", "mem_latency_dram"}:
-            return False
-        exponent = leaves.get("clock_power_exponent")
-        flat = exponent is not None and not exponent.array.any()
-        return flat or all(grid.model.quantities[name].unit != "W" for name in following)
-
-    return free
-
-
-def free_clock(grid: Grid) -> tuple[str, ...]:
-    """The warning of a swept clock that costs nothing, where it does."""
-    return (_FREE_CLOCK,) if any(map(_clock_is_free(grid), grid.graphs)) else ()
+def _is_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
+    """True if the outputs depend on a swept clock that costs nothing, under some switches."""
+    graph, leaves = grid.graphs[key], grid.leaves[key]
+    behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
+    axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
+    if not axes - {"machine"}:  # each machine has its own clock
+        return False
+    following = {n for n in graph.ancestors(graph.outputs) if "core_clock" in graph.ancestors([n])}
+    if not following or following & {"mem_latency", "mem_latency_dram"}:
+        return False
+    exponent = leaves.get("clock_power_exponent")
+    flat = exponent is not None and not exponent.array.any()
+    return flat or all(grid.model.quantities[name].unit != "W" for name in following)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +215,7 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
     moved = {axis for output in outputs for axis in output.axes}
     order = {name: place for place, name in enumerate([*grid.outputs, "feasible"])}
     attributes = study.attributes()
+    is_free = any(_is_free_clock(grid, key) for key in grid.graphs)
     return Plan(
         model=study.model,
         axes={axis.name: axis.size for axis in grid.axes.values()},
@@ -240,6 +228,6 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
-        warnings=(*odd_numbers(study), *free_clock(grid)),
+        warnings=(*odd_numbers(study), *((_FREE_CLOCK,) if is_free else ())),
         notes=(*loads(attributes.get("validity", "[]")), *study.notes),
     )
