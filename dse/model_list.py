@@ -167,8 +167,12 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     known = _meanings(read)
     if model is not None:
         known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}
+    texts = {
+        row.name: " ".join([row.name, row.meaning, row.symbol, *row.labels]).lower()
+        for row in known.values()
+    }
     words = word.lower().split()
-    found = [row for row in known.values() if all(part in _text(row) for part in words)]
+    found = [row for row in known.values() if all(part in texts[row.name] for part in words)]
     if not found:
         of = f" of {model}" if model else ""
         raise UnknownNameError(
@@ -211,7 +215,3 @@ def _meaning(row: Quantity, told: Mapping[str, Iterable[str]]) -> Meaning:
         needed_by=tuple(told.get("needed", ())),
         declared_by=() if row.name in TABLE else tuple(told.get("brought", ())),
     )
-
-
-def _text(row: Meaning) -> str:
-    return " ".join([row.name, row.meaning, row.symbol, *row.labels]).lower()

@@ -13,7 +13,7 @@ from dse.cli.options import StudyFile, at_point, echo, entries, file
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
-    from dse.study.data import StudyData
+    pass
 
 #: How a page of this library begins, which may be replaced unasked.
 _OURS = '<meta name="generator" content="simt-dse explore">'
@@ -60,22 +60,19 @@ def explore(
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
         raise Misused(f"{path} is there and is none of these pages: name another with --out")
+    suffix, of = Path(source).suffix, source  # a store by its name, or a study
+    is_data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
+    if at and (is_data or suffix == ".toml"):
+        raise Misused(f"{source} is no model: values are given to one, or on the page")
+    if suffix == ".toml":
+        of = read_study(source)
+    elif not is_data:
+        of = warned(described_study(source, at))
     with reading():
-        page = dse.explore(_source(source, at), path, title=title, note=note)
+        page = dse.explore(of, path, title=title, note=note)
     size = page.stat().st_size
     title = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
     return Answer(title=title, data={"page": page, "bytes": size})
-
-
-def _source(source: str, at: dict[str, str]) -> StudyData | str:
-    """The study of a file or of a model at values; a store by its name."""
-    suffix = Path(source).suffix
-    data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
-    if suffix == ".toml" or data:
-        if at:
-            raise Misused(f"{source} is no model: values are given to one, or on the page")
-        return read_study(source) if suffix == ".toml" else source
-    return warned(described_study(source, at))
 
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:

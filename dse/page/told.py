@@ -185,13 +185,14 @@ def told_of_values(
     counts = {str(dim): min(size, _LONGEST) for dim, size in cut.sizes.items()}
     halved(counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MOST)
     kept = cut.isel({dim: even(cut.sizes[dim], count) for dim, count in counts.items()}).load()
+    rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     data = common(title, note) | {
         "model": str(ds.attrs.get("model", "")),
         "axes": [_axis(cut, kept, str(dim)) for dim in kept.sizes],
         "leaves": {name: _leaf(kept[name]) for name in held},
         "quantities": _quantities(ds, names),
         "definitions": _definitions(ds, names),
-        "conditions": [{"text": _stored_conditions(ds), "of": "model"}] if FEASIBLE in ds else [],
+        "conditions": [{"text": rules or "feasible", "of": "model"}] if FEASIBLE in ds else [],
         "outputs": names,
         "program": {"inputs": held, "outputs": names, "choices": {}},
         "stored": {"axes": {str(d): n for d, n in ds.sizes.items()}, "served": part is not None},
@@ -257,10 +258,6 @@ def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
         }
         for name in names
     }
-
-
-def _stored_conditions(ds: xr.Dataset) -> str:
-    return str(ds[FEASIBLE].attrs.get("conditions", "")) or "feasible"
 
 
 #: Configurations that the page itself looks through for the best.
@@ -640,6 +637,10 @@ def compiled(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
     Each graph stands twice: as it is, and with every formula that is no equation left open, so that
     a value may be given in its place.
     """
+
+    def is_held(leaf: Leaf) -> bool:  # it has no labels, and no draws
+        return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
+
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph
@@ -648,7 +649,7 @@ def compiled(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
         name
         for key, graph in graphs.items()
         for name in graph.definitions
-        if all(_is_held(grid, key, leaf) for leaf in references(graph.flat(name)))
+        if all(is_held(grid.leaves[key][leaf]) for leaf in references(graph.flat(name)))
     )
     conditions = {c.text: None for graph in graphs.values() for c in graph.conditions}
     return program(doubled, list(names), list(conditions))
@@ -663,12 +664,6 @@ def _opened(graph: Graph, kept: set[str]) -> Graph:
         for name, definition in graph.definitions.items()
     }
     return replace(graph, definitions=definitions, _flat={})
-
-
-def _is_held(grid: Grid, key: tuple[str, ...], name: str) -> bool:
-    """Whether a page holds the numbers of a leaf: it has no labels, and no draws."""
-    leaf = grid.leaves[key][name]
-    return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 
 def definitions_told(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:

@@ -127,8 +127,10 @@ def lines(
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
             artist.set(lw=4, alpha=0.35, marker="")  # wide, as it coincides with its terms
-    if "mark" in row:
-        _mark(ax, drawn, **row["mark"])
+    if mark := row.get("mark"):
+        each = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
+        if (points := np.concatenate(each, 1)).size:
+            ax.plot(*points, label=mark["label"], **LOOKS["optimum"].of_mark(4, marker="o"))
     for one in references:
         _reference(ax, ds, over, **one)
     if goal is not None:
@@ -157,13 +159,6 @@ def lines(
     beside = len(drawn) > 4 or (many > 5 and not below)
     legend(ax, heading=heading, beside=beside, below=below, ncols=2 if below else 1)
     return ax
-
-
-def _mark(ax: Axes, lines: Sequence[Line], equals: float, label: str) -> None:
-    """Mark the points of lines that have one value."""
-    points = np.concatenate([np.stack([line.x, line.y])[:, line.y == equals] for line in lines], 1)
-    if points.size:
-        ax.plot(*points, label=label, **LOOKS["optimum"].of_mark(4, marker="o"))
 
 
 def _reference(

@@ -94,14 +94,11 @@ def advise(
         entries = {"machine": machine, "workload": workload}
         return advice(what, entries, prefer, point, goal, levers)
 
-    if isinstance(source, Model) or (isinstance(source, str) and not _is_data(source)):
+    if isinstance(source, Model):
+        return ask(source)
+    if isinstance(source, str) and ("+" in source or Path(source).suffix.lower() in ("", ".py")):
         return ask(source)
     return each_study(source, ask)
-
-
-def _is_data(path: str) -> bool:
-    """Whether a text names a study or data, not a model."""
-    return Path(path).suffix.lower() not in ("", ".py") and "+" not in path
 
 
 @overload
