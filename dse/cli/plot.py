@@ -16,8 +16,6 @@ from dse.cli.options import Source, described, drawn, entries, names, picture, v
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from dse.plots.kinds import Kind
     from dse.plots.papers import Paper
     from dse.study.data import StudyData
@@ -149,7 +147,13 @@ def _arguments(
         if source is None:
             _check_needed(kind, given)
             return given | {"source": _study(kind, options, given)}, {}
-        read = _read(source, options, given)
+        describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
+        describing |= {"axes": "--axis", "given": "--set"}
+        describing |= {} if "where" in given else {"where": "--where"}
+        for name, option in describing.items():
+            if options[name]:
+                raise click.UsageError(f"{option} describes a study, and {source} is one already")
+        read = read_source(source, values=True)
         whole = complete(kind, given, read)
         if "quantity" in kind.several and isinstance(whole.get("quantity"), str):
             whole["quantity"] = [whole["quantity"]]
@@ -178,19 +182,6 @@ def _check_needed(kind: Kind, given: Mapping[str, Any]) -> None:
     for name in kind.needed:
         if name not in given:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
-
-
-def _read(
-    source: str, options: Mapping[str, Any], given: Mapping[str, Any]
-) -> StudyData | xr.Dataset:
-    """Return the study or dataset that is named; refuse options that describe another study."""
-    describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
-    describing |= {"axes": "--axis", "given": "--set"}
-    describing |= {} if "where" in given else {"where": "--where"}
-    for name, option in describing.items():
-        if options[name]:
-            raise click.UsageError(f"{option} describes a study, and {source} is one already")
-    return read_source(source, values=True)
 
 
 def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> StudyData:
