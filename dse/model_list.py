@@ -163,7 +163,7 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     """
     if not isinstance(word, str):
         raise DseError(f"word = {word!r}: expected text, such as 'clock'")
-    read = dict(models()) if model is None else {model: model(model)}
+    read = dict(models()) if model is None else {model: load_model(model)}
     known = _meanings(read)
     if model is not None:
         known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}

@@ -197,8 +197,14 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
         atoms = [found.values.tolist(), found.weights.tolist()]
     moments = {name: [getattr(found, name), found.error(name)] for name in ("mean", "std")}
     levels = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
-    data = {"quantity": quantity, "unit": unit, "at": dict(found.at), "way": found.way}
-    data |= {"undefined": undefined, "atoms": atoms, **moments, "quantiles": levels}
+    data: dict[str, Any] = {"quantity": quantity, "unit": unit, "at": dict(found.at)}
+    data |= {
+        "way": found.way,
+        "undefined": undefined,
+        "atoms": atoms,
+        **moments,
+        "quantiles": levels,
+    }
     pairs = [*moments.items(), *((f"quantile {q:g}", each) for q, *each in levels)]
     rows = [[name, (value, unit), _error(error, unit)] for name, (value, error) in pairs]
     place = ", ".join(f"{name} = {value}" for name, value in found.at.items())

@@ -92,7 +92,7 @@ class _Failed(click.ClickException):
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
-        self.exit_code = status
+        object.__setattr__(self, "exit_code", status)
 
     def format_message(self) -> str:
         """Return the message without characters that steer a terminal."""

@@ -60,7 +60,8 @@ def explore(
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
         raise Misused(f"{path} is there and is none of these pages: name another with --out")
-    suffix, of = Path(source).suffix, source  # a store by its name, or a study
+    of: StudyData | str = source  # a store by its name, or a study
+    suffix = Path(source).suffix
     is_data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
     if at and (is_data or suffix == ".toml"):
         raise Misused(f"{source} is no model: values are given to one, or on the page")

@@ -128,8 +128,8 @@ def lines(
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
             artist.set(lw=4, alpha=0.35, marker="")  # wide, as it coincides with its terms
     if mark := row.get("mark"):
-        each = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
-        if (points := np.concatenate(each, 1)).size:
+        marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
+        if (points := np.concatenate(marked, 1)).size:
             ax.plot(*points, label=mark["label"], **LOOKS["optimum"].of_mark(4, marker="o"))
     for one in references:
         _reference(ax, ds, over, **one)

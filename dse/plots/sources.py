@@ -76,8 +76,8 @@ def dataset(source: Any, names: Sequence[str], at: At = None) -> xr.Dataset:
                 f"it holds: {', '.join(known)}; run the study with {name} among its outputs"
             )
     for name, value in place.items():  # a number, a text with a unit, a label
-        axes = [str(dim) for dim in ds.dims if dim in ds.coords]
-        check_known(name, axes, f"at: {name!r} is no axis of the Dataset", "its axes are")
+        known = [str(dim) for dim in ds.dims if dim in ds.coords]
+        check_known(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
         quantities = quantities_of(ds)
         axis = parse_axis(name, ds[name].values.tolist(), quantities)
         ds = ds.isel({name: axis.position(value, quantities)})

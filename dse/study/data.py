@@ -132,7 +132,7 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in by_quantity(model, self.axes).items()
         ]
-        uncertain = None
+        uncertain: Uncertain | None = None
         if self.random:
             from dse.uncertain.draws import read_random
 

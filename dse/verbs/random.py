@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dse.uncertain.draws import Uncertain
     from dse.uncertain.output import OutputLaw
-    from sweeps.ask.chances import Draws
+    from sweeps.ask.chances import Draws, GridDraws
     from sweeps.grid.goals import Goal
     from sweeps.grid.grid import Grid
 
@@ -82,8 +82,10 @@ def chances(
     >>> found.threads.values.tolist(), found.chance.values.tolist()
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
+    from sweeps.ask.chances import TableDraws
     from sweeps.ask.chances import chances as chances_of
     from sweeps.grid.goals import read_goals, texts_of
+    from sweeps.scan.values import Table
 
     goals = read_goals(minimize, maximize)
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
@@ -101,7 +103,11 @@ def chances(
             from dse.derived import study_of
 
             of = study_of(of)
-        return identified(chances_of(_draws(of, goal, texts), goal, per=axes, top=top), of)
+        if isinstance(of, StudyData):
+            draws: Draws = _draws(of, goal, texts)
+        else:
+            draws = TableDraws(table=Table(of, texts))
+        return identified(chances_of(draws, goal, per=axes, top=top), of)
 
     with shown(progress, "looking at every draw"):
         of = with_file_read(source)
@@ -263,16 +269,13 @@ def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> 
     return found
 
 
-def _draws(of: StudyData | xr.Dataset, goal: Goal, where: Sequence[str]) -> Draws:
-    """Return the draws of a Dataset; of a study all there are, or with fresh ones beside them."""
-    from sweeps.ask.chances import GridDraws, TableDraws
-    from sweeps.scan.values import Table
+def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> GridDraws:
+    """Return the draws of a study: all there are, or fresh ones beside those it was chosen by."""
+    from sweeps.ask.chances import GridDraws
 
-    if not isinstance(of, StudyData):
-        return TableDraws(table=Table(of, where))
-    about = uncertain_of(of)
-    grid = of._question([goal], where, per=[DRAW])
+    about = uncertain_of(study)
+    grid = study._question([goal], where, per=[DRAW])
     if about.exact:
         return GridDraws(grid=grid, fresh=None)
-    fresh = redrawn(of, about.fresh())
+    fresh = redrawn(study, about.fresh())
     return GridDraws(grid=grid, fresh=fresh._question([goal], where, per=[DRAW]))
