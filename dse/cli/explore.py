@@ -13,7 +13,7 @@ from dse.cli.options import StudyFile, at_point, echo, entries, file
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
-    pass
+    from dse.study.data import StudyData
 
 #: How a page of this library begins, which may be replaced unasked.
 _OURS = '<meta name="generator" content="simt-dse explore">'
