@@ -132,11 +132,12 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in by_quantity(model, self.axes).items()
         ]
-        uncertain: Uncertain | None = None
+        uncertain = None
         if self.random:
             from dse.uncertain.draws import read_random
 
             uncertain = read_random(self.random, model.quantities, self.folder)
+        if uncertain is not None:
             if DRAW in self.axes:
                 raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
             axes.append(uncertain.axis())
