@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,9 +28,11 @@ _of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
-def _read_point(texts: Sequence[str]) -> dict[str, str]:
+def given_point(options: Mapping[str, Any]) -> dict[str, str]:
+    """The values and entries of one configuration."""
+    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
     at: dict[str, str] = {}
-    for text in texts:
+    for text in [*named, *options["point"]]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
@@ -40,16 +41,6 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
         at[name] = value.strip()
     return at
-
-
-def given_point(options: Mapping[str, Any]) -> dict[str, str]:
-    """The values and entries of one configuration."""
-    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
-    return _read_point([*named, *options["point"]])
-
-
-def _is_study(source: str) -> bool:
-    return Path(source).suffix == ".toml"
 
 
 def described_study(
@@ -158,7 +149,7 @@ def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     import dse
 
     at = given_point(options)
-    of = read_study(source) if _is_study(source) else source
+    of = read_study(source) if source.endswith(".toml") else source
     with reading():
         return dse.advise(of, goal=goal, levers=levers, **at)
 
@@ -179,6 +170,6 @@ def explain(source: str, **options: Any) -> Any:
     import dse
 
     at = given_point(options)
-    if _is_study(source):
+    if source.endswith(".toml"):
         return dse.explain(read_study(source), **at)
     return dse.explain(warned(described_study(source, at)))
