@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import command, handed_back, read_study
 from dse.cli.optimum import end_unproven
 from dse.cli.options import from_study, names, time_limit, values, where
@@ -41,8 +42,6 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
     where it lies, of whole numbers the first beyond. A quantity that is no axis is followed through
     its domain. Enclosures rule out borders between the values that were looked at.
     """
-    import dse
-
     read = read_study(study)
     found = dse.borders(read, quantity, along=along or None, **options, progress=True)
     return _borders_answer(found)
@@ -112,8 +111,6 @@ def meets(study: str, where: list[str], boxes: int, time_limit: float | None) ->
     Certain boxes meet them wholly; what is open when the limits are reached may meet them. Run to
     its end the answer is exact, whatever the size of the space.
     """
-    import dse
-
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
     found = handed_back(lambda: dse.meets(read, where, **limits, progress=True))
     end_unproven(found.attrs)
@@ -158,7 +155,6 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     How far an input may be off is a share (5%) or an amount with its unit. With an objective,
     which configurations can be the best for some values of the inputs, shared by all.
     """
-    import dse
     from dse.answers import answer, order_of, rows_answer
 
     if None not in (options["minimize"], options["maximize"]):

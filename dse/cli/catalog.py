@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+import dse
 from dse.cli.command import command, reading
 from dse.cli.options import complete_machine, complete_model, complete_workload
 from symbolic.answer import Answer
@@ -28,14 +29,11 @@ def models(name: str | None, latex: bool) -> Any:
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
-    from dse.model_list import model
-    from dse.model_list import models as known
-
     if name is None:
         if latex:
             raise click.UsageError("--latex needs the NAME of a model")
-        return _listed(known())
-    found = model(name)
+        return _listed(dse.models())
+    found = dse.model(name)
     if latex:
         equations = found.latex()
         data = {"name": found.name, "latex": equations.splitlines()}
@@ -51,10 +49,7 @@ def machines(name: str | None) -> Any:
     NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
     value with its source, what is not known, and the models that this closes.
     """
-    from dse.catalog import machine
-    from dse.catalog import machines as known
-
-    return _listed(known() if name is None else machine(name))
+    return _listed(dse.machines() if name is None else dse.machine(name))
 
 
 @command("dse workloads", "dse workloads svm")
@@ -64,10 +59,7 @@ def workloads(name: str | None) -> Any:
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
-    from dse.catalog import workload
-    from dse.catalog import workloads as known
-
-    return _listed(known() if name is None else workload(name))
+    return _listed(dse.workloads() if name is None else dse.workload(name))
 
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
@@ -78,7 +70,5 @@ def quantities(words: tuple[str, ...], model: str | None) -> Any:
 
     Each with its unit, symbol, default and meaning, the models that yield it and that need it.
     """
-    from dse.model_list import quantities as known
-
     with reading():
-        return _listed(known(" ".join(words), model=model))
+        return _listed(dse.quantities(" ".join(words), model=model))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import (
     asked,
     command,
@@ -54,10 +55,8 @@ def chances(source: str, **options: Any) -> Any:
     (dse import --runs), of which the best on average is meant. Where no objective is given, the
     study's [best] is asked.
     """
-    from dse.verbs import random
-
     read, given = read_question(source, options)
-    found = handed_back(lambda: random.chances(read, **given, progress=True))
+    found = handed_back(lambda: dse.chances(read, **given, progress=True))
     return _chances_answer(found, given.get("top"))
 
 
@@ -122,13 +121,11 @@ def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     mean of what is chosen would be better. Where no objective is given, the study's [best] is
     asked.
     """
-    from dse.verbs.random import information as information_of
-
     read, given = read_question(study, options)
     asked_of = ("minimize", "maximize", "where")
     wanted: dict[str, Any] = {name: given[name] for name in asked_of}
     wanted["sets"] = [listed([text]) for text in sets]
-    found = handed_back(lambda: information_of(read, **wanted, progress=True))
+    found = handed_back(lambda: dse.information(read, **wanted, progress=True))
     return _information_answer(found)
 
 
@@ -184,9 +181,7 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     not exact. It is exact where all laws are enumerated, and where one input alone is random in the
     output, along which it is proven to go one way.
     """
-    from dse.verbs import random
-
-    found = random.law(read_study(study), quantity, at)
+    found = dse.law(read_study(study), quantity, at)
     if plot is not None:
         from dse.plots.laws import output_law
 

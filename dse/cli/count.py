@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import command, read_source
 from dse.cli.options import from_study_or_store, listed, names, number_of, where
 from symbolic.answer import Answer, Table
@@ -77,8 +78,6 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
     Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
     so that large spaces take no longer than small ones where all conditions are of that kind.
     """
-    import dse
-
     found = dse.count(read_source(source), where=where, per=per, progress=True)
     counts = {name: int(found[name].sum()) for name in ("feasible_points", "points")}
     return _answer(found, per, tuple(counts), **counts)
@@ -100,8 +99,6 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
 
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
     """
-    import dse
-
     edges = listed([bins])
     asked = int(bins) if bins.strip().isdecimal() else [number_of(edge, [float]) for edge in edges]
     options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
@@ -131,8 +128,6 @@ def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]
 
     Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
     """
-    import dse
-
     shares = [number_of(share, [float]) for share in listed([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}
     found = dse.quantiles(read_source(source), output, shares, **options)

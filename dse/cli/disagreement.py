@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import asked, command, read_models
 from dse.cli.options import from_study_or_store, goals, names
 from symbolic.answer import TEXT_ROWS, Answer, Table
@@ -34,7 +35,6 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     configuration by one model, over the best, both computed by another. Without an objective the
     one under [best] is asked, or --minimize time.
     """
-    from dse.verbs.optimum import disagreement as compared
     from sweeps.files.export import export
 
     ds, filed = read_models(source)
@@ -42,7 +42,7 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     if not {"minimize", "maximize"} & set(given):
         given = {**filed, **given}
     given.pop("top", None)
-    found = compared(ds, **given, progress=True)
+    found = dse.disagreement(ds, **given, progress=True)
     if store is not None:
         export(ds, Path(store))
     return _answer(found, store)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import Misused, command, read_study, reading, warned
 from dse.cli.options import (
     StudyFile,
@@ -146,8 +147,6 @@ def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     those of who designs the machine, and none leaves what it allows. Axes not given stand at their
     first value.
     """
-    import dse
-
     at = given_point(options)
     of = read_study(source) if source.endswith(".toml") else source
     with reading():
@@ -167,8 +166,6 @@ def explain(source: str, **options: Any) -> Any:
     Each with its value, unit, equation and source. Of a study, axes not given stand at their first
     value.
     """
-    import dse
-
     at = given_point(options)
     if source.endswith(".toml"):
         return dse.explain(read_study(source), **at)

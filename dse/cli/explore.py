@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import Misused, command, read_study, reading, warned
 from dse.cli.evaluate import described_study, given_point
 from dse.cli.options import StudyFile, at_point, echo, entries, file
@@ -52,8 +53,6 @@ def explore(
     Of a store the page holds the values, thinned along long axes. --serve hands it to a browser of
     this machine alone, which asks for any part of the store; Ctrl-C ends it.
     """
-    import dse
-
     if serve:
         return _serve(source, title, note, port)
     at = given_point(options)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+import dse
 from dse.cli.command import assumed_of_rows, command, reading
 from dse.cli.options import Adds, entries, given, listed, names, reads, setting, values, where
 from symbolic.answer import Answer
@@ -103,11 +104,9 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     unit if need be, "time [ms]"; or a dataset (.nc, .zarr, .parquet). The columns of --to are what
     the model should yield from the others.
     """
-    from dse.fitting import fit as fitted
-
     assumed_of_rows(data)
     with reading():
-        found = fitted(model, data, **given(options))
+        found = dse.fit(model, data, **given(options))
     return _kept(found, save, out)
 
 
@@ -131,14 +130,12 @@ def calibrate(
     DATA holds a row a measurement, as for dse fit; columns that the model does not take are not
     read. What the rows do not determine is an error, or, of an alternative, told beside the others.
     """
-    from dse.calibration import calibrate as calibrated
-
     if not options["free"]:
         raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
     labels = {name: text.split(",") for name, text in choose.items()}
     assumed_of_rows(data)
     with reading():
-        found = calibrated(data, model=model, choose=labels, **given(options))
+        found = dse.calibrate(data, model=model, choose=labels, **given(options))
     return _kept(found, save)
 
 
@@ -186,9 +183,7 @@ def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     --free fitted to the rows that are not left out with it; beside it stand predictions of who has
     no model, and what loses to them is said. No row is dropped.
     """
-    from dse.validation import validate as validated
-
     options["own"] = {column: listed([labels]) for column, labels in own.items()}
     assumed_of_rows(data)
     with reading():
-        return validated(model, data, **given(options))
+        return dse.validate(model, data, **given(options))

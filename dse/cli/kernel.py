@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+import dse
 from dse.cli.command import command, reading
 from dse.cli.options import Adds, file, given, listed, names, values
 from symbolic.answer import Answer, Table
@@ -79,12 +80,10 @@ def kernel(
     for by name. A cubin may come from any compiler, Triton and numba among them. PTX, which
     nvcc -ptx writes, is counted in the same way and needs no extra.
     """
-    from dse.kernels import kernel as counted
-
     macros = {k: listed([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with reading():
-        found = counted(path, times, entry, define=macros, **given(options))
+        found = dse.kernel(path, times, entry, define=macros, **given(options))
     if options["beside"] is not None:
         return _beside(found, out)
     if any(isinstance(each, list) for each in macros.values()):
@@ -103,7 +102,6 @@ def kernel(
 
 def _beside(found: Any, out: str | None) -> Any:
     """Counts beside measured ones, a line each; what was not counted, and why."""
-    import dse
     from dse.kernels.spaces import shares
 
     if out is not None:
@@ -118,8 +116,6 @@ def _beside(found: Any, out: str | None) -> Any:
 
 def _table(found: Any, out: str | None) -> Any:
     """A tuning space: written as any Dataset, or its variants told."""
-    import dse
-
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(found, out)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import (
     UNPROVEN,
     asked,
@@ -68,8 +69,6 @@ def watched(best: Best | None, study: StudyData) -> tuple[Watch, str] | None:
 
 def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
     """Return the winners: of few values that a run has in memory, else of the study."""
-    from dse.verbs.optimum import optimum
-
     if values is not None and study.grid().points <= _LOOKED_UP:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
@@ -79,8 +78,8 @@ def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dat
         nodes = [parse(goal.text, quantities) for goal in best.goals]
         nodes += [parse_condition(text, quantities) for text in best.where]
         if all(label_of(name) in values.variables for name in references(*nodes)):
-            return optimum(values, **best.as_asked())
-    return optimum(study, **best.as_asked())
+            return dse.optimum(values, **best.as_asked())
+    return dse.optimum(study, **best.as_asked())
 
 
 # --- how an optimum is found, and what is proven of it
@@ -276,7 +275,6 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     """
     from dse.answers import answer, order_of
     from dse.study.data import StudyData
-    from dse.verbs import optimum
 
     read = read_source(source)
     wanted = asked({**options, "where": [*where, *at]})
@@ -285,7 +283,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits = _limits(options) | {"ties": ties, "progress": True}
     with proving():
-        found = handed_back(lambda: optimum.optimum(read, **best.as_asked(), **limits))
+        found = handed_back(lambda: dse.optimum(read, **best.as_asked(), **limits))
     end_unproven(found.attrs, options["gap"])
     told = certified(answer(found, order_of(read)), found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
@@ -320,7 +318,6 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
     from dse.answers import answer, order_of
-    from dse.verbs import optimum
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
@@ -329,7 +326,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
     with proving():
-        found = handed_back(lambda: optimum.pareto(read, **wanted, **limits))
+        found = handed_back(lambda: dse.pareto(read, **wanted, **limits))
     end_unproven(found.attrs)
     told = certified(answer(found, order_of(read)), found.attrs)
     return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")

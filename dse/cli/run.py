@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import (
     asked,
     command,
@@ -275,11 +276,9 @@ def add(store: str, quantities: tuple[str, ...], study: str | None, progress: st
     They are computed from the axes; what is stored stays as it is. A command that was interrupted
     or killed leaves the store as it was, and the same command continues.
     """
-    from dse.growth import add as add_to
-
     of = read_study(study) if study else None
     with listening(progress) as listener:
-        ds = add_to(store, listed(quantities), study=of, progress=listener)
+        ds = dse.add(store, listed(quantities), study=of, progress=listener)
     outputs = [str(name) for name in ds.data_vars]
     data = {"store": store, "outputs": outputs}
     return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)
@@ -296,10 +295,8 @@ def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     Every chunk, record and description is compared with its checksum. What is damaged is named,
     with the configurations of its tile. Exit status 1 says that there is damage left.
     """
-    from dse.checking import verify as check
-
     with listening(progress) as listener:
-        found = check(
+        found = dse.verify(
             store, repair=repair, study=read_study(study) if study else None, progress=listener
         )
     data = {
@@ -330,7 +327,6 @@ def export(store: str, out: str) -> Any:
 
     The ending of the name chooses it. Values, units, flags and attributes are kept.
     """
-    from dse.files import export as write
     from dse.progress import shown
     from dse.study.plan import bytes_text
     from sweeps.files.export import open_dataset
@@ -339,7 +335,7 @@ def export(store: str, out: str) -> Any:
         ds = open_dataset(store)
     path = Path(out)
     with shown(True, f"writing {path}"):
-        write(ds, path)
+        dse.export(ds, path)
     size = size_of(path)
     data = {"source": store, "written": path, "bytes": size}
     return Answer(title=f"{path} ({bytes_text(size)})", data=data)

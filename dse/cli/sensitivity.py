@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
 from dse.cli.plot import write_figure
@@ -41,8 +42,6 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     the elasticities at one configuration: by how many percent the output changes if an input does
     by one. Points that break a rule or constraint do not count.
     """
-    import dse
-
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
     found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
