@@ -12,7 +12,8 @@ import dse
 from dse.cli.borders import borders, meets, ranges
 from dse.cli.catalog import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
-from dse.cli.command import Commands, command, handed_back, read_source
+from dse.cli.command import Commands, handed_back, read_source
+from dse.cli.command import command as make_command
 from dse.cli.count import count, histogram, quantiles
 from dse.cli.disagreement import disagreement
 from dse.cli.doctor import doctor
@@ -80,7 +81,7 @@ def command_of(name: str) -> click.Command:
     for parameter in reversed(parameters):
         if parameter.name != "progress":
             ask = _option(parameter, _help(parameter.name, text))(ask)
-    return command(f"dse {name} study.toml", name=name)(from_study_or_store(ask))
+    return make_command(f"dse {name} study.toml", name=name)(from_study_or_store(ask))
 
 
 def _help(name: str, text: str) -> str:
