@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shlex
@@ -307,16 +308,9 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
         return study if isinstance(study, StudyData) else run(study)
     with reading():
         found = resolve_source(path, values=values)
-        return found if isinstance(found, StudyData) else assumed(found)
-
-
-def assumed(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset; print what was assumed when it was read from a file of somebody else."""
-    from json import loads
-
-    if "statuses" in ds.attrs:  # measured
-        _say_assumptions(loads(ds.attrs.get("assumptions", "[]")))
-    return ds
+    if not isinstance(found, StudyData) and "statuses" in found.attrs:  # measured
+        _say_assumptions(json.loads(found.attrs.get("assumptions", "[]")))
+    return found
 
 
 def assumed_of_rows(path: str) -> None:
