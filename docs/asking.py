@@ -5,7 +5,7 @@ python docs/asking.py
 
 from pathlib import Path
 
-from dse.verbs.registry import verbs
+from dse.verbs.query import verbs
 from sweeps.ask.matrix import table
 
 MARK = "<!-- the table, by python docs/asking.py -->"

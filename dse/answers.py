@@ -15,6 +15,9 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeps.grid.failing import Failure
+
+
 #: Variables that JSON holds and people are not shown.
 _HIDDEN = ("feasible", "point")
 
@@ -136,3 +139,21 @@ def table(found: xr.Dataset) -> Answer:
     if not hasattr(found, "data_vars"):
         raise DseError(f"{found!r} is no Dataset: expected an answer, such as that of optimum")
     return answer(found, order_of(found))
+
+
+# --- What could not be computed, in words
+def failures_text(failures: Sequence[Failure], most: int = 5) -> list[str]:
+    """What could not be computed, in a few lines, and how to go on; nothing where all was."""
+    if not failures:
+        return []
+    points = sum(failure.points for failure in failures)
+    lines = [f"failed: {points:,} points; the same command tries them again"]
+    lines += [f"  {failure}" for failure in failures[:most]]
+    return lines + ([f"  and {len(failures) - most:,} more"] if len(failures) > most else [])
+
+
+def warn_of(failures: Sequence[Failure]) -> None:
+    """Warn of what could not be computed, where the question was called."""
+    import warnings
+
+    warnings.warn("; ".join(failures_text(failures)), stacklevel=3)

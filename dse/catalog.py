@@ -40,7 +40,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dse.entry_file import Value, read_entry_file
-from dse.library import models
+from dse.model_list import models
 from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
 from symbolic.library import file_text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.wording import failures_text
+from dse.answers import failures_text
 from sweeps.grid.build import build_grid
 from sweeps.grid.failing import failures_of
 from sweeps.grid.goals import texts_of
@@ -97,7 +97,10 @@ def evaluate(
             )
     grid = build_grid(
         joined,
-        axes=[_index(name, size) for name, size in sizes.items()],
+        axes=[
+            Axis(name=n, kind="index", coordinate=np.arange(size), values=np.arange(float(size)))
+            for n, size in sizes.items()
+        ],
         values=given,
         labels=parts.labels,
         switches=parts.switches,
@@ -123,12 +126,6 @@ def _computed_labels(grid: Grid) -> dict[str, Any]:
         for name, leaf in grid.leaves[()].items()
         if grid.graph.definitions[name].kind == "table" and grid.model.quantity(name).is_label
     }
-
-
-def _index(name: str, size: int) -> Axis:
-    """A dimension without labels."""
-    steps = np.arange(size)
-    return Axis(name=name, kind="index", coordinate=steps, values=steps.astype(np.float64))
 
 
 def _arrays(

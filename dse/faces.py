@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dse
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.running import lazy
+from dse.verbs.study import lazy
 from symbolic.answer import Answer, Table, Visible, shorten, value_text
 from symbolic.reach import Base
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbolic.errors import DseError
+from sweeps.grid.grid import Grid
+from symbolic.errors import DseError, check_known
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,9 +28,8 @@ def a_dataset(
 
     if isinstance(given, xr.Dataset):
         return given
-    from dse.study.data import StudyData
-
-    shown = f"a {type(given).__name__}" if isinstance(given, StudyData) else _shown(given)
+    is_study = hasattr(given, "grid") and hasattr(given, "model")
+    shown = f"a {type(given).__name__}" if is_study else _shown(given)
     raise DseError(f"{what} = {shown}: expected {kind}")
 
 
@@ -93,3 +93,22 @@ def _shown(given: Any) -> str:
     """A value in few words."""
     text = " ".join(repr(given).split())
     return text if len(text) <= 60 else f"{text[:40]} ... (a {type(given).__name__})"
+
+
+def places_of(
+    grid: Grid, at: Mapping[str, Any], *, among: Collection[str] | None = None, word: str = "at: "
+) -> dict[str, int]:
+    """The place of each value along its axis, of all of them or ``among`` some.
+
+    Raises
+    ------
+    UnknownNameError
+        A name of no axis; ``word`` stands before it.
+    DseError
+        A value that its axis does not have.
+    """
+    axes = grid.axes if among is None else among
+    for name in at:
+        check_known(name, axes, f"{word}{name!r} is no axis of the study", "its axes are")
+    quantities = grid.model.quantities
+    return {name: grid.axes[name].position(value, quantities) for name, value in at.items()}

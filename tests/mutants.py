@@ -128,14 +128,14 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        "return stored_study(of) or resolve_values(of)",
-        "return resolve_values(of)",
+        "study = None if values else stored_study(of)",
+        "study = None",
         "tests/sweeps/test_stored_questions.py::test_the_study_of_a_damaged_store_answers",
     ),
     Mutant(
         "dse",
-        "    check_finished(of)\n    return stored_study",
-        "    return stored_study",
+        "    check_finished(of)\n    study = None if",
+        "    study = None if",
         "tests/sweeps/test_stored_questions.py::test_an_unfinished_store_says_so",
     ),
     Mutant(

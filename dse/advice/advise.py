@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dse.advice.site import Floats, Site, extreme
 from dse.advice.words import Advice, Move
+from dse.given import places_of
 from dse.inputs import declared, read_parts
-from dse.places import places_of
 from dse.study.data import StudyData
 from sweeps.bounds.check import check, outside_of
 from sweeps.grid.build import build_grid

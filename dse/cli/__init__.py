@@ -2,37 +2,121 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from typing import Any
+
 import click
 
-from dse.cli.borders import borders
+import dse
+from dse.cli.borders import borders, meets, ranges
 from dse.cli.catalog import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
+from dse.cli.command import Commands, handed_back, read_source
+from dse.cli.command import command as make_command
 from dse.cli.count import count, histogram, quantiles
 from dse.cli.disagreement import disagreement
 from dse.cli.doctor import doctor
 from dse.cli.evaluate import advise, evaluate, explain
 from dse.cli.explore import explore
 from dse.cli.fit import calibrate, fit, validate
-from dse.cli.imbalance import imbalance
+from dse.cli.imbalance import imbalance, launch
 from dse.cli.import_ import import_measured
 from dse.cli.kernel import kernel
-from dse.cli.launch import launch
 from dse.cli.measure import measure
-from dse.cli.meets import meets
 from dse.cli.new import new
 from dse.cli.optimum import optimum, pareto
+from dse.cli.options import Adds, from_study_or_store, given, names, number_of, values, where
 from dse.cli.plot import plot
-from dse.cli.ranges import ranges
-from dse.cli.run import plan, run
+from dse.cli.run import add, export, plan, run, verify
 from dse.cli.sensitivity import sensitivity
-from dse.cli.store import add, export, verify
-from dse.cli.verbs import AllCommands
 
-__all__ = ["main"]
+__all__ = ["command_of", "main", "names_of_verbs"]
 
 
+# --- a verb that has no command of its own has one made from its signature and its text
+#: Functions of `dse.verbs` that take or give what a shell cannot.
+_PYTHON_ALONE = {"best_config", "fold"}
+
+
+class _AllCommands(Commands):
+    """The commands: those of `dse.cli`, and of each verb that has none there one that is made."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted({*self.commands} | names_of_verbs())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name."""
+        if cmd_name not in self.commands and cmd_name in names_of_verbs():
+            return command_of(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+def names_of_verbs() -> set[str]:
+    """Return the names of the verbs that a shell can ask; none is loaded."""
+    homes = dse._HOMES.items()
+    return {name for name, home in homes if home.startswith("dse.verbs.")} - _PYTHON_ALONE
+
+
+def command_of(name: str) -> click.Command:
+    """Return the command of a verb."""
+    verb = getattr(dse, name)
+    text = inspect.getdoc(verb) or ""
+    _, *parameters = inspect.signature(verb).parameters.values()
+    spread = [each.name for each in parameters if each.kind is each.VAR_KEYWORD]
+    takes_progress = any(parameter.name == "progress" for parameter in parameters)
+
+    def ask(source: str, **options: Any) -> Any:
+        from dse.answers import order_of, shown_answer
+
+        read = read_source(source)
+        asked = given(options) | ({"progress": True} if takes_progress else {})
+        for name in spread:
+            asked |= asked.pop(name, {})
+        found = handed_back(lambda: verb(read, **asked))
+        return shown_answer(found, order_of(read))
+
+    ask.__doc__ = text.partition("\nParameters\n")[0]
+    for parameter in reversed(parameters):
+        if parameter.name != "progress":
+            ask = _option(parameter, _help(parameter.name, text))(ask)
+    return make_command(f"dse {name} study.toml", name=name)(from_study_or_store(ask))
+
+
+def _help(name: str, text: str) -> str:
+    """Return what the text of a function says of a parameter, in one line."""
+    found = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
+
+
+def _numbers(texts: list[str]) -> list[Any]:
+    return [number_of(text, (float,)) for text in texts]
+
+
+def _option(parameter: inspect.Parameter, text: str) -> Adds:
+    """Return what adds the option of a parameter, by its default and annotation."""
+    flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
+    if parameter.name == "where":
+        return where(text)
+    about: dict[str, Any] = {"help": text}
+    if isinstance(parameter.default, bool):
+        return click.option(flag, parameter.name, is_flag=True, **about)
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return values(flag, parameter.name, metavar="NAME=VALUE", **about)
+    about["required"] = parameter.default is parameter.empty
+    if "Sequence" in annotation:
+        numbers = "float" in annotation.partition("Sequence")[2]
+        return names(flag, parameter.name, read=_numbers if numbers else list, **about)
+    if "Mapping" in annotation:
+        return values(flag, parameter.name, metavar="NAME=VALUE", **about)
+    kind = next((kind for kind in (int, float) if kind.__name__ in annotation), str)
+    return click.option(flag, parameter.name, type=kind, **about)
+
+
+# --- all commands
 @click.group(
-    cls=AllCommands,
+    cls=_AllCommands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:

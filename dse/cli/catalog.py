@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from dse.cli import completing
+import dse
 from dse.cli.command import command, reading
+from dse.cli.options import complete_machine, complete_model, complete_workload
 from symbolic.answer import Answer
 
 
@@ -20,7 +21,7 @@ def _listed(what: Any) -> Answer:
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
-@click.argument("name", required=False, shell_complete=completing.models)
+@click.argument("name", required=False, shell_complete=complete_model)
 @click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
 def models(name: str | None, latex: bool) -> Any:
     """The models, or one of them.
@@ -28,14 +29,11 @@ def models(name: str | None, latex: bool) -> Any:
     NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
     outputs and equations with their sources.
     """
-    from dse.library import model
-    from dse.library import models as known
-
     if name is None:
         if latex:
             raise click.UsageError("--latex needs the NAME of a model")
-        return _listed(known())
-    found = model(name)
+        return _listed(dse.models())
+    found = dse.model(name)
     if latex:
         equations = found.latex()
         data = {"name": found.name, "latex": equations.splitlines()}
@@ -44,30 +42,24 @@ def models(name: str | None, latex: bool) -> Any:
 
 
 @command("dse machines", "dse machines a100_80", "dse machines cc8.0 --json")
-@click.argument("name", required=False, shell_complete=completing.machines)
+@click.argument("name", required=False, shell_complete=complete_machine)
 def machines(name: str | None) -> Any:
     """The machines, or one of them.
 
     NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
     value with its source, what is not known, and the models that this closes.
     """
-    from dse.catalog import machine
-    from dse.catalog import machines as known
-
-    return _listed(known() if name is None else machine(name))
+    return _listed(dse.machines() if name is None else dse.machine(name))
 
 
 @command("dse workloads", "dse workloads svm")
-@click.argument("name", required=False, shell_complete=completing.workloads)
+@click.argument("name", required=False, shell_complete=complete_workload)
 def workloads(name: str | None) -> Any:
     """The workloads, or one of them.
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
-    from dse.catalog import workload
-    from dse.catalog import workloads as known
-
-    return _listed(known() if name is None else workload(name))
+    return _listed(dse.workloads() if name is None else dse.workload(name))
 
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
@@ -78,7 +70,5 @@ def quantities(words: tuple[str, ...], model: str | None) -> Any:
 
     Each with its unit, symbol, default and meaning, the models that yield it and that need it.
     """
-    from dse.glossary import quantities as known
-
     with reading():
-        return _listed(known(" ".join(words), model=model))
+        return _listed(dse.quantities(" ".join(words), model=model))

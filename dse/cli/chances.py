@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.canvas import write_figure
+import dse
 from dse.cli.command import (
     asked,
     command,
@@ -28,6 +28,7 @@ from dse.cli.options import (
     listed,
     values,
 )
+from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:
@@ -54,10 +55,8 @@ def chances(source: str, **options: Any) -> Any:
     (dse import --runs), of which the best on average is meant. Where no objective is given, the
     study's [best] is asked.
     """
-    from dse.verbs import uncertain
-
     read, given = read_question(source, options)
-    found = handed_back(lambda: uncertain.chances(read, **given, progress=True))
+    found = handed_back(lambda: dse.chances(read, **given, progress=True))
     return _chances_answer(found, given.get("top"))
 
 
@@ -122,55 +121,49 @@ def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     mean of what is chosen would be better. Where no objective is given, the study's [best] is
     asked.
     """
-    from dse.verbs.information import information as information_of
-
     read, given = read_question(study, options)
     asked_of = ("minimize", "maximize", "where")
     wanted: dict[str, Any] = {name: given[name] for name in asked_of}
     wanted["sets"] = [listed([text]) for text in sets]
-    found = handed_back(lambda: information_of(read, **wanted, progress=True))
+    found = handed_back(lambda: dse.information(read, **wanted, progress=True))
     return _information_answer(found)
 
 
 def _information_answer(found: xr.Dataset) -> Answer:
-    now = [str(name) for name in found.coords if not found[name].dims]
-    rows = []
-    for place, name in enumerate(found["set"].values.tolist()):
-        one = found.isel(set=place)
-        row = {"set": name} | {n: one[n].item() for n in ("evppi", "evppi_error", "changes")}
-        rows.append(row | {f"then_{axis}": one[f"then_{axis}"].item() for axis in now})
-    data = {
-        "question": str(found.attrs["question"]),
-        "unit": str(found.evpi.attrs["units"]),
-        "now": {axis: found[axis].item() for axis in now},
-        "evpi": found.evpi.item(),
-        "evpi_error": found.evpi_error.item(),
-        "sets": rows,
-        "next": str(found.attrs["next"]),
-    }
-    unit = data["unit"]
+    now = {str(name): found[name].item() for name in found.coords if not found[name].dims}
+    unit, question = str(found.evpi.attrs["units"]), str(found.attrs["question"])
 
     def worth(value: float, error: float) -> list[Any]:
-        return [(value, unit), "exact" if not error else f"± {value_text(error, unit)}"]
+        return [(value, unit), _error(error, unit)]
 
+    everything = found.evpi.item(), found.evpi_error.item()
+    rows, cells = [], [["everything", *worth(*everything), "", *[""] * len(now)]]
+    for place, name in enumerate(found["set"].values.tolist()):
+        one = found.isel(set=place)
+        of = {n: one[n].item() for n in ("evppi", "evppi_error", "changes")}
+        then = {f"then_{axis}": one[f"then_{axis}"].item() for axis in now}
+        rows.append({"set": name, **of, **then})
+        shown = worth(of["evppi"], of["evppi_error"])
+        cells.append([name, *shown, f"{of['changes']:.1%}", *then.values()])
     chosen = ", ".join(
         f"{name} = {value_text(value, str(found[name].attrs.get('units', '')))}"
-        for name, value in data["now"].items()
+        for name, value in now.items()
     )
-    cells = [["everything", *worth(data["evpi"], data["evpi_error"]), "", *[""] * len(now)]]
-    for row in rows:
-        then = [row[f"then_{axis}"] for axis in now]
-        cells.append(
-            [row["set"], *worth(row["evppi"], row["evppi_error"]), f"{row['changes']:.1%}", *then]
-        )
+    following = str(found.attrs["next"])
+    data = {"question": question, "unit": unit, "now": now, "evpi": everything[0]}
+    data |= {"evpi_error": everything[1], "sets": rows, "next": following}
     heads = ["known", "is worth", "", "then another", *(f"mostly {axis}" for axis in now)]
     return Answer(
         kind="Information",
-        title=f"{data['question']}: best on average with {chosen or 'the only configuration'}",
+        title=f"{question}: best on average with {chosen or 'the only configuration'}",
         tables=[Table(columns=heads, rows=cells)],
-        notes=[f"to measure next: {data['next']}"],
+        notes=[f"to measure next: {following}"],
         data=data,
     )
+
+
+def _error(error: float, unit: str) -> str:
+    return f"± {value_text(error, unit)}" if error else "exact"
 
 
 @command(
@@ -188,28 +181,28 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     not exact. It is exact where all laws are enumerated, and where one input alone is random in the
     output, along which it is proven to go one way.
     """
-    from dse.verbs import laws
-
-    found = laws.law(read_study(study), quantity, at)
-    data: dict[str, Any] = {"quantity": quantity, "unit": found.unit, "at": dict(found.at)}
-    data |= {"way": found.way, "undefined": found.undefined, "atoms": None}
-    if found.way == "enumerated":
-        data["atoms"] = [found.values.tolist(), found.weights.tolist()]
-    data |= {name: [getattr(found, name), found.error(name)] for name in ("mean", "std")}
-    data["quantiles"] = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
+    found = dse.law(read_study(study), quantity, at)
     if plot is not None:
         from dse.plots.laws import output_law
 
         write_figure(output_law(found).figure, plot)
-    pairs = {name: data[name] for name in ("mean", "std")}
-    pairs |= {f"quantile {q:g}": [value, error] for q, value, error in data["quantiles"]}
-    unit = found.unit
-    rows = [
-        [name, (value, unit), "exact" if not error else f"± {value_text(error, unit)}"]
-        for name, (value, error) in pairs.items()
-    ]
-    place = ", ".join(f"{name} = {value}" for name, value in data["at"].items())
-    undefined = data["undefined"]
+    unit, undefined = found.unit, found.undefined
+    atoms = None
+    if found.way == "enumerated":
+        atoms = [found.values.tolist(), found.weights.tolist()]
+    moments = {name: [getattr(found, name), found.error(name)] for name in ("mean", "std")}
+    levels = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
+    data: dict[str, Any] = {"quantity": quantity, "unit": unit, "at": dict(found.at)}
+    data |= {
+        "way": found.way,
+        "undefined": undefined,
+        "atoms": atoms,
+        **moments,
+        "quantiles": levels,
+    }
+    pairs = [*moments.items(), *((f"quantile {q:g}", each) for q, *each in levels)]
+    rows = [[name, (value, unit), _error(error, unit)] for name, (value, error) in pairs]
+    place = ", ".join(f"{name} = {value}" for name, value in found.at.items())
     return Answer(
         kind="Law",
         title=f"{quantity}{f' at {place}' if place else ''} ({_WAYS[found.way]})",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import errno
+import json
+import os
 import re
 import shlex
 import signal
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.options import echo, given
-from dse.cli.waiting import waiting
 from dse.signals import Signalled, ending, struck
 from dse.signals import listening as listening_to_signals
 from stochastic.errors import LawError
@@ -37,12 +40,14 @@ from symbolic.errors import (
 from symbolic.plain_text import without_controls
 
 if TYPE_CHECKING:
+    import subprocess
+
     import xarray as xr
 
-    from dse.study.best import Best
     from dse.study.comparison import ComparisonData
-    from dse.study.data import StudyData
+    from dse.study.data import Best, StudyData
     from sweeps.runtime.progress import Progress
+
 
 #: Letters of an error that are shown; a file may hold a name of millions.
 _LONGEST = 20_000
@@ -72,7 +77,7 @@ def _told(error: Exception) -> str:
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text
-    from dse.library import models
+    from dse.model_list import models
 
     found: dict[str, str] = {}
     for name in re.findall(r"^  (\w+)[, ]", text, flags=re.MULTILINE):
@@ -84,27 +89,49 @@ def _told(error: Exception) -> str:
 
 
 class _Failed(click.ClickException):
-    exit_code = 1
+    """An error as one message and an exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        object.__setattr__(self, "exit_code", status)
 
     def format_message(self) -> str:
         """Return the message without characters that steer a terminal."""
         return error_text(self.message)
 
 
-class _Unproven(_Failed):
-    exit_code = UNPROVEN
-
-
-class _Wrong(_Failed):
-    """A fault of this program; the status is that of sysexits.h for one."""
-
-    exit_code = 70
-
-
 class Misused(_Failed):
     """A wrong option, name or input."""
 
-    exit_code = 2
+    def __init__(self, message: str) -> None:
+        super().__init__(message, 2)
+
+
+def _failure(error: Exception) -> _Failed | None:
+    """Return how a command ends by an error; None where no person can cause it."""
+    text = str(error)
+    if isinstance(error, (DseError, LawError)):
+        if isinstance(error, OutOfTimeError):
+            return _Failed(_told(error), UNPROVEN)
+        failed = isinstance(error, _FAILURES) or isinstance(error.__cause__, OSError)
+        return _Failed(_told(error)) if failed else Misused(_told(error))
+    if isinstance(error, InternalError):
+        return _Failed(text, 70)  # a fault of this program, by sysexits.h
+    if isinstance(error, ValueError) and "checksum do not match" in text:  # by zarr, of a chunk
+        return _Failed(
+            "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
+        )
+    if isinstance(error, MemoryError):
+        detail = text or "no more can be had"
+        return _Failed(f"not enough memory: {detail}; see dse plan for what is needed")
+    if isinstance(error, RuntimeError) and "can't start new thread" in text:
+        return _Failed(
+            "no more threads can be started: the system, or a limit on this session, allows no "
+            "more; end other programs, or raise the limit (ulimit -u)"
+        )
+    if isinstance(error, OSError) and error.errno != errno.EPIPE:
+        return _Failed(text)
+    return None
 
 
 class Commands(click.Group):
@@ -133,36 +160,10 @@ class Commands(click.Group):
         except click.ClickException as error:
             object.__setattr__(error, "message", error_text(error.message))
             raise
-        except (DseError, LawError) as error:
-            if isinstance(error, OutOfTimeError):
-                raise _Unproven(_told(error)) from error
-            failed = isinstance(error, _FAILURES)
-            failed = failed or isinstance(error.__cause__, OSError)
-            raise (_Failed if failed else Misused)(_told(error)) from error
-        except InternalError as error:
-            raise _Wrong(str(error)) from error
-        except ValueError as error:
-            if "checksum do not match" not in str(error):  # by zarr, of a chunk it reads
+        except Exception as error:
+            if (failure := _failure(error)) is None:
                 raise
-            raise _Failed(
-                "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
-            ) from error
-        except MemoryError as error:
-            detail = str(error) or "no more can be had"
-            raise _Failed(
-                f"not enough memory: {detail}; see dse plan for what is needed"
-            ) from error
-        except RuntimeError as error:
-            if "can't start new thread" not in str(error):
-                raise
-            raise _Failed(
-                "no more threads can be started: the system, or a limit on this session, allows no "
-                "more; end other programs, or raise the limit (ulimit -u)"
-            ) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            raise _Failed(str(error)) from error
+            raise failure from error
 
 
 def end_with(status: int) -> None:
@@ -230,6 +231,17 @@ def command(
     return made
 
 
+def new_file(out: str, *suffixes: str) -> Path:
+    """Return the path of a file to be made; refuse another ending, or a name that is taken."""
+    path = Path(out)
+    if path.suffix not in suffixes or not path.absolute().parent.is_dir():
+        formats = ", ".join(suffixes)
+        raise Misused(f"{out}: expected a name that ends in {formats}, in a folder that exists")
+    if path.exists() or path.is_symlink():
+        raise Misused(f"{out} is there already: choose another name, or remove it")
+    return path
+
+
 def _someone() -> bool:
     """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
@@ -272,7 +284,7 @@ def read_study(path: str) -> StudyData:
 
 def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
     """The study; numbers in it that look like those of another unit are told, unless known."""
-    from dse.cautions import odd_numbers
+    from dse.study.plan import odd_numbers
 
     told = odd_numbers(known) if known is not None else ()
     for text in odd_numbers(study):
@@ -281,42 +293,24 @@ def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
     return study
 
 
-def read_source(path: str) -> StudyData | xr.Dataset:
+def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
     """Return the study of a file that ends in .toml or of a store, else a dataset.
 
-    That is measured, of models compared, or a store whose model is not at hand.
+    That is measured, of models compared, or a store whose model is not at hand, or any if
+    ``values``.
     """
-    from dse.verbs.query import resolve_source
-
-    return _read(path, resolve_source)
-
-
-def read_values(path: str) -> StudyData | xr.Dataset:
-    """As :func:`read_source`; but of a store, its dataset."""
-    from dse.verbs.query import resolve_values
-
-    return _read(path, resolve_values)
-
-
-def _read(path: str, resolve: Callable[[str], StudyData | xr.Dataset]) -> StudyData | xr.Dataset:
     from dse.study.data import StudyData
-    from dse.verbs.running import run
+    from dse.verbs.query import resolve_source
+    from dse.verbs.study import run
 
     if Path(path).suffix == ".toml":
         study = _from_file(path)
         return study if isinstance(study, StudyData) else run(study)
     with reading():
-        found = resolve(path)
-        return found if isinstance(found, StudyData) else assumed(found)
-
-
-def assumed(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset; print what was assumed when it was read from a file of somebody else."""
-    from json import loads
-
-    if "statuses" in ds.attrs:  # measured
-        _say_assumptions(loads(ds.attrs.get("assumptions", "[]")))
-    return ds
+        found = resolve_source(path, values=values)
+    if not isinstance(found, StudyData) and "statuses" in found.attrs:  # measured
+        _say_assumptions(json.loads(found.attrs.get("assumptions", "[]")))
+    return found
 
 
 def assumed_of_rows(path: str) -> None:
@@ -339,10 +333,10 @@ def _say_assumptions(texts: Iterable[str]) -> None:
 def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
     from dse.study.data import StudyData
-    from dse.verbs.running import run
+    from dse.verbs.study import run
 
     if Path(path).suffix != ".toml":
-        return read_values(path), {}  # type: ignore[return-value]
+        return read_source(path, values=True), {}  # type: ignore[return-value]
     read = _from_file(path)
     if isinstance(read, StudyData):
         raise Misused(f"{path} names one model: expected a list, model = [..., ...]")
@@ -377,7 +371,7 @@ def asked(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
-    from dse.study.best import read_best
+    from dse.study.data import read_best
 
     if "minimize" in given or "maximize" in given:
         return read_best(given, origin="the question")
@@ -411,3 +405,118 @@ def plain_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = before
+
+
+# --- A line on the terminal while a command has shown nothing yet, so that no wait is blank
+#: Seconds until the line is shown, and between two looks at what goes on.
+_SOON, _OFTEN = 0.1, 0.2
+_CLEAR = "\r\x1b[K"
+
+
+class _First:
+    """A stream of text; the first that is written to it has the line removed."""
+
+    def __init__(self, stream: Any, before: Any) -> None:
+        self._stream, self._before = stream, before
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("buffer", "write", "writelines"):
+            self._before()
+        return getattr(self._stream, name)
+
+
+class _Line:
+    """The line, in a thread of its own, until anything else is written or the command ends."""
+
+    def __init__(self) -> None:
+        self._began, self._over, self._lock = time.monotonic(), False, threading.Lock()
+        self._stopped = threading.Event()
+        self._out, self._err = sys.stdout, sys.stderr
+        self._first = _First(self._out, self.end), _First(self._err, self.end)
+        self._shown = False
+        sys.stdout, sys.stderr = self._first
+        threading.Thread(target=self._go_on, daemon=True, name="waiting").start()
+
+    def _go_on(self) -> None:
+        pause, what = _SOON, "working"
+        while not self._stopped.wait(pause):
+            pause = _OFTEN
+            with self._lock:
+                if self._over:
+                    return
+                self._shown = True
+                if "stochastic.kept.build" in sys.modules:  # loaded where code is not kept compiled
+                    what = "compiling once for this machine"
+                self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
+                self._err.flush()
+
+    def end(self) -> None:
+        """Remove the line; it does not come back."""
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+            self._stopped.set()
+            for name, first, own in zip(
+                ("stdout", "stderr"), self._first, (self._out, self._err), strict=True
+            ):
+                if getattr(sys, name) is first:
+                    setattr(sys, name, own)
+            if self._shown:
+                self._err.write(_CLEAR)
+                self._err.flush()
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """On a terminal: show within moments that a command works, until it shows something itself."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    line = _Line()
+    try:
+        yield
+    finally:
+        line.end()
+
+
+# --- A second process that compiles what a command will need, while the command compiles the rest
+@contextmanager
+def compiling_beside(
+    program: str, bodies: Collection[str] = (), begins: str | None = None
+) -> Iterator[Callable[[], None]]:
+    """From the first body on that must be compiled, run a program that needs the others.
+
+    What it compiles lies where compiled code is kept; where none is kept, it is not run. Yields
+    what waits for it; who needs one of the ``bodies``, of these names, waits, too. ``begins`` is
+    the body from which on it is run, where that is no other. Whatever becomes of it, what is
+    missing is compiled when it is needed.
+    """
+    from stochastic.kept import place, telling
+
+    others: list[subprocess.Popen[bytes]] = []
+    alone = place() is None or (os.cpu_count() or 1) < 2
+
+    def begin(name: str) -> None:
+        if name in bodies:
+            wait()
+        if others or alone or name in bodies or begins not in (None, name):
+            return
+        import subprocess
+
+        nothing = subprocess.DEVNULL
+        with suppress(OSError):
+            command = [sys.executable, "-P", "-c", program]  # no code of the folder it is in
+            others.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
+
+    def wait() -> None:
+        for other in others:
+            other.wait()
+
+    try:
+        with telling(begin):
+            yield wait
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import command, read_source
 from dse.cli.options import from_study_or_store, listed, names, number_of, where
 from symbolic.answer import Answer, Table
@@ -25,48 +26,35 @@ _per = names("--per", metavar="AXIS,...", help="For each value of some axes.")
 _output = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
 
 
-def _data(found: xr.Dataset) -> dict[str, Any]:
-    """What the attributes of an answer tell, for JSON."""
-    attributes = dict(found.attrs)
-    for identity in ("model", "study", "simt_dse_version"):
-        attributes.pop(identity, None)
-    said = str(attributes.pop("conditions"))
-    return attributes | {"conditions": said.split("; ") if said else []}
-
-
-def _counts(found: xr.Dataset) -> dict[str, int]:
-    return {name: int(found[name].sum()) for name in ("feasible_points", "points")}
-
-
-def _rows(found: xr.Dataset, axes: list[str], names: Sequence[str]) -> dict[str, Any]:
-    """What is told for each value of some axes, a row each; nothing where there are none."""
-    if not axes:
-        return {}
-    labels = itertools.product(*(found[axis].values.tolist() for axis in axes))
-    cells = itertools.product(*(range(found.sizes[axis]) for axis in axes))
-    rows = []
-    for label, cell in zip(labels, cells, strict=True):
-        told = {name: found[name].transpose(*axes, ...).values[cell].tolist() for name in names}
-        rows.append(dict(zip(axes, label, strict=True)) | told)
-    return {"per": axes, "each": rows}
-
-
-def _answer(data: dict[str, Any], rows: dict[str, Any], *tables: Table) -> Answer:
-    """Return the answer: a table of each part, the tables, and how many are feasible."""
+def _answer(
+    found: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
+) -> Answer:
+    """Return what is told: ``names`` for each value of ``per``, tables, how many are feasible."""
+    data = {k: v for k, v in found.attrs.items() if k not in ("model", "study", "simt_dse_version")}
+    said = str(data.pop("conditions"))
+    conditions = said.split("; ") if said else []
+    data |= {"conditions": conditions, **more}
     each = []
-    if rows:
-        cells = [[_shown(cell) for cell in row.values()] for row in rows["each"]]
-        each = [Table(columns=list(rows["each"][0]), rows=cells)]
-    outside = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
-    share = f"{100 * data['feasible_points'] / data['points']:.3g} %"
-    count = f"{data['feasible_points']:,} of {data['points']:,} configurations ({share})"
-    where = f", where {' and '.join(data['conditions'])}" if data["conditions"] else ""
-    notes = [*outside, f"feasible: {count}{where}"]
+    if per:
+        labels = itertools.product(*(found[axis].values.tolist() for axis in per))
+        cells = itertools.product(*(range(found.sizes[axis]) for axis in per))
+        values = {name: found[name].transpose(*per, ...).values for name in names}
+        rows = [
+            dict(zip(per, label, strict=True)) | {n: v[cell].tolist() for n, v in values.items()}
+            for label, cell in zip(labels, cells, strict=True)
+        ]
+        data |= {"per": per, "each": rows}
+        each = [Table(columns=[*rows[0]], rows=[[_shown(v) for v in row.values()] for row in rows])]
+    feasible, points = data["feasible_points"], data["points"]
+    where = f", where {' and '.join(conditions)}" if conditions else ""
+    notes = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
+    share = f"{100 * feasible / points:.3g} %"
+    notes.append(f"feasible: {feasible:,} of {points:,} configurations ({share}){where}")
     if data["points_skipped"]:
         skipped = f"of {data['points_skipped']:,} of them bounds over whole tiles told enough"
         notes.append(skipped)
     title = data["question"] if tables else ""
-    return Answer(kind="Count", title=title, tables=[*each, *tables], notes=notes, data=data | rows)
+    return Answer(kind="Count", title=title, tables=[*each, *tables], notes=notes, data=data)
 
 
 def _shown(value: Any) -> str:
@@ -90,11 +78,9 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
     Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
     so that large spaces take no longer than small ones where all conditions are of that kind.
     """
-    import dse
-
     found = dse.count(read_source(source), where=where, per=per, progress=True)
-    data = {**_data(found), **_counts(found)}
-    return _answer(data, _rows(found, per, ("feasible_points", "points")))
+    counts = {name: int(found[name].sum()) for name in ("feasible_points", "points")}
+    return _answer(found, per, tuple(counts), **counts)
 
 
 @command(
@@ -113,8 +99,6 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
 
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
     """
-    import dse
-
     edges = listed([bins])
     asked = int(bins) if bins.strip().isdecimal() else [number_of(edge, [float]) for edge in edges]
     options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
@@ -122,19 +106,12 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
     unit = str(found["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")
     whole = found.sum(per) if per else found
-    columns = [whole[name].values.tolist() for name in names]
-    bars = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    data = {**_data(found), "units": unit, "bins": bars}
-    most = max(row["configurations"] for row in bars) or 1
-    shown = [
-        [
-            *(row["low"], row["high"], f"{row['configurations']:,}"),
-            "#" * -(-row["configurations"] * _BAR // most),
-        ]
-        for row in bars
-    ]
+    rows = [*zip(*(whole[name].values.tolist() for name in names), strict=True)]
+    most = max(many for *_, many in rows) or 1
+    shown = [[low, high, f"{many:,}", "#" * -(-many * _BAR // most)] for low, high, many in rows]
     table = Table(columns={"from": unit, "to": unit, "configurations": "", "": ""}, rows=shown)
-    return _answer(data, _rows(found, per, ("configurations",)), table)
+    bars = [dict(zip(names, row, strict=True)) for row in rows]
+    return _answer(found, per, names[2:], table, units=unit, bins=bars)
 
 
 @command(
@@ -151,17 +128,14 @@ def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]
 
     Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
     """
-    import dse
-
     shares = [number_of(share, [float]) for share in listed([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}
     found = dse.quantiles(read_source(source), output, shares, **options)
     (name,) = found.data_vars
     unit = str(found[name].attrs.get("units", ""))
     if per:
-        each = _rows(found, per, (str(name),))
-        return _answer({**_data(found), "units": unit, "q": shares}, each)
+        return _answer(found, per, (str(name),), units=unit, q=shares)
     pairs = [*zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)]
     rows = [{"quantile": share, "value": value} for share, value in pairs]
-    data = {**_data(found), "units": unit, "quantiles": rows}
-    return _answer(data, {}, Table(columns={"quantile": "", output: unit}, rows=pairs))
+    table = Table(columns={"quantile": "", output: unit}, rows=pairs)
+    return _answer(found, per, (), table, units=unit, quantiles=rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import asked, command, read_models
 from dse.cli.options import from_study_or_store, goals, names
 from symbolic.answer import TEXT_ROWS, Answer, Table
@@ -34,7 +35,6 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     configuration by one model, over the best, both computed by another. Without an objective the
     one under [best] is asked, or --minimize time.
     """
-    from dse.verbs.compared import disagreement as compared
     from sweeps.files.export import export
 
     ds, filed = read_models(source)
@@ -42,80 +42,48 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     if not {"minimize", "maximize"} & set(given):
         given = {**filed, **given}
     given.pop("top", None)
-    found = compared(ds, **given, progress=True)
+    found = dse.disagreement(ds, **given, progress=True)
     if store is not None:
         export(ds, Path(store))
-    return _answer(_data(found) | ({"dataset": store} if store is not None else {}))
+    return _answer(found, store)
 
 
-def _data(found: xr.Dataset) -> dict[str, Any]:
-    models = found.model.values.tolist()
-    per = str(found.attrs["per"]).split()
-    differs = {}
+def _answer(found: xr.Dataset, store: str | None) -> Answer:
+    models, per = found.model.values.tolist(), str(found.attrs["per"]).split()
+    names = [*ascii_uppercase, *map("".join, itertools.product(ascii_uppercase, repeat=2))]
+    letters = dict(zip(models, names, strict=False))
+    differs, notes = {}, []
     for name, variable in found.data_vars.items():
         if str(name).endswith("_differs") and "under" not in variable.dims:
-            what = str(name).removesuffix("_differs")
-            compared = int(variable.attrs.get("compared", variable.size))
-            differs[what] = {"configurations": int(variable.sum()), "of": compared}
-    names = [str(name) for name in found.data_vars if str(name).startswith("best_")]
-    rows = []
-    if "regret" in found:
-        places = [found[axis].values.tolist() for axis in per]
-        for cell in itertools.product(*places):
-            at = dict(zip(per, cell, strict=True))
-            here = found[[*names, "ties", "regret"]].sel(at)
-            for model in models:
-                one = here.sel(model=model)
-                row = {**at, "model": model}
-                row |= {name: one[name].values.item() for name in (*names, "ties")}
-                row["regret"] = {u: float(one["regret"].sel(under=u)) for u in models}
-                rows.append(row)
-    units = {name: str(found[name].attrs.get("units", "")) for name in (*per, *names)}
-    return {
-        "question": found.attrs["question"],
-        "models": models,
-        "differs": differs,
-        "per": per,
-        "units": units,
-        "rows": rows,
-    }
-
-
-def _answer(data: dict[str, Any]) -> Answer:
-    letters = dict(zip(data["models"], _letters(), strict=False))
-    notes = []
-    for name, differs in data["differs"].items():
-        where = "nowhere"
-        if many := differs["configurations"]:
-            where = f"at {many:,} of {differs['of']:,} configurations, {many / differs['of']:.2%}"
-        notes.append(f"{name} differs {where}")
-    if "dataset" in data:
-        notes.append(f"dataset: {data['dataset']}")
-    tables = []
-    if data["rows"]:
-        names = [name for name in data["rows"][0] if name not in ("model", "regret")]
-        split, units = len(data["per"]), data["units"]
-        columns = {name.removeprefix("best_"): units.get(name, "") for name in names[:split]}
-        columns |= {"by": ""}
-        columns |= {name.removeprefix("best_"): units.get(name, "") for name in names[split:]}
-        columns |= {f"regret if {letter}": "" for letter in letters.values()}
-        rows = [
-            [*(row[n] for n in names[:split]), letters[row["model"]]]
-            + [*(row[n] for n in names[split:])]
-            + [f"{row['regret'][model]:.4f}" for model in data["models"]]
-            for row in data["rows"]
-        ]
-        title = f"{data['question']}; regret of the best by one model if another is right:"
-        tables.append(Table(title=title, columns=columns, rows=rows, most=TEXT_ROWS))
+            what, many = str(name).removesuffix("_differs"), int(variable.sum())
+            of = int(variable.attrs.get("compared", variable.size))
+            differs[what] = {"configurations": many, "of": of}
+            place = f"at {many:,} of {of:,} configurations, {many / of:.2%}" if many else "nowhere"
+            notes.append(f"{what} differs {place}")
+    best = [str(name) for name in found.data_vars if str(name).startswith("best_")]
+    units = {name: str(found[name].attrs.get("units", "")) for name in (*per, *best)}
+    rows, cells = [], []
+    places = [found[axis].values.tolist() for axis in per] if "regret" in found else [[]]
+    for cell in itertools.product(*places):
+        at = dict(zip(per, cell, strict=True))
+        for model in models:
+            one = found[[*best, "ties", "regret"]].sel(at | {"model": model})
+            row = {name: one[name].values.item() for name in (*best, "ties")}
+            regret = {u: float(one["regret"].sel(under=u)) for u in models}
+            rows.append({**at, "model": model, **row, "regret": regret})
+            cells.append(
+                [*cell, letters[model], *row.values(), *(f"{r:.4f}" for r in regret.values())]
+            )
+    columns = {name: units[name] for name in per} | {"by": ""}
+    columns |= {name.removeprefix("best_"): units[name] for name in best} | {"ties": ""}
+    columns |= {f"regret if {letter}": "" for letter in letters.values()}
+    title = f"{found.attrs['question']}; regret of the best by one model if another is right:"
+    data = {"question": found.attrs["question"], "models": models, "differs": differs, "per": per}
+    data |= {"units": units, "rows": rows} | ({"dataset": store} if store is not None else {})
     return Answer(
         kind="Disagreement",
         title="\n".join(f"{letter} = {model}" for model, letter in letters.items()),
-        tables=tables,
-        notes=notes,
+        tables=[Table(title=title, columns=columns, rows=cells, most=TEXT_ROWS)],
+        notes=[*notes, *([f"dataset: {store}"] if store is not None else [])],
         data=data,
     )
-
-
-def _letters() -> list[str]:
-    """A, B, ... Z, AA, AB, ..."""
-    return [*ascii_uppercase, *map("".join, itertools.product(ascii_uppercase, repeat=2))]

@@ -6,7 +6,6 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,9 @@ _EXTRAS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at: ``ok``, ``absent`` (it can be done without) or ``wrong``."""
-
-    what: str
-    state: str
-    told: str
+#: What was looked at, its state and why. The state is ok, absent (it can be done without) or wrong.
+_Finding = tuple[str, str, str]
+_COLUMNS = ("what", "state", "told")
 
 
 @command("dse doctor", "dse doctor --json")
@@ -51,35 +46,27 @@ def doctor() -> Any:
     """
 
     found = list(_findings())
-    if any(one.state == "wrong" for one in found):
+    if any(state == "wrong" for _, state, _ in found):
         end_with(1)
-    rows = [[one.what, one.state, one.told] for one in found]
-    table = Table(columns=("what", "state", "told"), rows=rows)
-    data = {"findings": [asdict(one) for one in found]}
+    data = {"findings": [dict(zip(_COLUMNS, row, strict=True)) for row in found]}
+    table = Table(columns=_COLUMNS, rows=found)
     return Answer(kind="Doctor", title="", tables=[table], data=data)
 
 
-def _findings() -> Iterator[Finding]:
-    version = platform.python_version()
-    fits = sys.version_info >= (3, 11)
-    yield Finding(
-        what="python",
-        state="ok" if fits else "wrong",
-        told=f"{version} at {sys.executable}" + ("" if fits else ", 3.11 or later is needed"),
-    )
-    yield Finding(
-        what="processor",
-        state="ok",
-        told=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-    )
+def _findings() -> Iterator[_Finding]:
+    version, fits = platform.python_version(), sys.version_info >= (3, 11)
+    needed = "" if fits else ", 3.11 or later is needed"
+    yield "python", "ok" if fits else "wrong", f"{version} at {sys.executable}{needed}"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+    yield "processor", "ok", machine
     yield from _packages()
-    yield _cache()
-    yield _writing(Path.cwd())
-    yield _gpu()
+    yield "compiled code", *_cache()
+    yield "this folder", *_writing(Path.cwd())
+    yield "gpu", *_gpu()
 
 
-def _packages() -> Iterator[Finding]:
-    """The project, what it requires, and what its extras would add."""
+def _packages() -> Iterator[_Finding]:
+    """Yield the project, what it requires, and what its extras would add."""
     from importlib.metadata import PackageNotFoundError, requires
     from importlib.metadata import version as installed
 
@@ -88,11 +75,9 @@ def _packages() -> Iterator[Finding]:
     try:
         needs = [Requirement(text) for text in requires("simt-dse") or ()]
     except PackageNotFoundError:
-        yield Finding(
-            what="simt-dse", state="wrong", told="not installed: pip install . in a clone"
-        )
+        yield "simt-dse", "wrong", "not installed: pip install . in a clone"
         return
-    yield Finding(what="simt-dse", state="ok", told=installed("simt-dse"))
+    yield "simt-dse", "ok", installed("simt-dse")
 
     def lacking(need: Requirement) -> str:
         try:
@@ -104,9 +89,8 @@ def _packages() -> Iterator[Finding]:
 
     for need in needs:
         if need.marker is None:
-            told = lacking(need)
-            state = "wrong" if told else "ok"
-            yield Finding(what=need.name, state=state, told=told or installed(need.name))
+            text = lacking(need)
+            yield need.name, "wrong" if text else "ok", text or installed(need.name)
     for extra, use in _EXTRAS.items():
         own = [
             need
@@ -116,59 +100,42 @@ def _packages() -> Iterator[Finding]:
             and need.marker.evaluate({"extra": extra})
             and not need.marker.evaluate({"extra": ""})
         ]
-        told = "; ".join(filter(None, map(lacking, own)))
+        text = "; ".join(filter(None, map(lacking, own)))
         packages = " ".join(f"'{need.name}{need.specifier}'" for need in own)
-        yield Finding(
-            what=f"extra {extra}",
-            state="absent" if told else "ok",
-            told=f"{use}: {told}; pip install {packages}" if told else use,
-        )
+        way = f"{use}: {text}; pip install {packages}" if text else use
+        yield f"extra {extra}", "absent" if text else "ok", way
 
 
-def _cache() -> Finding:
+def _cache() -> tuple[str, str]:
     from stochastic.kept.folder import place
 
-    folder = place()
+    folder, itself = place(), "each process compiles for itself"
     if folder is None:
-        return Finding(
-            what="compiled code",
-            state="absent",
-            told="kept nowhere (DSE_CACHE is empty): each process compiles for itself",
-        )
-    entries = [path.stat().st_size for path in folder.glob("*.code")] if folder.is_dir() else []
+        return "absent", f"kept nowhere (DSE_CACHE is empty): {itself}"
     near = next(path for path in (folder, *folder.parents) if path.exists())
-    fits = os.access(near, os.W_OK)
-    size = f"{len(entries)} entries, {sum(entries) / 2**20:.1f} MiB"
-    return Finding(
-        what="compiled code",
-        state="ok" if fits else "absent",
-        told=f"{folder}: {size}"
-        if fits
-        else f"{folder} cannot be written: each process compiles for itself; name another folder "
-        "by the environment variable DSE_CACHE",
-    )
+    if not os.access(near, os.W_OK):
+        other = "name another folder by the environment variable DSE_CACHE"
+        return "absent", f"{folder} cannot be written: {itself}; {other}"
+    entries = [path.stat().st_size for path in folder.glob("*.code")] if folder.is_dir() else []
+    return "ok", f"{folder}: {len(entries)} entries, {sum(entries) / 2**20:.1f} MiB"
 
 
-def _writing(folder: Path) -> Finding:
+def _writing(folder: Path) -> tuple[str, str]:
     import tempfile
 
     try:
         with tempfile.TemporaryFile(dir=folder):
-            pass
+            return "ok", f"{folder} can be written"
     except OSError as error:
-        told = f"{folder}: {error.strerror}; results must be written elsewhere"
-        return Finding(what="this folder", state="absent", told=told)
-    return Finding(what="this folder", state="ok", told=f"{folder} can be written")
+        return "absent", f"{folder}: {error.strerror}; results must be written elsewhere"
 
 
-def _gpu() -> Finding:
-    """The GPU that numba-cuda sees; nothing but measuring needs one."""
+def _gpu() -> tuple[str, str]:
+    """Return whether numba-cuda sees a GPU; nothing but measuring needs one."""
     from stochastic.validation import describe
 
     try:
         facts = describe()
     except Exception as error:  # whatever a driver does wrong is told, and nothing else fails
-        told = f"{error}; only measuring needs one"
-        return Finding(what="gpu", state="absent", told=told)
-    told = ", ".join(f"{key} {value}" for key, value in facts.items() if key != "date")
-    return Finding(what="gpu", state="ok", told=told)
+        return "absent", f"{error}; only measuring needs one"
+    return "ok", ", ".join(f"{key} {value}" for key, value in facts.items() if key != "date")

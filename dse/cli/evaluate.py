@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli import completing
+import dse
 from dse.cli.command import Misused, command, read_study, reading, warned
-from dse.cli.options import StudyFile, at_point, axis_of, changed, entries, names
+from dse.cli.options import (
+    StudyFile,
+    at_point,
+    axis_of,
+    changed,
+    choice,
+    complete_model,
+    entries,
+    names,
+)
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -21,9 +29,11 @@ _of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
 _POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
-def _read_point(texts: Sequence[str]) -> dict[str, str]:
+def given_point(options: Mapping[str, Any]) -> dict[str, str]:
+    """The values and entries of one configuration."""
+    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
     at: dict[str, str] = {}
-    for text in texts:
+    for text in [*named, *options["point"]]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
@@ -32,16 +42,6 @@ def _read_point(texts: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
         at[name] = value.strip()
     return at
-
-
-def given_point(options: Mapping[str, Any]) -> dict[str, str]:
-    """The values and entries of one configuration."""
-    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
-    return _read_point([*named, *options["point"]])
-
-
-def _is_study(source: str) -> bool:
-    return Path(source).suffix == ".toml"
 
 
 def described_study(
@@ -64,7 +64,7 @@ def described_study(
     "--outputs time,case",
     "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
 )
-@click.argument("model", shell_complete=completing.models)
+@click.argument("model", shell_complete=complete_model)
 @at_point
 @entries
 @names("--outputs", help="The quantities wanted. [the model's outputs]")
@@ -76,7 +76,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """
     from dse.answers import answer, order_of
     from dse.validity import beyond_validity
-    from dse.verbs.running import run
+    from dse.verbs.study import run
 
     at = given_point(options)
     lacking: dict[str, str] = {}
@@ -138,12 +138,7 @@ def _upright(found: Answer) -> Table:
 @at_point
 @entries
 @click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@click.option(
-    "--levers",
-    default="all",
-    type=click.Choice(["all", "programmer", "designer"]),
-    help="Whose moves are told. [all]",
-)
+@choice("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """What limits one configuration, and what would help.
 
@@ -152,10 +147,8 @@ def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     those of who designs the machine, and none leaves what it allows. Axes not given stand at their
     first value.
     """
-    import dse
-
     at = given_point(options)
-    of = read_study(source) if _is_study(source) else source
+    of = read_study(source) if source.endswith(".toml") else source
     with reading():
         return dse.advise(of, goal=goal, levers=levers, **at)
 
@@ -173,9 +166,7 @@ def explain(source: str, **options: Any) -> Any:
     Each with its value, unit, equation and source. Of a study, axes not given stand at their first
     value.
     """
-    import dse
-
     at = given_point(options)
-    if _is_study(source):
+    if source.endswith(".toml"):
         return dse.explain(read_study(source), **at)
     return dse.explain(warned(described_study(source, at)))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import Misused, command, read_study, reading, warned
 from dse.cli.evaluate import described_study, given_point
-from dse.cli.options import StudyFile, at_point, echo, entries
+from dse.cli.options import StudyFile, at_point, echo, entries, file
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
@@ -29,12 +30,7 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyFile())
 @at_point
 @entries
-@click.option(
-    "--out",
-    metavar="PAGE.html",
-    type=click.Path(dir_okay=False),
-    help="The page. [by the name of the source]",
-)
+@file("--out", "PAGE.html", "The page. [by the name of the source]")
 @click.option("--title", help="Its heading. [model, workload and machine]")
 @click.option("--note", default="", help="What stands below it, such as what to try.")
 @click.option("--serve", is_flag=True, help="Serve a whole store to this machine; write nothing.")
@@ -57,36 +53,32 @@ def explore(
     Of a store the page holds the values, thinned along long axes. --serve hands it to a browser of
     this machine alone, which asks for any part of the store; Ctrl-C ends it.
     """
-    import dse
-
     if serve:
         return _serve(source, title, note, port)
     at = given_point(options)
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
         raise Misused(f"{path} is there and is none of these pages: name another with --out")
+    of: StudyData | str = source  # a store by its name, or a study
+    suffix = Path(source).suffix
+    is_data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
+    if at and (is_data or suffix == ".toml"):
+        raise Misused(f"{source} is no model: values are given to one, or on the page")
+    if suffix == ".toml":
+        of = read_study(source)
+    elif not is_data:
+        of = warned(described_study(source, at))
     with reading():
-        page = dse.explore(_source(source, at), path, title=title, note=note)
+        page = dse.explore(of, path, title=title, note=note)
     size = page.stat().st_size
     title = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
     return Answer(title=title, data={"page": page, "bytes": size})
 
 
-def _source(source: str, at: dict[str, str]) -> StudyData | str:
-    """The study of a file or of a model at values; a store by its name."""
-    suffix = Path(source).suffix
-    data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
-    if suffix == ".toml" or data:
-        if at:
-            raise Misused(f"{source} is no model: values are given to one, or on the page")
-        return read_study(source) if suffix == ".toml" else source
-    return warned(described_study(source, at))
-
-
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
     from dse.files import open as opened
-    from dse.page.serve import HOST, server_of
+    from dse.page.explore import HOST, server_of
     from sweeps.files.written import check_finished
 
     with reading():

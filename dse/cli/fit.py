@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+import dse
 from dse.cli.command import assumed_of_rows, command, reading
-from dse.cli.options import Adds, entries, given, listed, names, setting, values, where
+from dse.cli.options import Adds, entries, given, listed, names, reads, setting, values, where
 from symbolic.answer import Answer
 
 
@@ -33,13 +34,15 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
     return {name: header or name for name, header in told.items()}
 
 
-#: What a fit makes small.
-absolute = click.option(
-    "--absolute",
-    "residuals",
-    flag_value="absolute",
-    help="Fit residuals, not shares of what was measured.",
-)
+_FURTHER = "Further ones, for each label of a column."
+
+
+def residuals(kind: str, text: str) -> Adds:
+    """The option of what a fit makes small: --absolute or --relative."""
+    return click.option(f"--{kind}", "residuals", flag_value=kind, help=text)
+
+
+_absolute = residuals("absolute", "Fit residuals, not shares of what was measured.")
 
 
 def columns(text: str) -> Adds:
@@ -47,7 +50,7 @@ def columns(text: str) -> Adds:
     return names("--columns", read=_headers, metavar="Q[=HEADER],...", help=text)
 
 
-def _per(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
+def _per(text: str | None) -> dict[str, list[str]] | None:
     if text is None:
         return None
     column, equals, told = text.partition("=")
@@ -85,19 +88,12 @@ _saving = click.option(
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
 @of_rows("Quantities to be fitted.")
-@click.option(
-    "--per", metavar="COLUMN=Q,...", callback=_per, help="Further ones, for each label of a column."
-)
+@click.option("--per", metavar="COLUMN=Q,...", callback=reads(_per), help=_FURTHER)
 @names("--to", help="Measured: by default the main output.")
 @where("Rows to fit; may be repeated.")
 @columns("To read. [all]")
 @click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
-@click.option(
-    "--relative",
-    "residuals",
-    flag_value="relative",
-    help="Residuals as shares of what was measured.",
-)
+@residuals("relative", "Residuals as shares of what was measured.")
 @values("--start", metavar="Q=VALUE", help="Where the search begins too.")
 @click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
 @_saving
@@ -108,11 +104,9 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     unit if need be, "time [ms]"; or a dataset (.nc, .zarr, .parquet). The columns of --to are what
     the model should yield from the others.
     """
-    from dse.fitting import fit as fitted
-
     assumed_of_rows(data)
     with reading():
-        found = fitted(model, data, **given(options))
+        found = dse.fit(model, data, **given(options))
     return _kept(found, save, out)
 
 
@@ -126,7 +120,7 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
 @click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
 @values("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
 @where("Rows to fit; may be repeated.")
-@absolute
+@_absolute
 @_saving
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
@@ -136,19 +130,17 @@ def calibrate(
     DATA holds a row a measurement, as for dse fit; columns that the model does not take are not
     read. What the rows do not determine is an error, or, of an alternative, told beside the others.
     """
-    from dse.calibration import calibrate as calibrated
-
     if not options["free"]:
         raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
     labels = {name: text.split(",") for name, text in choose.items()}
     assumed_of_rows(data)
     with reading():
-        found = calibrated(data, model=model, choose=labels, **given(options))
+        found = dse.calibrate(data, model=model, choose=labels, **given(options))
     return _kept(found, save)
 
 
 # --- predictions against measured rows, with trivial baselines
-def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Any:
+def _draws(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     many, _, size = text.partition(",")
@@ -173,14 +165,16 @@ def _draws(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
 @names("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
 @names("--within", metavar="COLUMN,...", help="One space to choose in.")
 @names("--choose", metavar="COLUMN,...", help="What makes a configuration.")
-@click.option("--draws", metavar="MANY,SIZE", callback=_draws, help="Random parts of each space.")
+@click.option(
+    "--draws", metavar="MANY,SIZE", callback=reads(_draws), help="Random parts of each space."
+)
 @click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
 @click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")
 @values("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
 @values("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
 @values("--own", metavar="COLUMN=Q,...", help="A value for each label.")
 @columns("To read. [all inputs]")
-@absolute
+@_absolute
 @click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Tell what a model's predictions of measured rows are worth.
@@ -189,9 +183,7 @@ def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     --free fitted to the rows that are not left out with it; beside it stand predictions of who has
     no model, and what loses to them is said. No row is dropped.
     """
-    from dse.validation import validate as validated
-
     options["own"] = {column: listed([labels]) for column, labels in own.items()}
     assumed_of_rows(data)
     with reading():
-        return validated(model, data, **given(options))
+        return dse.validate(model, data, **given(options))

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, reading
-from dse.cli.options import names, pairs, values
+from dse.cli.options import choice, names, pairs, values
 from symbolic.answer import Answer, shorten
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
+_SHAPE = "Over the axes, or row by row. [a grid where at least half of it was measured]"
 #: Columns that are named; a profile may have hundreds.
 _MOST = 60
 
@@ -35,12 +36,7 @@ _MOST = 60
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
 @names("--axes", help="Of a table: what varies.")
 @values("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
-@click.option(
-    "--shape",
-    type=click.Choice(["auto", "grid", "rows"]),
-    default="auto",
-    help="Over the axes, or row by row. [a grid where at least half of it was measured]",
-)
+@choice("--shape", "auto", "grid", "rows", help=_SHAPE)
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
 )
@@ -85,8 +81,7 @@ def import_measured(
     from dse.entry_file import write_entry_file
 
     path = write_entry_file(Path(out), text, "workload") if text else export(ds, Path(out))
-    data = {"source": measured, "written": path, "bytes": size_of(path), **_told(ds)}
-    return _answer(data)
+    return _answer(ds, {"source": measured, "written": path, "bytes": size_of(path)})
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
@@ -119,41 +114,33 @@ def _values(given: Mapping[str, str]) -> dict[str, float | str]:
     return found
 
 
-def _told(ds: xr.Dataset) -> dict[str, Any]:
-    return {
-        "configurations": int(ds.attrs["configurations"]),
-        "statuses": json.loads(ds.attrs["statuses"]),
-        "sizes": {str(dim): size for dim, size in ds.sizes.items()},
-        "axes": {str(name): len(set(c.values.tolist())) for name, c in ds.coords.items()},
-        "measured": [str(n) for n in ds.data_vars if n not in ("feasible", "status")],
-        "sources": {
-            str(n): str(v.attrs["source"])
-            for n, v in ds.data_vars.items()
-            if "source" in v.attrs
-            and not str(v.attrs["source"]).endswith(f": {v.attrs['long_name']}")
-        },
-        "assumptions": json.loads(ds.attrs.get("assumptions", "[]")),
-        "notes": json.loads(ds.attrs.get("notes", "[]")),
+def _answer(ds: xr.Dataset, data: dict[str, Any]) -> Answer:
+    from dse.study.plan import bytes_text
+
+    many, statuses = int(ds.attrs["configurations"]), json.loads(ds.attrs["statuses"])
+    axes = {str(name): len(set(c.values.tolist())) for name, c in ds.coords.items()}
+    measured = [str(n) for n in ds.data_vars if n not in ("feasible", "status")]
+    sources = {
+        str(n): str(v.attrs["source"])
+        for n, v in ds.data_vars.items()
+        if "source" in v.attrs and not str(v.attrs["source"]).endswith(f": {v.attrs['long_name']}")
     }
-
-
-def _answer(data: Mapping[str, Any]) -> Answer:
-    from dse.planning import bytes_text
-
-    failed = [f"{n:,} {name}" for name, n in data["statuses"].items() if name != "correct"]
-    why = f"; failed: {', '.join(failed)}" if failed else ""
-    axes = [f"{name} {n}" for name, n in data["axes"].items() if name != "configuration"]
-    kind = "workload" if str(data["written"]).endswith(".toml") else "dataset"
+    texts = {n: json.loads(ds.attrs.get(n, "[]")) for n in ("assumptions", "notes")}
+    data |= {"configurations": many, "statuses": statuses}
+    data |= {"sizes": {str(dim): size for dim, size in ds.sizes.items()}, "axes": axes}
+    data |= {"measured": measured, "sources": sources, **texts}
+    failed = ", ".join(f"{n:,} {name}" for name, n in statuses.items() if name != "correct")
     facts = {
-        "axes": " x ".join(axes),
-        "measured": shorten(data["measured"], _MOST),
+        "axes": " x ".join(f"{name} {n}" for name, n in axes.items() if name != "configuration"),
+        "measured": shorten(measured, _MOST),
     }
-    lines = [f"{name} = {source}" for name, source in data["sources"].items()]
-    lines += [*data["assumptions"], *data["notes"]]
+    notes = [f"{name} = {source}" for name, source in sources.items()]
+    kind = "workload" if str(data["written"]).endswith(".toml") else "dataset"
+    written = f"{kind}: {data['written']} ({bytes_text(data['bytes'])})"
     return Answer(
         kind="Measured",
-        title=f"{data['configurations']:,} configurations{why}",
+        title=f"{many:,} configurations{f'; failed: {failed}' if failed else ''}",
         facts={name: text for name, text in facts.items() if text},
-        notes=[*lines, f"{kind}: {data['written']} ({bytes_text(data['bytes'])})"],
+        notes=[*notes, *texts["assumptions"], *texts["notes"], written],
         data=data,
     )

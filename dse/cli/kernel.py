@@ -8,22 +8,29 @@ from typing import Any
 
 import click
 
+import dse
 from dse.cli.command import command, reading
-from dse.cli.options import given, listed, names, pairs, values
+from dse.cli.options import Adds, file, given, listed, names, values
 from symbolic.answer import Answer, Table
 
 _MACRO = "A macro, or all of several; repeatable."
 _TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
 
 
-def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str]) -> Any:
-    told = pairs(listed(texts), option.opts[0])
-    try:
-        return {name: float(text) for name, text in told.items()}
-    except ValueError:
-        raise click.UsageError(
-            f"{option.opts[0]} {' '.join(texts)}: expected NAME=NUMBER"
-        ) from None
+_BESIDE = "Compare with what was measured: a profile, or a tuner's results."
+
+
+def _numbers(*flags: str, **about: Any) -> Adds:
+    """An option of names with a number each."""
+
+    def read(texts: dict[str, str]) -> dict[str, float]:
+        try:
+            return {name: float(text) for name, text in texts.items()}
+        except ValueError:
+            given = ",".join(f"{name}={text}" for name, text in texts.items())
+            raise click.UsageError(f"{flags[0]} {given}: expected NAME=NUMBER") from None
+
+    return values(*flags, commas=True, read=read, **about)
 
 
 @command(
@@ -52,20 +59,10 @@ def _numbers(_ctx: click.Context, option: click.Parameter, texts: Sequence[str])
 )
 @names("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
 @names("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
-@values("--set", callback=_numbers, metavar="N=V,...", help="Arguments; repeatable.")
-@values("--times", "--trips", callback=_numbers, metavar="NAME=N,...", help=_TIMES)
-@click.option(
-    "--out",
-    metavar="OUT.toml|.csv|.nc",
-    type=click.Path(dir_okay=False),
-    help="A table where macros have several values. [the screen]",
-)
-@click.option(
-    "--beside",
-    metavar="PROFILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Compare with what was measured: a profile, or a tuner's results.",
-)
+@_numbers("--set", metavar="N=V,...", help="Arguments; repeatable.")
+@_numbers("--times", "--trips", metavar="NAME=N,...", help=_TIMES)
+@file("--out", "OUT.toml|.csv|.nc", "A table where macros have several values. [the screen]")
+@file("--beside", "PROFILE", _BESIDE, exists=True)
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of PROFILE. [all]")
 def kernel(
     path: str,
@@ -83,12 +80,10 @@ def kernel(
     for by name. A cubin may come from any compiler, Triton and numba among them. PTX, which
     nvcc -ptx writes, is counted in the same way and needs no extra.
     """
-    from dse.kernels import kernel as counted
-
     macros = {k: listed([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with reading():
-        found = counted(path, times, entry, define=macros, **given(options))
+        found = dse.kernel(path, times, entry, define=macros, **given(options))
     if options["beside"] is not None:
         return _beside(found, out)
     if any(isinstance(each, list) for each in macros.values()):
@@ -107,7 +102,6 @@ def kernel(
 
 def _beside(found: Any, out: str | None) -> Any:
     """Counts beside measured ones, a line each; what was not counted, and why."""
-    import dse
     from dse.kernels.spaces import shares
 
     if out is not None:
@@ -122,8 +116,6 @@ def _beside(found: Any, out: str | None) -> Any:
 
 def _table(found: Any, out: str | None) -> Any:
     """A tuning space: written as any Dataset, or its variants told."""
-    import dse
-
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(found, out)

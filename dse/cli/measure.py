@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from dse.cli.command import Misused, command, reading
+from dse.cli.command import Misused, command, new_file, reading
 from dse.cli.options import names
 from symbolic.answer import Answer
 
@@ -23,7 +22,6 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "imbalance": ("law", "lanes", "groups", "each", "rows"),
     "power": ("threads", "steps", "size", "clock", "memory_clock", "seconds", "settle"),
 }
-_FORMATS = (".csv", ".nc", ".parquet", ".zarr")
 
 
 @command(
@@ -71,12 +69,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """
     from dse.files import export
 
-    path = Path(out)
-    if path.suffix not in _FORMATS or not path.absolute().parent.is_dir():
-        formats = ", ".join(_FORMATS)
-        raise Misused(f"{out}: expected a name that ends in {formats}, in a folder that exists")
-    if path.exists():
-        raise Misused(f"{out} is there already: choose another name, or remove it")
+    path = new_file(out, ".csv", ".nc", ".parquet", ".zarr")
     given = _given(ctx, what)
     if what in ("blocks", "launches", "power") and len(options["threads"]) > 1:
         raise Misused(f"--threads is given more than once: the blocks of {what} have one size")
@@ -95,7 +88,9 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     rows = ds.sizes["configuration"]
     columns = [str(name) for name in ds.data_vars if name not in ("status", "feasible")]
     data = {"rows": rows, "columns": columns, "written": written, **told}
-    notes = _notes(ds)
+    chosen = map(str, ds.chosen_by.values) if "chosen_by" in ds else ()
+    own = dict.fromkeys(text for text in chosen if text.startswith("as it"))
+    notes = [f"clocks {text}; rows are of the clocks there were" for text in own]
     if notes:
         data["notes"] = notes
     title = f"{path}: {rows} rows of {', '.join(columns)}, on {facts['device']}"
@@ -170,11 +165,3 @@ def _whole(texts: Sequence[str]) -> list[int]:
     if not all(text.isdecimal() for text in texts):
         raise Misused(f"--lanes {','.join(texts)}: expected numbers from 1 to 32, such as 8,32")
     return [int(text) for text in texts]
-
-
-def _notes(ds: Any) -> list[str]:
-    """What a reader of the rows has to know: clocks that were not chosen."""
-    if "chosen_by" not in ds:
-        return []
-    own = dict.fromkeys(str(text) for text in ds.chosen_by.values if str(text).startswith("as it"))
-    return [f"clocks {text}; rows are of the clocks there were" for text in own]

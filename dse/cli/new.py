@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import Misused, command, reading
+from dse.cli.command import command, new_file, reading
 from dse.cli.options import examples
 from dse.toml_text import printable, toml_value, value_line
 from sweeps.files.whole import write_whole
@@ -71,18 +71,22 @@ def new(kind: str, out: str, base: str | None) -> Any:
     and the other does not tell is listed to be filled in, beside the numbers of a similar one; its
     formulas stand.
     """
-    path = Path(out)
-    if path.suffix != ".toml" or not path.parent.is_dir():
-        raise Misused(f"{out}: expected a name that ends in .toml, in a folder that exists")
-    if path.exists() or path.is_symlink():
-        raise Misused(f"{out} is there already: choose another name, or remove it")
+    path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
     with reading():
         if kind == "study":
-            text = _STUDY.format(out=printable(out)) if base is None else _example(base)
+            text = _STUDY.format(out=printable(out))
+            if base is not None:
+                known = examples()
+                check_known(base, known, f"--from {base!r}: there is no such example study")
+                text = known[base].read_text(encoding="utf-8")
             write_whole(path, text, replace=False)
         else:
-            entry, named = _entry(kind, base or _FROM[kind])
+            from dse.catalog import machine, workload
+
+            name = base or _FROM[kind]
+            entry = (machine if kind == "machine" else workload)(name)
+            named = str(Path(name).resolve()) if name.endswith(".toml") else entry.name
             other = entry if kind == "workload" else _similar(entry)
             closed = {} if kind == "workload" else _opened(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
@@ -92,21 +96,6 @@ def new(kind: str, out: str, base: str | None) -> Any:
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     data = {"kind": kind, "written": path, "to_fill_in": closed}
     return Answer(title=f"{path} (a {kind} to start from)", notes=filling, data=data)
-
-
-def _example(name: str) -> str:
-    """A shipped study, as it stands."""
-    known = examples()
-    check_known(name, known, f"--from {name!r}: there is no such example study")
-    return known[name].read_text(encoding="utf-8")
-
-
-def _entry(kind: str, name: str) -> tuple[Entry, str]:
-    """What a file starts from, and how it names that."""
-    from dse.catalog import machine, workload
-
-    entry = (machine if kind == "machine" else workload)(name)
-    return entry, str(Path(name).resolve()) if name.endswith(".toml") else entry.name
 
 
 def _similar(entry: Entry) -> Entry:

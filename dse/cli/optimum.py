@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.beside import compiling_beside
+import dse
 from dse.cli.command import (
     UNPROVEN,
     asked,
     command,
+    compiling_beside,
     end_with,
     handed_back,
     question,
@@ -27,9 +28,7 @@ from dse.cli.options import (
     given,
     goals,
     kinds,
-    listed,
     names,
-    pairs,
     time_limit,
     values,
 )
@@ -40,8 +39,7 @@ from symbolic.answer import Answer
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.best import Best
-    from dse.study.data import StudyData
+    from dse.study.data import Best, StudyData
     from sweeps.store.fill import Watch
 
 #: Below this many points no loop nest is compiled for the question.
@@ -56,31 +54,21 @@ def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
     return best
 
 
-def watched(best: Best, study: StudyData) -> Watch | None:
-    """What a run watches, where the objective is an output and nothing else constrains it."""
+def watched(best: Best | None, study: StudyData) -> tuple[Watch, str] | None:
+    """What a run watches, and its unit, if the objective is an output that nothing constrains."""
     from sweeps.store.fill import Watch
 
+    if best is None:
+        return None
     (goal, *later), grid = best.goals, study.grid()
-    if later or best.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
+    output = next((name for name in grid.outputs if name == goal.text), None)
+    if output is None or later or best.where or grid.kind(output) != "float":
         return None
-    return Watch(output=goal.text, sign=goal.sign)
-
-
-def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
-    """The name and unit of the objective where it is an output, whose best a run can tell."""
-    from symbolic.expression import parse_output
-
-    watch = watched(best, study)
-    if watch is None:
-        return None
-    model = study.grid().model
-    return watch.output, model.quantity(parse_output(watch.output, model.quantities)).unit
+    return Watch(output=output, sign=goal.sign), grid.model.quantity(output).unit
 
 
 def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
     """Return the winners: of few values that a run has in memory, else of the study."""
-    from dse.verbs.chosen import optimum
-
     if values is not None and study.grid().points <= _LOOKED_UP:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
@@ -90,8 +78,8 @@ def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dat
         nodes = [parse(goal.text, quantities) for goal in best.goals]
         nodes += [parse_condition(text, quantities) for text in best.where]
         if all(label_of(name) in values.variables for name in references(*nodes)):
-            return optimum(values, **best.as_asked())
-    return optimum(study, **best.as_asked())
+            return dse.optimum(values, **best.as_asked())
+    return dse.optimum(study, **best.as_asked())
 
 
 # --- how an optimum is found, and what is proven of it
@@ -241,20 +229,16 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 
-def _pinned(_ctx: click.Context, _option: click.Parameter, at: Sequence[str]) -> list[str]:
+def _pinned(at: Mapping[str, str]) -> list[str]:
     """As conditions what --at says; what is no number, with or without a unit, is a label."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
-        for axis, value in pairs(listed(at), "--at").items()
+        for axis, value in at.items()
     ]
 
 
-_held = values(
-    "--at",
-    callback=_pinned,
-    metavar="AXIS=VALUE,...",
-    help="One value of an axis; others are chosen.",
-)
+_AT = "One value of an axis; others are chosen."
+_held = values("--at", commas=True, read=_pinned, metavar="AXIS=VALUE,...", help=_AT)
 
 
 @command(
@@ -291,7 +275,6 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     """
     from dse.answers import answer, order_of
     from dse.study.data import StudyData
-    from dse.verbs import chosen
 
     read = read_source(source)
     wanted = asked({**options, "where": [*where, *at]})
@@ -300,7 +283,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits = _limits(options) | {"ties": ties, "progress": True}
     with proving():
-        found = handed_back(lambda: chosen.optimum(read, **best.as_asked(), **limits))
+        found = handed_back(lambda: dse.optimum(read, **best.as_asked(), **limits))
     end_unproven(found.attrs, options["gap"])
     told = certified(answer(found, order_of(read)), found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
@@ -335,7 +318,6 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
     from dse.answers import answer, order_of
-    from dse.verbs import fronts
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
@@ -344,7 +326,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
     with proving():
-        found = handed_back(lambda: fronts.pareto(read, **wanted, **limits))
+        found = handed_back(lambda: dse.pareto(read, **wanted, **limits))
     end_unproven(found.attrs)
     told = certified(answer(found, order_of(read)), found.attrs)
     return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from dse.cli import completing
+import dse
 from symbolic.plain_text import without_controls
 from symbolic.reach import Base, Reach
 
@@ -25,6 +26,57 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(without_controls(text), err=err)
 
 
+# --- what a shell proposes as names
+_Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def _proposing(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
+    """Return what proposes names, of a list or sum for its last part, and files if no name fits."""
+
+    def complete(_ctx: Any, _parameter: Any, begun: str) -> list[CompletionItem]:
+        try:
+            known = sorted(names())
+        except Exception:  # a shell must not be shown an error while somebody types
+            return []
+        cut = max(begun.rfind(","), begun.rfind("+"), begun.rfind(" ")) + 1
+        before, last = begun[:cut], begun[cut:]
+        found = [CompletionItem(before + name) for name in known if name.startswith(last)]
+        if found or not files:
+            return found
+        folder = Path(begun).parent
+        paths = sorted(folder.glob(Path(begun).name + "*")) if folder.is_dir() else []
+        return [CompletionItem(str(p)) for p in paths if p.suffix in files or p.is_dir()]
+
+    return complete
+
+
+def _quantities() -> Iterable[str]:
+    from symbolic.quantities import TABLE
+
+    return TABLE
+
+
+complete_model = _proposing(lambda: dse.models(), ".py")
+complete_machine = _proposing(lambda: dse.machines(), ".toml")
+complete_workload = _proposing(lambda: dse.workloads(), ".toml")
+complete_quantity = _proposing(_quantities)
+_ENTRIES = {"machine": complete_machine, "workload": complete_workload}
+
+
+def complete_point(
+    ctx: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Propose for ``NAME=VALUE`` the names of quantities, or of machines and workloads."""
+    name, given, value = begun.partition("=")
+    if not given:
+        rows = complete_quantity(ctx, parameter, name)
+        kinds = [CompletionItem(kind) for kind in _ENTRIES if kind.startswith(name)]
+        return [CompletionItem(f"{row.value}=") for row in [*kinds, *rows]]
+    rows = _ENTRIES[name](ctx, parameter, value) if name in _ENTRIES else []
+    return [CompletionItem(f"{name}={row.value}") for row in rows]
+
+
+# --- the options
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that somebody gave: of all others the defaults of the verb hold."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
@@ -61,68 +113,77 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def reads(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return the callback of an option whose words a function reads."""
+    return lambda _ctx, _option, words: read(words)
+
+
 def names(*flags: str, read: Callable[[list[str]], Any] = list, **about: Any) -> Adds:
     """An option of several names or formulas: repeatable, and with commas between them."""
-
-    def told(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> Any:
-        return read(listed(texts))
-
-    more: dict[str, Any] = {"multiple": True, "metavar": "Q,...", "callback": told}
-    return click.option(*flags, **more | about)
+    more: dict[str, Any] = {"multiple": True, "metavar": "Q,..."}
+    return click.option(*flags, callback=reads(lambda texts: read(listed(texts))), **more | about)
 
 
-def values(*flags: str, commas: bool = False, **about: Any) -> Adds:
+def values(
+    *flags: str, commas: bool = False, read: Callable[[dict[str, str]], Any] = dict, **about: Any
+) -> Adds:
     """An option of names with a value each: repeatable, with commas between them if need be."""
 
-    def told(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> Any:
-        return pairs(listed(texts) if commas else texts, flags[0])
+    def told(texts: Sequence[str]) -> Any:
+        return read(pairs(listed(texts) if commas else texts, flags[0]))
 
-    more: dict[str, Any] = {"multiple": True, "callback": told}
-    return click.option(*flags, **more | about)
+    return click.option(*flags, multiple=True, callback=reads(told), **about)
+
+
+def choice(flag: str, *words: str, help: str) -> Adds:  # noqa: A002
+    """An option that is one of some words; the first where it is not given."""
+    return click.option(flag, default=words[0], type=click.Choice(words), help=help)
+
+
+def file(flag: str, metavar: str | None, help: str, *, exists: bool = False) -> Adds:  # noqa: A002
+    """An option that is the path of a file."""
+    kind = click.Path(exists=exists, dir_okay=False)
+    return click.option(flag, metavar=metavar, type=kind, help=help)
 
 
 def where(text: str) -> Adds:
     """The option --where; limits without a unit are told with theirs."""
 
-    def told(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> Any:
+    def told(texts: Sequence[str]) -> list[str]:
         if texts:
-            from dse.cautions import bare_limits
+            from dse.study.plan import bare_limits
             from symbolic.quantities import TABLE
 
             for limit in bare_limits(texts, TABLE):
                 echo(f"warning: {limit}", err=True)
         return list(texts)
 
-    return click.option("--where", multiple=True, metavar="CONDITION", callback=told, help=text)
+    return click.option(
+        "--where", multiple=True, metavar="CONDITION", callback=reads(told), help=text
+    )
 
 
-def picture(path: Path, option: str) -> None:
-    """Refuse what cannot become a picture, before any work."""
+def picture(text: str | None, option: str) -> Path | None:
+    """Return the path of a picture; refuse what cannot become one, before any work."""
+    if text is None:
+        return None
+    path = Path(text)
     if path.suffix.lower() not in _PICTURES or not path.parent.is_dir():
         raise click.UsageError(
             f"{option} {path}: expected the name of a file that ends in {', '.join(_PICTURES)}, in "
             "a folder that exists"
         )
+    return path
 
 
 def drawn(flag: str, **about: Any) -> Adds:
     """An option of a file that becomes a picture."""
-
-    def told(_ctx: click.Context, _option: click.Parameter, text: str | None) -> Path | None:
-        if text is None:
-            return None
-        picture(Path(text), flag)
-        return Path(text)
-
-    return click.option(
-        flag, metavar="OUT.png|.svg|.pdf", type=click.Path(), callback=told, **about
-    )
+    more: dict[str, Any] = {"metavar": "OUT.png|.svg|.pdf", "type": click.Path()}
+    return click.option(flag, callback=reads(lambda text: picture(text, flag)), **more | about)
 
 
 def examples() -> dict[str, Path]:
     """The shipped studies that run no file beside them, by name."""
-    import dse
-
     inside, beside = (Path(dse.__file__).parents[k] / "examples" for k in (0, 1))
     found = sorted((inside if inside.is_dir() else beside).glob("*.toml"))
     return {path.stem: path for path in found if ".py" not in path.read_text(encoding="utf-8")}
@@ -147,23 +208,16 @@ class Source(StudyFile):
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
-telling = click.option(
-    "--progress",
-    type=click.Choice(["auto", "json", "none"]),
-    default="auto",
-    help="On standard error: for people, as JSON lines for logs, or none. [auto]",
-)
+_HOW = "On standard error: for people, as JSON lines for logs, or none. [auto]"
+telling = choice("--progress", "auto", "json", "none", help=_HOW)
 from_study = click.argument("study", type=StudyFile(exists=True, dir_okay=False, readable=True))
 from_store = click.argument("store", type=Source(exists=True))
 from_study_or_store = click.argument("source", metavar="STUDY_OR_STORE", type=Source(exists=True))
 expanding = click.option("--expand", is_flag=True, help="Store every output over all axes.")
-of_study = click.option(
-    "--study",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The study file, where the store alone does not tell its study.",
-)
+_OF_STUDY = "The study file, where the store alone does not tell its study."
+of_study = file("--study", None, _OF_STUDY, exists=True)
 at_point = click.argument(
-    "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=completing.point
+    "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=complete_point
 )
 setting = values("--set", metavar="Q=VALUE", help="A value; may be repeated.")
 
@@ -172,7 +226,7 @@ def entries(function: Any) -> Any:
     """The options --machine and --workload."""
     for name in ("workload", "machine"):
         text = f"A {name}, or the path of its file: its values are used where none is given."
-        complete = getattr(completing, f"{name}s")
+        complete = _ENTRIES[name]
         option = click.option(f"--{name}", metavar="NAME", shell_complete=complete, help=text)
         function = option(function)
     return function
@@ -186,7 +240,7 @@ def goals(several: bool) -> Adds:
         what = what if several else "Quantity or formula, or several, the most important first"
         for name in ("maximize", "minimize"):
             text = f"{what}, to make as {'small' if name == 'minimize' else 'large'} as can be."
-            complete = completing.quantities
+            complete = complete_quantity
             option = names(f"--{name}", metavar="Q", shell_complete=complete, help=text)
             function = option(function)
         return where('Constraint, such as "time <= 10 ms"; may be repeated.')(function)
@@ -209,11 +263,11 @@ def time_limit(text: str) -> Adds:
 def described(function: Any) -> Any:
     """The options --axis and --set."""
 
-    def read(_ctx: click.Context, _option: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
-        return {name: axis_of(text) for name, text in pairs(texts, "--axis").items()}
+    def read(texts: dict[str, str]) -> dict[str, Any]:
+        return {name: axis_of(text) for name, text in texts.items()}
 
     text = "An axis, or Q=V,V,...; repeatable."
-    axes = values("--axis", "axes", callback=read, metavar="Q=A:B[:STEP]", help=text)
+    axes = values("--axis", "axes", read=read, metavar="Q=A:B[:STEP]", help=text)
     given = values("--set", "given", metavar="Q=VALUE", help="A value; repeatable.")
     return axes(given(function))
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.canvas import canvas, save, write_figure
-from dse.cli.command import command, read_values, reading
+from dse.cli.command import command, read_source, reading
 from dse.cli.options import Source, described, drawn, entries, names, picture, values, where
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from dse.plots.kinds import Kind
     from dse.plots.papers import Paper
     from dse.study.data import StudyData
+
 
 #: Options that are given to the function of a kind.
 _DRAWN = (
@@ -127,7 +128,7 @@ def _arguments(
     kind: Kind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function of a kind, and those that were chosen for it."""
-    from dse.cli.plot_defaults import ANY, complete
+    from dse.plots.sources import ANY, complete
 
     given = {name: options[name] for name in _DRAWN if options[name]}
     if "where" not in kind.names:
@@ -146,7 +147,13 @@ def _arguments(
         if source is None:
             _check_needed(kind, given)
             return given | {"source": _study(kind, options, given)}, {}
-        read = _read(source, options, given)
+        describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
+        describing |= {"axes": "--axis", "given": "--set"}
+        describing |= {} if "where" in given else {"where": "--where"}
+        for name, option in describing.items():
+            if options[name]:
+                raise click.UsageError(f"{option} describes a study, and {source} is one already")
+        read = read_source(source, values=True)
         whole = complete(kind, given, read)
         if "quantity" in kind.several and isinstance(whole.get("quantity"), str):
             whole["quantity"] = [whole["quantity"]]
@@ -177,19 +184,6 @@ def _check_needed(kind: Kind, given: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
 
 
-def _read(
-    source: str, options: Mapping[str, Any], given: Mapping[str, Any]
-) -> StudyData | xr.Dataset:
-    """Return the study or dataset that is named; refuse options that describe another study."""
-    describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
-    describing |= {"axes": "--axis", "given": "--set"}
-    describing |= {} if "where" in given else {"where": "--where"}
-    for name, option in describing.items():
-        if options[name]:
-            raise click.UsageError(f"{option} describes a study, and {source} is one already")
-    return read_values(source)
-
-
 def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> StudyData:
     """Return the study that the options describe."""
     from dse.study.data import StudyData
@@ -211,6 +205,9 @@ def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> 
 
 
 # --- figures of papers
+_OUT = "File of one figure, or folder of all. [PAPER-N.png, PAPER]"
+
+
 @command(
     "dse plot paper",
     "dse plot paper hong2012",
@@ -220,12 +217,7 @@ def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> 
 )
 @click.argument("name", metavar="[PAPER]", required=False)
 @click.option("--figure", metavar="N|all", help="Draw this figure, or all that can be.")
-@click.option(
-    "--out",
-    metavar="OUT.png|.svg|.pdf",
-    type=click.Path(),
-    help="File of one figure, or folder of all. [PAPER-N.png, PAPER]",
-)
+@click.option("--out", metavar="OUT.png|.svg|.pdf", type=click.Path(), help=_OUT)
 def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
     """Draw a figure of a paper, as the models yield it.
 
@@ -262,7 +254,7 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
         with reading():
             numbers = [paper.figure(figure).number]
         paths = [Path(out or f"{paper.key}-{numbers[0]}.png")]
-        picture(paths[0], "--out")
+        picture(str(paths[0]), "--out")
     else:
         folder = Path(out or paper.key)
         if folder.is_file() or folder.suffix in (".png", ".svg", ".pdf"):
@@ -296,3 +288,62 @@ def _listed(paper: Paper) -> str:
         alike.setdefault(f"{row.shows} ({how})", []).append(row.number)
     lines = [f"{', '.join(spans(numbers)):>7}  {text}" for text, numbers in alike.items()]
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
+
+
+# --- The size of a figure, and how it is written
+#: The least width and height of a figure, and the most of either, in inches.
+_LEAST, _MOST = (4.0, 3.0), 40.0
+
+
+def save(figure: Any, path: Path, fixed: bool) -> None:
+    """Write a figure; enlarge it, or refuse a ``fixed`` size, where names have no room."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="constrained_layout not applied")
+        for attempts_left in range(0 if fixed else 3, -1, -1):
+            try:
+                figure.draw_without_rendering()
+                legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
+                boxes = [legend.get_window_extent() for legend in legends]
+                if fixed and any(box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes):
+                    raise UserWarning
+                break
+            except UserWarning:
+                if not attempts_left:
+                    width, height = figure.get_size_inches()
+                    raise click.UsageError(
+                        f"names and legend have no room within {width:g}x{height:g} inches: "
+                        "give a larger --size"
+                    ) from None
+                figure.set_size_inches(*(1.4 * figure.get_size_inches()))
+    write_figure(figure, path)
+
+
+def write_figure(figure: Any, path: Path) -> None:
+    """Write a figure in the format of its suffix; the file appears when it is complete."""
+    buffer = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
+    from sweeps.files.whole import write_whole
+
+    write_whole(path, buffer.getvalue())
+
+
+def canvas(size: str | None) -> Any:
+    """Return the Axes of a figure of a given size; None where the kind chooses it."""
+    if size is None:
+        return None
+    from dse.plots.frame import new_figure
+
+    wide, times, high = size.lower().partition("x")
+    try:
+        inches = float(wide), float(high)
+        if not times or not all(math.isfinite(length) for length in inches):
+            raise ValueError
+    except ValueError:
+        raise click.UsageError(f"--size {size!r}: expected such as 6.4x4.2, inches") from None
+    if not (_LEAST[0] <= inches[0] <= _MOST and _LEAST[1] <= inches[1] <= _MOST):
+        least = "x".join(f"{length:g}" for length in _LEAST)
+        raise click.UsageError(
+            f"--size {size!r}: a figure that can be read takes {least} inches or more, and no side "
+            f"more than {_MOST:g}"
+        )
+    return new_figure(*inches).subplots()

@@ -1,4 +1,4 @@
-"""The commands ``dse run`` and ``dse plan``."""
+"""The commands `dse run` and `dse plan`, and those on a finished store: add, verify, export."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import (
     asked,
     command,
@@ -19,15 +20,18 @@ from dse.cli.command import (
     reading,
     warned,
 )
-from dse.cli.optimum import checked, looked_for, looked_up, proving, watched
+from dse.cli.optimum import checked, looked_up, proving, watched
 from dse.cli.options import (
     allowing,
     changed,
     described,
     expanding,
+    from_store,
     from_study,
     goals,
     kinds,
+    listed,
+    of_study,
     telling,
 )
 from symbolic.answer import Answer, Table, value_text
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from dse.outcome import Outcome
     from dse.study.data import StudyData
     from sweeps.grid.space import Axis
+
 
 #: Options of a run that are handed on as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
@@ -53,109 +58,97 @@ def size_of(place: str | Path) -> int:
     return int(backend_of(place).total())
 
 
-def _run_data(
-    study: StudyData,
-    done: Outcome,
-    *,
-    seconds: float,
-    store: str | None,
-    best: xr.Dataset | None,
-) -> dict[str, Any]:
-    """The report of a run for JSON; ``seconds`` it took in all."""
-    from dse.answers import answer, order_of
+def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
+    """Return an axis for JSON, and its values as text."""
+    values, row = axis.coordinate, study.grid().model.quantities.get(axis.name)
+    unit = row.unit if row is not None and not axis.columns else ""
+    found = {"size": axis.size} | ({"unit": unit} if unit else {})
+    if axis.labels or axis.size <= _NAMED:
+        shown = values.tolist()
+        return {**found, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
+    first, last = values[0], values[-1]
+    text = f"{value_text(first, unit)} to {value_text(last, unit)}"
+    return {**found, "first": first, "last": last}, text
+
+
+def _report(
+    study: StudyData, done: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
+) -> Answer:
+    """Return the report of a run that took so many ``seconds`` in all."""
+    from dse.answers import answer, failures_text, order_of, rows_answer
+    from dse.study.plan import bytes_text
     from dse.validity import beyond_validity
 
     grid, ds = study.grid(), done.open() if store is None else None
     computed = done.tiles is None or done.tiles[0] > 0
-    feasible = done.feasible
+    feasible = grid.points if done.feasible is None else done.feasible
     if ds is not None and "feasible" in ds:
         feasible = round(float(ds["feasible"].mean()) * grid.points)
-    return {
+    axes = {axis.name: _axis(axis, study) for axis in grid.axes.values()}
+    conditions = [condition.text for condition in grid.conditions]
+    rate = grid.points * done.share / done.seconds if done.seconds else None
+    size = size_of(store) if store is not None else None
+    warnings = [*beyond_validity(study._parts), *study.notes]
+    winners = answer(best, order_of(study)).data if best is not None else None
+    data = {
         "model": study.model,
         "points": grid.points,
-        "feasible_points": grid.points if feasible is None else feasible,
-        "axes": {axis.name: _axis_data(axis, study) for axis in grid.axes.values()},
+        "feasible_points": feasible,
+        "axes": {name: each for name, (each, _) in axes.items()},
         "outputs": list(grid.outputs),
-        "conditions": [condition.text for condition in grid.conditions],
+        "conditions": conditions,
         "computed": computed,
         "tiles_computed": done.tiles[0] if done.tiles else None,
         "tiles_stored_before": done.tiles[1] if done.tiles else None,
         "seconds": seconds if computed else None,
         "compiling_seconds": done.compiling if computed else None,
         "computing_seconds": done.seconds if computed else None,
-        "points_per_second": grid.points * done.share / done.seconds if done.seconds else None,
+        "points_per_second": rate,
         "store": store,
-        "store_bytes": size_of(store) if store is not None else None,
+        "store_bytes": size,
         "memory_bytes": None if ds is None else ds.nbytes,
         "kept_aside": done.kept,
         "values_barred": done.barred,
         "failed": [asdict(failure) for failure in done.failed],
-        "notes": [*beyond_validity(study._parts), *study.notes],
-        "best": answer(best, order_of(study)).data if best is not None else None,
+        "notes": warnings,
+        "best": winners,
     }
-
-
-def _axis_data(axis: Axis, study: StudyData) -> dict[str, Any]:
-    values = axis.coordinate
-    row = study.grid().model.quantities.get(axis.name)
-    found: dict[str, Any] = {"size": axis.size}
-    if row is not None and row.unit and not axis.columns:
-        found["unit"] = row.unit
-    if axis.labels or axis.size <= _NAMED:
-        return {**found, "values": values.tolist()}
-    return {**found, "first": values[0], "last": values[-1]}
-
-
-def _axis_text(said: dict[str, Any]) -> str:
-    unit = said.get("unit", "")
-    if "values" in said:
-        return ", ".join(value_text(value, unit) for value in said["values"])
-    return f"{value_text(said['first'], unit)} to {value_text(said['last'], unit)}"
-
-
-def _run_answer(data: dict[str, Any]) -> Answer:
-    """The report of a run."""
-    from dse.answers import rows_answer
-    from dse.planning import bytes_text
-    from dse.wording import failures_text
-    from sweeps.grid.failing import Failure
-
-    facts, notes = {"outputs": ", ".join(data["outputs"])}, list[str]()
-    if data["conditions"]:
-        facts["feasible"] = f"{data['feasible_points']:,}, where {' and '.join(data['conditions'])}"
-    if data["computed"]:
-        rate = f"{data['points_per_second'] / 1e6:,.3g}" if data["points_per_second"] else "-"
+    facts, notes = {"outputs": ", ".join(grid.outputs)}, []
+    if conditions:
+        facts["feasible"] = f"{feasible:,}, where {' and '.join(conditions)}"
+    if computed:
+        fast = f"{rate / 1e6:,.3g}" if rate else "-"
         notes.append(
-            f"computed in {data['computing_seconds']:.3g} s, {rate} million configurations a "
-            f"second; compiled in {data['compiling_seconds']:.3g} s; {data['seconds']:.3g} s in all"
+            f"computed in {done.seconds:.3g} s, {fast} million configurations a second; compiled "
+            f"in {done.compiling:.3g} s; {seconds:.3g} s in all"
         )
-        if data["tiles_stored_before"]:
-            before, more = data["tiles_stored_before"], data["tiles_computed"]
+        if done.tiles and done.tiles[1]:
+            more, before = done.tiles
             notes.append(f"continued: {before:,} tiles were stored before, {more:,} were computed")
     else:
         notes.append("nothing to do: the store of this study is finished")
-    if data["values_barred"]:
-        many = f"{data['values_barred']:,}"
+    if done.barred:
+        many = f"{done.barred:,}"
         notes.append(f"not computed: {many} values, in tiles where no point keeps the rules")
-    rows = [[name, axis["size"], _axis_text(axis)] for name, axis in data["axes"].items()]
+    rows = [[name, each["size"], text] for name, (each, text) in axes.items()]
     tables = [Table(columns=("axis", "values", ""), rows=rows)]
-    notes += failures_text([Failure(**failure) for failure in data["failed"]])
-    notes += [f"note: {text}" for text in data["notes"]]
-    if (best := data["best"]) is not None:
-        apart = [name for name in best["over"] if name != "rank"]
+    notes += failures_text(done.failed)
+    notes += [f"note: {text}" for text in warnings]
+    if winners is not None:
+        apart = [name for name in winners["over"] if name != "rank"]
         each = f" for each {' and '.join(apart)}" if apart else ""
-        (table,) = rows_answer(best).tables
-        tables.append(replace(table, title=f"best, {best['question']}{each}:"))
+        (table,) = rows_answer(winners).tables
+        tables.append(replace(table, title=f"best, {winners['question']}{each}:"))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
-    if data["kept_aside"] is not None:
-        notes.append(f"the earlier store is kept as {data['kept_aside']}")
-    if data["store"] is not None:
-        notes.append(f"dataset: {data['store']} ({bytes_text(data['store_bytes'])})")
-    else:
-        size = bytes_text(data["memory_bytes"])
-        notes.append(f"dataset: kept in memory only ({size}); --store OUT.zarr keeps it")
-    title = f"{data['model']}: {data['points']:,} configurations"
+    if done.kept is not None:
+        notes.append(f"the earlier store is kept as {done.kept}")
+    if size is not None:
+        notes.append(f"dataset: {store} ({bytes_text(size)})")
+    elif ds is not None:
+        held = bytes_text(ds.nbytes)
+        notes.append(f"dataset: kept in memory only ({held}); --store OUT.zarr keeps it")
+    title = f"{study.model}: {grid.points:,} configurations"
     return Answer(kind="Run", title=title, facts=facts, tables=tables, notes=notes, data=data)
 
 
@@ -224,13 +217,14 @@ def run(
         warned(read, filed)
     best = checked(read, asked(options))
     began = time.monotonic()
-    with listening(progress, looked_for(best, read) if best is not None else None) as listener:
+    watch, unit = watched(best, read) or (None, "")
+    with listening(progress, (watch.output, unit) if watch else None) as listener:
         done = run_study(
             read,
             store=store,
             progress=listener,
             client=scheduler,
-            watch=watched(best, read) if best is not None else None,
+            watch=watch,
             **{name: options[name] for name in _RUN},
         )
     found = None
@@ -241,7 +235,7 @@ def run(
     seconds = time.monotonic() - began
     if done.failed:
         end_with(1)
-    return _run_answer(_run_data(read, done, seconds=seconds, store=store, best=found))
+    return _report(read, done, seconds, store, found)
 
 
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
@@ -256,7 +250,7 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
     A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
     not your own ask first with --no-code: where it would run Python, that is told and nothing run.
     """
-    from dse.planning import make_plan
+    from dse.study.plan import make_plan
 
     if no_code:
         from dse.study_file import code_of
@@ -268,3 +262,80 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
             lines = [f"{study} would run this; nothing was run, so there is no plan:"]
             return Answer(title="\n  ".join([*lines, *map(str, found)]), data=data)
     return make_plan(read_study(study), expand=expand)
+
+
+# --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
+@command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
+@from_store
+@click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
+@of_study
+@telling
+def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
+    """Add quantities of its model to the finished store of a run.
+
+    They are computed from the axes; what is stored stays as it is. A command that was interrupted
+    or killed leaves the store as it was, and the same command continues.
+    """
+    of = read_study(study) if study else None
+    with listening(progress) as listener:
+        ds = dse.add(store, listed(quantities), study=of, progress=listener)
+    outputs = [str(name) for name in ds.data_vars]
+    data = {"store": store, "outputs": outputs}
+    return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)
+
+
+@command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
+@from_store
+@click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
+@of_study
+@telling
+def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
+    """Find damage in the store of a run, and repair it.
+
+    Every chunk, record and description is compared with its checksum. What is damaged is named,
+    with the configurations of its tile. Exit status 1 says that there is damage left.
+    """
+    with listening(progress) as listener:
+        found = dse.verify(
+            store, repair=repair, study=read_study(study) if study else None, progress=listener
+        )
+    data = {
+        "store": store,
+        "tiles": found.tiles,
+        "not_stored_yet": found.pending,
+        "damages": [asdict(damage) for damage in found.damages],
+        "repaired": found.repaired,
+        "kept": found.kept,
+    }
+    lines = [f"{'repaired' if found.repaired else 'damaged'}: {d}" for d in found.damages]
+    if found.kept:
+        lines.append(f"what does not belong to the store is kept in {found.kept}")
+    if found.pending:
+        lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
+    if not found.damages:
+        lines.append(f"{found.tiles - found.pending:,} tiles as they were written: no damage")
+    if found.damages and not found.repaired:
+        end_with(1)
+    return Answer(title="\n".join(lines), data=data)
+
+
+@command("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv")
+@from_store
+@click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
+def export(store: str, out: str) -> Any:
+    """Write a stored dataset in another format.
+
+    The ending of the name chooses it. Values, units, flags and attributes are kept.
+    """
+    from dse.progress import shown
+    from dse.study.plan import bytes_text
+    from sweeps.files.export import open_dataset
+
+    with reading():
+        ds = open_dataset(store)
+    path = Path(out)
+    with shown(True, f"writing {path}"):
+        dse.export(ds, path)
+    size = size_of(path)
+    data = {"source": store, "written": path, "bytes": size}
+    return Answer(title=f"{path} ({bytes_text(size)})", data=data)

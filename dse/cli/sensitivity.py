@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.canvas import write_figure
+import dse
 from dse.cli.command import command, read_source
 from dse.cli.options import drawn, from_study_or_store, names, values, where
+from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 from symbolic.plain_text import one_line
 
@@ -40,50 +42,14 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     the elasticities at one configuration: by how many percent the output changes if an input does
     by one. Points that break a rule or constraint do not count.
     """
-    import dse
-
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
     found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
-    data = _data(found)
     if plot is not None:
-        from dse.plots.rankings import draw_tornado
+        from dse.plots.bar_charts import draw_tornado
 
         write_figure(draw_tornado(found, output[0]).figure, plot)
-        data["figure"] = plot
-    return _answer(data)
-
-
-def _data(found: xr.Dataset) -> dict[str, Any]:
-    import json
-
-    outputs = {}
-    for text in found.output.values.tolist():
-        one = found.sel(output=text)
-        axes = {
-            axis: {name: float(one[name].sel(axis=axis)) for name in _SHARES}
-            for axis in found.axis.values.tolist()
-        }
-        slopes = {
-            name: {key: float(one[key].sel(input=name)) for key in _SLOPES}
-            | {"value": float(found.input_value.sel(input=name))}
-            for name in found.input.values.tolist()
-        }
-        outputs[text] = {
-            "unit": str(one.unit.values),
-            **{name: one[name].values.item() for name in _EACH},
-            "axes": axes,
-            "inputs": slopes,
-        }
-    return {
-        "treatment": found.attrs["treatment"],
-        "configuration": json.loads(found.attrs["configuration"]),
-        "units": {
-            axis: str(found[axis].attrs.get("units", "")) for axis in found.axis.values.tolist()
-        },
-        "notes": json.loads(found.attrs.get("notes", "[]")),
-        "outputs": outputs,
-    }
+    return _answer(found, plot)
 
 
 _SHARES = ("first", "total", "low", "high")
@@ -91,19 +57,32 @@ _SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
 _EACH = ("mean", "std", "counted", "points", "value")
 
 
-def _answer(data: Mapping[str, Any]) -> Answer:
+def _answer(found: xr.Dataset, plot: Path | None) -> Answer:
+    axes, inputs = found.axis.values.tolist(), found.input.values.tolist()
+    units = {axis: str(found[axis].attrs.get("units", "")) for axis in axes}
+    place = json.loads(found.attrs["configuration"])
     at = ", ".join(
-        one_line(value)
-        if isinstance(value, str)
-        else f"{name} = {value_text(value, data['units'][name])}"
-        for name, value in data["configuration"].items()
+        one_line(value) if isinstance(value, str) else f"{n} = {value_text(value, units[n])}"
+        for n, value in place.items()
     )
-    tables: list[Table] = []
     notes: list[str] = []
-    for text, one in data["outputs"].items():
-        tables += _tables(text, one, at, notes)
-    figure = [f"figure: {data['figure']}"] if "figure" in data else []
-    notes += [*data["notes"], data["treatment"], *figure]
+    tables: list[Table] = []
+    outputs = {}
+    for text in found.output.values.tolist():
+        one = found.sel(output=text)
+        shares = {a: {n: float(one[n].sel(axis=a)) for n in _SHARES} for a in axes}
+        slopes = {name: {n: float(one[n].sel(input=name)) for n in _SLOPES} for name in inputs}
+        for name, each in slopes.items():
+            each["value"] = float(found.input_value.sel(input=name))
+        about = {"unit": str(one.unit.values), **{n: one[n].values.item() for n in _EACH}}
+        outputs[text] = {**about, "axes": shares, "inputs": slopes}
+        tables += _tables(text, outputs[text], at, notes)
+    data = {"treatment": found.attrs["treatment"], "configuration": place, "units": units}
+    data |= {"notes": json.loads(found.attrs.get("notes", "[]")), "outputs": outputs}
+    notes += [*data["notes"], data["treatment"]]
+    if plot is not None:
+        data["figure"] = plot
+        notes.append(f"figure: {plot}")
     return Answer(kind="Sensitivity", title="", tables=tables, notes=notes, data=data)
 
 
@@ -118,11 +97,8 @@ def _tables(text: str, one: Mapping[str, Any], at: str, notes: list[str]) -> Ite
         title=f"{text}: mean {mean}, standard deviation {std}; {many} configurations",
         columns={"axis": "", "alone": "", "in all": "", "mean from": unit, "to": unit},
         rows=[
-            [
-                *(name, _shown(axis["first"], ".1%"), _shown(axis["total"], ".1%")),
-                *(axis["low"], axis["high"]),
-            ]
-            for name, axis in axes
+            [name, *(_shown(a[n], ".1%") for n in ("first", "total")), a["low"], a["high"]]
+            for name, a in axes
         ],
     )
     moving = {

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.given import places_of
 from dse.inverse.within import answer_attributes, number, opened
-from dse.places import places_of
 from dse.study.uncertain import check_settled
 from stochastic import sizes
 from sweeps.bounds.check import check, enclosed

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.page.axes import Places, axes_told, even, halved, leaves_told, plain, thinned
-from dse.page.equations import compiled, definitions_told, quantities_told, with_goals
 from dse.plots.looks import look_of, meaning_of
 from dse.provenance import version
-from dse.study.best import Best, read_best
-from dse.study.data import StudyData
+from dse.study.data import Best, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
 from stochastic.errors import LawError
 from sweeps.grid.dataset import meanings_of
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.goals import Goal
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from symbolic.advice import guides
 from symbolic.errors import DseError
-from symbolic.graph import Graph
+from symbolic.graph import Definition, Graph
 from symbolic.javascript import Program, program
 from symbolic.json_text import read_json
 from symbolic.library import load_model
 from symbolic.model import Model
+from symbolic.ops import Node, reference, references, walk
+from symbolic.quantities import label_of
 from symbolic.statistic import statistics_of
 from symbolic.units import UNITS, exact
 
@@ -183,13 +185,14 @@ def told_of_values(
     counts = {str(dim): min(size, _LONGEST) for dim, size in cut.sizes.items()}
     halved(counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MOST)
     kept = cut.isel({dim: even(cut.sizes[dim], count) for dim, count in counts.items()}).load()
+    rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     data = common(title, note) | {
         "model": str(ds.attrs.get("model", "")),
         "axes": [_axis(cut, kept, str(dim)) for dim in kept.sizes],
         "leaves": {name: _leaf(kept[name]) for name in held},
         "quantities": _quantities(ds, names),
         "definitions": _definitions(ds, names),
-        "conditions": [{"text": _stored_conditions(ds), "of": "model"}] if FEASIBLE in ds else [],
+        "conditions": [{"text": rules or "feasible", "of": "model"}] if FEASIBLE in ds else [],
         "outputs": names,
         "program": {"inputs": held, "outputs": names, "choices": {}},
         "stored": {"axes": {str(d): n for d, n in ds.sizes.items()}, "served": part is not None},
@@ -257,10 +260,6 @@ def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _stored_conditions(ds: xr.Dataset) -> str:
-    return str(ds[FEASIBLE].attrs.get("conditions", "")) or "feasible"
-
-
 #: Configurations that the page itself looks through for the best.
 _SEARCHED = sizes.PAGE_SEARCHED
 
@@ -295,6 +294,10 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
     made = compiled(graphs, grid, [goal.text for goal in goals])
     kept = thinned(grid)
     figures, functions = figures_told(grid, kept)
+    sources = {}  # of what an axis supplies, at each of its labels
+    for name, said in study._parts.origins.items():
+        texts = said.values() if isinstance(said, Mapping) else [said]
+        sources[name] = " | ".join(dict.fromkeys(texts))
     data = common(title, note) | {
         "model": study.model,
         "machine": study.machine,
@@ -303,7 +306,7 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
         "switches": list(grid.switch_axes),
         "leaves": leaves_told(grid, kept),
         "quantities": quantities_told(grid, graphs),
-        "definitions": definitions_told(graphs, _sources(study)),
+        "definitions": definitions_told(graphs, sources),
         "conditions": _conditions(grid, study, best),
         "outputs": [name for name in study.grid().outputs if name in made.outputs],
         "program": {
@@ -349,15 +352,6 @@ def _check_conditions(grid: Grid) -> None:
                 "by Python for the values of the study alone; leave the constraint out, or show "
                 "the values: dse run STUDY --store OUT.zarr, dse explore OUT.zarr"
             )
-
-
-def _sources(study: StudyData) -> dict[str, str]:
-    """Where values are from; of what an axis supplies, at each of its labels."""
-    found = {}
-    for name, said in study._parts.origins.items():
-        texts = said.values() if isinstance(said, Mapping) else [said]
-        found[name] = " | ".join(dict.fromkeys(texts))
-    return found
 
 
 def _conditions(grid: Grid, study: StudyData, best: Best | None) -> list[dict[str, Any]]:
@@ -421,7 +415,7 @@ def _answer(study: StudyData, kept: Mapping[str, Places], best: Best) -> dict[st
     """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
     import xarray as xr
 
-    from dse.verbs.chosen import optimum
+    from dse.verbs.optimum import optimum
 
     found = optimum(study, **best.as_asked() | {"top": 1})
     found = found.isel({name: kept[name] for name in best.per})
@@ -460,3 +454,263 @@ def _unit(name: str) -> list[Any]:
     while factor.numerator % 10 == 0:
         factor, power = factor / 10, power + 1
     return [factor.numerator, power, {base: int(exponent) for base, exponent in kind.exponents}]
+
+
+# --- The axes and the values of a study, as the page holds them: long axes thinned, and told so
+#: Values of an axis, and of all quantities over several axes, that a page holds at most.
+_VALUES, _TABLES = 1000, 10_000
+
+
+Places = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def plain(value: Any) -> Any:
+    """Numbers as JSON has them: what is not finite as text, what is whole without a point.
+
+    >>> plain(np.array([1.0, 0.5, np.inf]))
+    [1, 0.5, 'Infinity']
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        listed = value.reshape(-1).tolist() if isinstance(value, np.ndarray) else value
+        return [plain(one) for one in listed]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        whole = value.is_integer() and abs(value) < 2**53 and math.copysign(1, value) > 0
+        return int(value) if whole else value
+    return value
+
+
+def thinned(grid: Grid) -> dict[str, Places]:
+    """Return the places of the values that a page holds, of each axis of a grid."""
+    counts = {name: min(axis.size, _VALUES) for name, axis in grid.axes.items()}
+    each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
+    tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
+    halved(counts, tables, _TABLES)
+    return {name: even(axis.size, counts[name]) for name, axis in grid.axes.items()}
+
+
+def halved(counts: dict[str, int], tables: Sequence[Sequence[str]], most: int) -> None:
+    """Halve the longest axis until tables over some of them hold no more than so many values."""
+    names = dict.fromkeys(name for axes in tables for name in axes)
+    while sum(math.prod(counts[name] for name in axes) for axes in tables) > most:
+        longest = max(names, key=counts.__getitem__)
+        if counts[longest] == 1:
+            break
+        counts[longest] = (counts[longest] + 1) // 2
+
+
+def even(size: int, count: int) -> Places:
+    """So many of the places along an axis, evenly spread."""
+    return np.linspace(0, size - 1, count).round().astype(np.int64)
+
+
+def axes_told(grid: Grid, kept: Mapping[str, Places]) -> list[dict[str, Any]]:
+    """Each axis: its name, kind, values or labels, and how many there are in the study."""
+    found = []
+    for name, places in kept.items():
+        axis = grid.axes[name]
+        told: dict[str, Any] = {"name": name, "kind": axis.kind, "size": axis.size}
+        if axis.labels:
+            told["labels"] = [axis.labels[place] for place in places]
+        else:
+            told["values"] = plain(np.asarray(axis.coordinate, dtype=float)[places])
+            told["columns"] = list(axis.columns)
+        found.append(told)
+    return found
+
+
+def leaves_told(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
+    """The values of each quantity that is given or computed before: over which axes, and which.
+
+    ``which`` says, where switches choose among several, the one of each of their keys.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for place, leaves in enumerate(grid.leaves.values()):
+        for name, leaf in leaves.items():
+            if leaf.array.dtype.kind == "O" or not set(leaf.axes) <= set(grid.axes):
+                continue
+            one = _told(leaf, kept)
+            known = found.setdefault(name, {"which": [0] * len(grid.leaves), "variants": []})
+            if one not in known["variants"]:
+                known["variants"].append(one)
+            known["which"][place] = known["variants"].index(one)
+    for told in found.values():
+        if len(told["variants"]) == 1:
+            del told["which"]
+    return found
+
+
+def _told(leaf: Leaf, kept: Mapping[str, Places]) -> dict[str, Any]:
+    index = np.ix_(*(kept[name] for name in leaf.axes)) if leaf.axes else ()
+    values = np.asarray(np.asarray(leaf.array, dtype=float)[index])
+    told = {"axes": list(leaf.axes), "values": plain(values)}
+    if leaf.switched:
+        told["switched"] = list(leaf.switched)
+    return told
+
+
+# --- The equations of a study, compiled for its page, and what is told of each quantity
+# --- A tree as the text of a formula, as a study's ``set`` would read it
+
+
+#: How strongly an operator binds, and its sign; what is none stands as a call.
+_SIGNS = {
+    "either": (1, "or"),
+    "both": (2, "and"),
+    "equal": (4, "=="),
+    "less": (4, "<"),
+    "less_equal": (4, "<="),
+    "add": (5, "+"),
+    "sub": (5, "-"),
+    "mul": (6, "*"),
+    "div": (6, "/"),
+}
+_ATOM = 9
+
+
+def formula_text(root: Node) -> str:
+    """The formula, with no more brackets than it takes.
+
+    >>> from symbolic.ops import minimum, reference
+    >>> a, b = reference("a"), reference("b")
+    >>> formula_text(minimum(a - (b - 1), 2.0 * (a + b)) / -a)
+    'minimum(a - (b - 1), 2 * (a + b)) / (-a)'
+    """
+    told: dict[int, tuple[str, int]] = {}
+    for node in walk((root,)):
+        told[id(node)] = _written(node, [told[id(a)] for a in node.args if isinstance(a, Node)])
+    return told[id(root)][0]
+
+
+def _written(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    """The text of a step, and how strongly it binds."""
+    if node.op == "reference":
+        return str(node.args[0]), _ATOM
+    if node.op == "constant":
+        value = node.args[0]
+        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+        text = (
+            str(value).lower() if isinstance(value, bool) else f"{int(value) if whole else value}"
+        )
+        return text, 0 if text.startswith("-") else _ATOM
+    if node.op == "mul" and node.args[0].op == "constant" and node.args[0].args[0] == -1:
+        return f"-{_bracketed(parts[1], 6)}", 0
+    if node.op == "negate":
+        return f"not {_bracketed(parts[0], 3)}", 3
+    if node.op not in _SIGNS:
+        return f"{node.op.replace('pow', 'power')}({', '.join(text for text, _ in parts)})", _ATOM
+    binds, sign = _SIGNS[node.op]
+    right = binds + (node.op in ("sub", "div", "equal", "less", "less_equal"))
+    left = binds + (binds == 4)
+    return f"{_bracketed(parts[0], left)} {sign} {_bracketed(parts[1], right)}", binds
+
+
+def _bracketed(part: tuple[str, int], binds: int) -> str:
+    text, own = part
+    return text if own >= binds else f"({text})"
+
+
+Graphs = Mapping[tuple[str, ...], Graph]
+
+
+def with_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
+    """The graphs with each goal that is a formula as a quantity of its own, named by its text."""
+    added = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
+    held = {str(name) for graph in graphs.values() for name in graph.definitions}  # statistics
+    added = {text: node for text, node in added.items() if text not in held}
+    more = {
+        text: Definition(name=text, kind="formula", node=node, needs=references(node))
+        for text, node in added.items()
+    }
+    return {
+        key: replace(graph, definitions={**graph.definitions, **more}, _flat={})
+        for key, graph in graphs.items()
+    }
+
+
+def compiled(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
+    """All that the graphs hold as one function, and their conditions.
+
+    Each graph stands twice: as it is, and with every formula that is no equation left open, so that
+    a value may be given in its place.
+    """
+
+    def is_held(leaf: Leaf) -> bool:  # it has no labels, and no draws
+        return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
+
+    doubled = {}
+    for key, graph in graphs.items():
+        doubled[*key, "computed"] = graph
+        doubled[*key, "given"] = _opened(graph, set(goals))
+    names = dict.fromkeys(
+        name
+        for key, graph in graphs.items()
+        for name in graph.definitions
+        if all(is_held(grid.leaves[key][leaf]) for leaf in references(graph.flat(name)))
+    )
+    conditions = {c.text: None for graph in graphs.values() for c in graph.conditions}
+    return program(doubled, list(names), list(conditions))
+
+
+def _opened(graph: Graph, kept: set[str]) -> Graph:
+    """The graph with an input in place of each formula that is no equation."""
+    definitions = {
+        name: Definition(name=name, kind="given", node=reference(name), needs=())
+        if definition.kind == "formula" and name not in kept
+        else definition
+        for name, definition in graph.definitions.items()
+    }
+    return replace(graph, definitions=definitions, _flat={})
+
+
+def definitions_told(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:
+    """How each quantity gets its value: kind, formula, what it needs, source; by key of switches.
+
+    ``sources`` tells where values are from that no equation yields.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for place, graph in enumerate(graphs.values()):
+        for name, definition in graph.definitions.items():
+            eq = definition.equation
+            one = {"kind": definition.kind, "needs": list(definition.needs)}
+            one["source"] = eq.source if eq is not None else sources.get(name, "")
+            if not definition.is_leaf:
+                one["text"] = formula_text(definition.node)
+            if eq is not None and eq.when:
+                one["when"] = eq.switches
+            known = found.setdefault(name, {"which": [0] * len(graphs), "variants": []})
+            if one not in known["variants"]:
+                known["variants"].append(one)
+            known["which"][place] = known["variants"].index(one)
+    return found
+
+
+def quantities_told(grid: Grid, graphs: Graphs) -> dict[str, Any]:
+    """Unit, meaning, domain, usual range, flags and symbol of each quantity of the graphs."""
+    symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
+    found = {}
+    for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
+        row = grid.model.quantities.get(name)
+        if row is None and label_of(name) == name and not hasattr(name, "row"):
+            found[name] = {"meaning": "the goal of the study"}
+            continue
+        row = grid.model.quantity(name)
+        domain = row.domain
+        told: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning}
+        told["domain"] = [plain(domain.low), plain(domain.high), domain.low_open, domain.high_open]
+        told["whole"] = domain.whole
+        told["says"] = str(domain)
+        if row.typical is not None:
+            told["typical"] = [plain(float(end)) for end in row.typical]
+        if flags := grid.flags(name):
+            told["flags"] = {str(value): word for value, word in flags.items()}
+        if row.is_label:
+            told["labels"] = True
+        if name in symbols:
+            told["symbol"] = symbols[name]
+        told["lever"] = row.lever
+        found[name] = told
+    return found

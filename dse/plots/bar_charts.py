@@ -1,7 +1,8 @@
-"""Bars: side by side, and one upon the other."""
+"""Bars: side by side, one upon the other, and rankings with the strongest on top."""
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.plots.frame import axes_of, in_unit, legend, named, rows_of, side, title, unit_of
-from dse.plots.looks import Look, look_of, looks_of
-from dse.plots.sources import MOST, At, Source, allowed, alone, axis_of, dataset, finite, is_numeric
+from dse.plots.looks import LOOKS, look_of, looks_of
+from dse.plots.sources import (
+    MOST,
+    At,
+    Source,
+    allowed,
+    alone,
+    axis_of,
+    counted,
+    dataset,
+    finite,
+    is_numeric,
+    needed,
+)
+from dse.study.data import StudyData
 from sweeps.grid.goals import texts_of
-from symbolic.errors import DseError
+from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,14 +47,6 @@ def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     name = named(ds[over])
     ax.set_ylabel(name if name.count("\n") < 2 else over)  # some names are whole sentences
     return rows_of(ax, [str(value) for value in ds[over].values])
-
-
-def draw_bars(ax: Axes, places: Any, values: Mapping[str, Any], looks: Sequence[Look]) -> None:
-    """Draw a bar for each entry of ``values`` side by side at each place."""
-    wide = 0.8 / len(values)
-    for k, ((text, each), look) in enumerate(zip(values.items(), looks, strict=True)):
-        at = places + (k - (len(values) - 1) / 2) * wide
-        ax.barh(at, each, wide, **look.of_area(), label=text)
 
 
 def bars(
@@ -99,7 +105,10 @@ def bars(
     else:
         last = ds[names[-1] if series else names[0]]
         side(ax.xaxis, last, words if series else in_unit(words, unit_of(last)))
-    draw_bars(ax, places, drawn, looks)
+    wide = 0.8 / len(drawn)
+    for k, ((text, each), look) in enumerate(zip(drawn.items(), looks, strict=True)):
+        middle = places + (k - (len(drawn) - 1) / 2) * wide
+        ax.barh(middle, each, wide, **look.of_area(), label=text)
     if span:
         low, high = (ds[span[end]].broadcast_like(ds[over]).values for end in ("low", "high"))
         style: dict[str, Any] = {"fmt": "none", "ecolor": "black", "elinewidth": 1.6, "capsize": 3}
@@ -152,3 +161,159 @@ def stack(
     handles, labels = ax.get_legend_handles_labels()
     legend(ax, beside=True, handles=handles[::-1], labels=labels[::-1])
     return ax
+
+
+#: Elasticities below this are not drawn.
+_LEAST = 1e-4
+#: The most bars.
+_BARS = 12
+
+
+def _ranking(names: Sequence[str], ax: Axes | None) -> tuple[Axes, Any]:
+    """Return Axes that are high enough for bars, and the places of the bars."""
+    ax = axes_of(ax, 6.4, max(2.6, 1.6 + 0.45 * len(names)))
+    return ax, rows_of(ax, names)
+
+
+def tornado(
+    source: Source,
+    quantity: str,
+    *,
+    where: str | Sequence[str] = (),
+    at: At = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how far each axis moves the mean of a quantity, and its share of the variance."""
+    from dse.verbs.distribution import sensitivity
+
+    texts = texts_of(where, "where")
+    if at or not isinstance(source, StudyData):
+        source = dataset(source, needed(source, quantity, texts), at)
+    return draw_tornado(sensitivity(source, output=quantity, where=texts), quantity, ax)
+
+
+def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
+    """Draw one output of a sensitivity analysis."""
+    import xarray as xr
+
+    one = table.sel(output=text)
+    order = np.argsort(one.low.values - one.high.values, kind="stable")
+    moving = [k for k in order if table.sizes[str(one.axis.values[k])] > 1]
+    low, high = one.low.values[moving], one.high.values[moving]
+    ax, places = _ranking([str(one.axis.values[k]) for k in moving], ax)
+    wide = float(np.ptp([*low, *high, float(one["mean"])])) or 1.0
+    seen = np.maximum(high - low, 0.004 * wide)  # visible, however short
+    style = LOOKS["performance"].of_area(left=low, label="means along the axis")
+    bars = ax.barh(places, seen, 0.62, **style)
+    shares = zip(one["first"].values[moving], one["total"].values[moving], strict=True)
+    ax.bar_label(bars, [f" {a:.0%}, {b:.0%}" for a, b in shares], fontsize=8, padding=2)
+    ax.axvline(float(one["mean"]), label="mean", **LOOKS["level"].of_line())
+    ax.set_ylabel("axis")
+    ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
+    unit = str(one.unit.values)
+    ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": unit})
+    side(ax.xaxis, ends, f"{in_unit(f'mean of {text}', unit)}; share of its variance alone, in all")
+    legend(ax, below=True, ncols=2)
+    return ax
+
+
+def importance(source: Source, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
+    """Draw by how many percent a quantity changes where an input changes by one percent."""
+    from dse.verbs.distribution import sensitivity
+
+    table = sensitivity(source, output=quantity, at=at).sel(output=quantity)
+    sides = {"towards less": "elasticity_down", "towards more": "elasticity_up"}
+    slopes = np.nan_to_num(np.stack([table[name].values for name in sides.values()]))
+    most = np.abs(slopes).max(axis=0)
+    most[table.input.values == quantity] = 0.0
+    order = [k for k in np.argsort(-most, kind="stable") if most[k] > _LEAST]
+    place = counted(table, json.loads(table.attrs["configuration"]))
+    if not order:
+        raise InfeasibleError(
+            f"no elasticity of {quantity} is told at {place}, as of statistics and laws none is: "
+            "take tornado, or choose another place by at="
+        )
+    drawn = order[:_BARS]
+    ax, places = _ranking([str(table.input.values[k]) for k in drawn], ax)
+    looks = (LOOKS["simulated"], LOOKS["performance"])
+    for k, (text, row, look) in enumerate(zip(sides, slopes, looks, strict=True)):
+        ax.barh(places + 0.38 * k - 0.19, row[drawn], 0.36, label=text, **look.of_area())
+    ax.axvline(0, color="0.3", lw=1)
+    ax.set_ylabel("input")
+    ax.set_xlabel(f"change of {quantity} for 1 % of the input [%]")
+    rest = f"; {len(order) - len(drawn)} weaker are not drawn" if len(order) > len(drawn) else ""
+    title(ax, f"at {place}{rest}", 56)
+    legend(ax, below=True, ncols=2)
+    return ax
+
+
+def _errors(
+    names: Sequence[str], values: Any, errors: Any, label: str, ax: Axes | None, question: str
+) -> Axes:
+    """Draw bars with their errors."""
+    ax, places = _ranking(names, ax)
+    style = LOOKS["performance"].of_area(xerr=np.nan_to_num(errors), capsize=2, label=label)
+    ax.barh(places, values, 0.62, **style)
+    ax.set_title(question, fontsize=9)
+    return ax
+
+
+def chances(
+    source: StudyData,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the chance of each configuration to be the best, and its regret."""
+    from dse.verbs.random import chances as ask
+
+    table = ask(source, minimize=minimize, maximize=maximize, where=where)
+    shown = table.isel(rank=slice(_BARS))
+    values, errors = shown.chance.values, shown.chance_error.values
+    names = [_name(shown.isel(rank=k)) for k in range(shown.sizes["rank"])]
+    label = "chance to be the best"
+    ax = _errors(names, values, errors, label, ax, str(table.attrs["question"]))
+    unit = str(table.regret.attrs.get("units", "1")).removeprefix("1")
+    for place, regret in enumerate(shown.regret.values.tolist()):
+        end = float(values[place] + np.nan_to_num(errors[place]))
+        text = f"  {regret:.3g} {unit}".rstrip()
+        ax.annotate(text, (end, place), va="center", fontsize=8)
+    ax.set_xlim(0, 1.25 * float(np.nanmax(values + errors)))
+    left = float(table.left + table.chance.isel(rank=slice(_BARS, None)).sum())
+    ax.set_xlabel(f"{label}; regret beside it; left to others {left:.2g}")
+    return ax
+
+
+def worth(
+    source: StudyData,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what knowing each random input is worth (EVPPI), and all of them (EVPI)."""
+    from dse.verbs.random import information
+
+    table = information(source, minimize=minimize, maximize=maximize, where=where)
+    order = np.argsort(-table.evppi.values, kind="stable")
+    values, errors = table.evppi.values[order], table.evppi_error.values[order]
+    names = [str(name) for name in table["set"].values[order]]
+    label = "worth of knowing an input (EVPPI)"
+    question = f"{table.attrs['question']}: measure {table.attrs['next']}"
+    ax = _errors(names, values, errors, label, ax, question)
+    ax.axvline(float(table.evpi), label="of knowing all (EVPI)", **LOOKS["level"].of_line())
+    ax.set_xlabel(in_unit(label, str(table.evppi.attrs["units"])))
+    ax.set_xlim(0, 1.1 * max(float(table.evpi + table.evpi_error), 1e-300))
+    legend(ax, below=True, ncols=2)
+    return ax
+
+
+def _name(one: xr.Dataset) -> str:
+    """Return a configuration as text."""
+    names = [str(name) for name in one.coords if name != "rank" and not one[name].dims]
+    values = [(name, one[name].item()) for name in names]
+    texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values)
+    return ", ".join(texts) or "the only one"

@@ -29,7 +29,7 @@ from dse.plots.sources import (
     needed,
 )
 from dse.study.data import StudyData
-from dse.verbs.chosen import optimum
+from dse.verbs.optimum import optimum
 from sweeps.grid.goals import texts_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError
@@ -127,10 +127,12 @@ def lines(
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
             artist.set(lw=4, alpha=0.35, marker="")  # wide, as it coincides with its terms
-    if "mark" in row:
-        _mark(ax, drawn, **row["mark"])
+    if mark := row.get("mark"):
+        marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
+        if (points := np.concatenate(marked, 1)).size:
+            ax.plot(*points, label=mark["label"], **LOOKS["optimum"].of_mark(4, marker="o"))
     for one in references:
-        _reference(ax, ds, drawn, over, x, **one)
+        _reference(ax, ds, over, **one)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
@@ -159,19 +161,10 @@ def lines(
     return ax
 
 
-def _mark(ax: Axes, lines: Sequence[Line], equals: float, label: str) -> None:
-    """Mark the points of lines that have one value."""
-    points = np.concatenate([np.stack([line.x, line.y])[:, line.y == equals] for line in lines], 1)
-    if points.size:
-        ax.plot(*points, label=label, **LOOKS["optimum"].of_mark(4, marker="o"))
-
-
 def _reference(
     ax: Axes,
     ds: xr.Dataset,
-    lines: Sequence[Line],
     over: str,
-    along: str | None,
     *,
     quantity: str,
     label: str,

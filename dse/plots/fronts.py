@@ -11,7 +11,7 @@ import numpy as np
 from dse.plots.frame import axes_of, legend, side, unit_of
 from dse.plots.looks import LOOKS, UNIFORM, looks_of
 from dse.plots.sources import At, Source, allowed, dataset, finite, needed
-from dse.verbs.fronts import pareto as front_of
+from dse.verbs.optimum import pareto as front_of
 from sweeps.grid.goals import texts_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError

@@ -21,7 +21,7 @@ from dse.plots.frame import (
 from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
 from dse.plots.sources import At, Source, dataset, finite, flags_of, is_numeric, needed
 from dse.study.data import StudyData
-from dse.verbs.chosen import best_config, optimum
+from dse.verbs.optimum import best_config, optimum
 from sweeps.grid.dataset import placed, quantities_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE
@@ -292,7 +292,7 @@ def _borders(cells: _Cells, source: Any, quantity: str, at: At, where: Sequence[
     from matplotlib.patheffects import withStroke
 
     from dse.inverse.crossing import read_case
-    from dse.verbs.borders import borders
+    from dse.verbs.inverse import borders
 
     ds, over, by = cells.ds, cells.over, cells.by
     if not isinstance(source, StudyData):

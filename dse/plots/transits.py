@@ -17,7 +17,7 @@ from dse.fitting.rows import read_columns, read_table
 from dse.plots.frame import axes_of, legend, named, side, title
 from dse.plots.looks import LOOKS, look_of
 from dse.plots.sources import MOST, flags_of
-from dse.verbs.described import advise
+from dse.verbs.study import advise
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model

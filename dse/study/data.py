@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dse.inputs import FittedInputs, Parts, by_quantity, declared, own_copy, read_parts
-from dse.study.best import Best, check_per, read_best
-from dse.study.uncertain import case_without_mean, check_settled, folded_axes, told_of, without
+import numpy as np
+
+from dse.answers import warn_of
+from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
+from dse.study.uncertain import check_settled, folded_axes, told_of, without
 from dse.study_file import check_code, read_study_file
-from dse.wording import warn_of
 from sweeps.grid.build import build_grid
-from sweeps.grid.goals import Goal, texts_of
+from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import parse_axis
-from symbolic.errors import DseError
+from symbolic.errors import DseError, check_known
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
-from symbolic.quantities import Quantity
 from symbolic.reach import Base, Reach, base_folder
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
     from dse.uncertain.draws import Uncertain
-
-
-# --- What few studies have, loaded by those that have it: laws, fits, statistics over axes
-
-
-def random_of(
-    given: Mapping[str, Any], quantities: Mapping[str, Quantity], folder: Base
-) -> Uncertain | None:
-    """The laws of ``random=``, None without (:func:`dse.uncertain.draws.read_random`)."""
-    if not given:
-        return None
-    from dse.uncertain.draws import read_random
-
-    return read_random(given, quantities, folder)
-
-
-def fits_of(given: Any, folder: Base) -> FittedInputs | None:
-    """The fits of ``fit=``, None without (:func:`dse.fitted.read_fits`)."""
-    if given is None:
-        return None
-    from dse.fitted import read_fits
-
-    return read_fits(given, folder)
+    from sweeps.grid.space import Axis
 
 
 def summarized(folding: Any) -> Any:
@@ -95,7 +74,10 @@ class StudyData:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set", "random"):  # what was given may change later
             object.__setattr__(self, key, own_copy(getattr(self, key)))
-        object.__setattr__(self, "fit", fits_of(self.fit, self.folder))
+        if self.fit is not None:
+            from dse.fitted import read_fits
+
+            object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._read()
         self.grid()  # everything that can be wrong is found here, before any work
         if self.best is not None:
@@ -148,7 +130,11 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in by_quantity(model, self.axes).items()
         ]
-        uncertain = random_of(self.random, model.quantities, self.folder)
+        uncertain = None
+        if self.random:
+            from dse.uncertain.draws import read_random
+
+            uncertain = read_random(self.random, model.quantities, self.folder)
         if uncertain is not None:
             if DRAW in self.axes:
                 raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
@@ -231,7 +217,11 @@ class StudyData:
             if not name.isidentifier() or DRAW in grid.dims(name):
                 known = told_of(name, self._parts.model)
                 if not known and self.outputs is not None:
-                    raise case_without_mean(grid, name)
+                    label = next(iter(grid.flags(name).values()), "LABEL")
+                    raise DseError(
+                        f"the output {name} is another case in each draw, and cases have no mean: "
+                        f"ask for a chance, such as chance({name} == '{label}'), or leave it out"
+                    )
                 told += known
             elif name in grid.outputs:  # an axis is a coordinate already
                 told.append(name)
@@ -243,13 +233,23 @@ class StudyData:
         return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
 
     def text(self) -> str:
-        """The study as canonical JSON: the same study always gives the same text."""
-        from dse.study.canonical import study_text
+        """The study as canonical JSON: the same study always gives the same text.
 
+        What is random is told as it was given, and by a hash of what was drawn.
+        """
+        parts, grid = self._parts, self.grid()
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
-        told: dict[str, Any] = {"given": self.set, "random": self.random, "where": self.where}
-        told["fitted"] = None if self.fit is None else self.fit.to_dict()
-        return study_text(self._parts, self.grid(), names, **told)
+        tree: dict[str, Any] = {"model": parts.model.name}
+        tree |= {key: name for key, name in names.items() if name is not None}
+        tree["axes"] = {name: _listed(axis) for name, axis in grid.axes.items()}
+        tree["set"] = {n: parts.labels.get(n, _jsonable(value)) for n, value in self.set.items()}
+        tree |= {"fit": self.fit.to_dict()} if self.fit is not None else {}
+        if self.random:
+            tree["random"] = {name: _jsonable(value) for name, value in self.random.items()}
+            tree["draws"] = _drawn(parts)
+        tree["where"] = list(self.where)
+        tree["outputs"] = list(grid.outputs)
+        return dumps(tree)
 
     def attributes(self) -> dict[str, Any]:
         """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
@@ -299,5 +299,131 @@ class StudyData:
 
     def check_best(self, best: Best) -> None:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
-        check_per(best, self.grid().axes)
+        for name in best.per:
+            said = f"per names {name!r}, which is no axis of the study"
+            check_known(name, self.grid().axes, said, "its axes are")
         self.grid(self._needed(best.goals), best.where)
+
+
+# --- A study as canonical text, so that equal studies read alike
+def _drawn(parts: Parts) -> str:
+    """A hash of the draws of what is random, and of their chances."""
+    found = hashlib.sha256()
+    for axis in parts.axes:
+        if axis.kind == DRAW:
+            for name, column in axis.columns.items():
+                found.update(name.encode() + np.ascontiguousarray(column).tobytes())
+            found.update(b"" if axis.weights is None else axis.weights.tobytes())
+    return found.hexdigest()
+
+
+def _listed(axis: Axis) -> Any:
+    if axis.weights is not None:
+        plain = _listed(replace(axis, weights=None))
+        own = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
+        return {**own, "weights": axis.weights.tolist()}
+    if axis.labels:
+        return list(axis.labels)
+    if axis.columns:
+        return {"zip": {name: array.tolist() for name, array in axis.columns.items()}}
+    return _shortened(axis.coordinate)
+
+
+def _shortened(array: np.ndarray[Any, Any]) -> Any:
+    """A long axis as a hash of its values, so that the text of a study stays short."""
+    if array.size <= 1000:
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return {
+        "first": array.flat[0].item(),
+        "last": array.flat[-1].item(),
+        "count": int(array.size),
+        "sha256": digest,
+    }
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "dims"):
+        labels = {
+            str(dim): np.array(value.coords[dim].values.tolist())  # labels as text, not objects
+            for dim in value.dims
+            if dim in value.coords
+        }
+        table: dict[str, Any] = {"dims": list(map(str, value.dims))}
+        if labels:
+            table["labels"] = {dim: _shortened(array) for dim, array in labels.items()}
+        return {**table, "values": _shortened(np.asarray(value))}
+    if isinstance(value, Mapping):
+        return {str(name): _jsonable(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    if not isinstance(value, (str, bool, int, float, np.generic)):
+        return str(value)  # a law: what was drawn of it tells it apart
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- The question a study file asks under ``[best]``
+_KEYS = ("minimize", "maximize", "per", "where", "top")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """What :func:`dse.optimum` is asked; ``where`` adds to the constraints of the study."""
+
+    minimize: str | tuple[str, ...] | None = None
+    maximize: str | tuple[str, ...] | None = None
+    per: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    top: int = 1
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The objectives, the first in priority first."""
+        return goals_in_order(self.minimize, self.maximize)
+
+    def as_asked(self) -> dict[str, Any]:
+        """The keywords of :func:`dse.optimum`."""
+        return asdict(self)
+
+
+def read_best(tree: Any, *, origin: str = "best") -> Best:
+    """Read the table; ``origin`` stands before every message.
+
+    >>> read_best({"minimize": "time", "per": "machine"}).per
+    ('machine',)
+    """
+    if not isinstance(tree, Mapping):
+        raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
+    for key in tree:
+        check_known(key, _KEYS, f"{origin} has the key {key!r}, which no question has")
+    goals = [key for key in ("minimize", "maximize") if tree.get(key) is not None]
+    if len(goals) != 1:
+        raise DseError(
+            f"{origin} {'holds both minimize and maximize' if goals else 'holds no objective'}: "
+            "give one of minimize and maximize a quantity"
+        )
+    goal = tree[goals[0]]
+    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
+    if not all(isinstance(text, str) and text.strip() for text in several):
+        raise DseError(
+            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
+            "in order of priority"
+        )
+    given = {goals[0]: goal if isinstance(goal, str) else tuple(goal)}
+    goals_in_order(given.get("minimize"), given.get("maximize"))
+    top = tree.get("top", 1)
+    check_top(top, f"{origin}: ")
+    return Best(
+        minimize=given.get("minimize"),
+        maximize=given.get("maximize"),
+        per=_texts(tree.get("per"), f"{origin}: per"),
+        where=_texts(tree.get("where"), f"{origin}: where"),
+        top=top,
+    )
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value or ()
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
+        raise DseError(f"{where} = {value!r}, expected text or a list of texts")
+    return tuple(listed)

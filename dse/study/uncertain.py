@@ -75,15 +75,6 @@ def check_settled(grid: Grid, texts: Iterable[tuple[str, Iterable[str]]]) -> Non
             )
 
 
-def case_without_mean(grid: Grid, name: str) -> DseError:
-    """Return the error of an output that is another case in each draw."""
-    label = next(iter(grid.flags(name).values()), "LABEL")
-    return DseError(
-        f"the output {name} is another case in each draw, and cases have no mean: ask for a "
-        f"chance, such as chance({name} == '{label}'), or leave it out"
-    )
-
-
 def without(grid: Grid, axes: set[str]) -> Grid:
     """A grid over the other axes: what lies along these is left out.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.places import places_of
+from dse.given import places_of
 from dse.uncertain.laws import Law
 from stochastic import sizes
 from sweeps.grid.goals import Goal, dims_of, objective_node

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import dse
 from dse.given import a_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.running import run
-from dse.verbs.sources import Askable, check_asked, with_file_read
+from dse.verbs.sources import Askable, kind_of, with_file_read
+from dse.verbs.study import run
+from sweeps.ask.matrix import MODIFIERS, refuse
 from sweeps.runtime.stopping import handing_back
 from symbolic.errors import DseError, InternalError, UnknownNameError
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from sweeps.grid.goals import Goal
     from sweeps.sources.grids import GridScan
     from sweeps.sources.table import TableScan
+
 
 #: What a question is asked of.
 Source: TypeAlias = "GridScan | TableScan"
@@ -33,11 +39,12 @@ _IDENTITY = ("model", "study", "simt_dse_version")
 _ASSUMED = "assumptions"
 
 
-def resolve_source(source: Askable) -> StudyData | xr.Dataset:
+def resolve_source(source: Askable, *, values: bool = False) -> StudyData | xr.Dataset:
     """Return what answers a question: a study, or a Dataset whose values are scanned.
 
     The study of a finished store answers for it, and nothing is read but what tells the study;
-    where that cannot be told, or its model has changed or is not at hand, the values answer.
+    where that cannot be told, or its model has changed or is not at hand, the values answer; so
+    they do if ``values``. Models compared are run.
 
     Raises
     ------
@@ -45,24 +52,6 @@ def resolve_source(source: Askable) -> StudyData | xr.Dataset:
         Values are missing in a store.
     """
     from dse.derived import stored_study
-    from sweeps.files.written import check_finished
-
-    of = with_file_read(source)
-    if isinstance(of, (StudyData, ComparisonData)):
-        return resolve_values(of)
-    _check_source(of)
-    check_finished(of)
-    return stored_study(of) or resolve_values(of)
-
-
-def resolve_values(source: Askable) -> StudyData | xr.Dataset:
-    """Return a study as it is, else the Dataset that is given, stored or that of models compared.
-
-    Raises
-    ------
-    UnfinishedError
-        Values are missing in a store.
-    """
     from dse.files import open as opened
     from sweeps.files.written import check_finished
 
@@ -71,14 +60,12 @@ def resolve_values(source: Askable) -> StudyData | xr.Dataset:
         return of
     if isinstance(of, ComparisonData):
         return run(of)
-    _check_source(of)
+    is_path = isinstance(of, (str, Path))
+    if not is_path:
+        a_dataset(of, "source", "a Study, a Dataset, or the path of one")
     check_finished(of)
-    return opened(of) if isinstance(of, (str, Path)) else of
-
-
-def _check_source(source: Any) -> None:
-    if not isinstance(source, (str, Path)):
-        a_dataset(source, "source", "a Study, a Dataset, or the path of one")
+    study = None if values else stored_study(of)
+    return study or (opened(of) if is_path else of)
 
 
 @handing_back
@@ -103,20 +90,10 @@ def run_query(
 
     Quantities that a Dataset does not hold are computed by its study, where it tells one.
 
-    Parameters
-    ----------
-    verb : str
-        What is asked, for refusals.
-    of : Study or Dataset
-        As :func:`resolve_source` gives it.
-    ask : callable
-        Asks a source of ``sweeps.ask``.
-    texts, where, per : sequence of str
-        The formulas and conditions that are asked of it, and for each value of which axes.
-    given : dict of str to bool
-        Which further modifiers are given.
+    ``verb`` names it in refusals; ``ask`` asks a source of ``sweeps.ask``; ``texts``, ``where`` and
+    ``per`` are the formulas, conditions and axes in it, ``given`` its further modifiers.
     """
-    check_asked(verb, of, {"where": bool(where), "per": bool(per), **(given or {})})
+    refuse(verb, kind_of(of), {"where": bool(where), "per": bool(per), **(given or {})})
     if isinstance(of, StudyData):
         from sweeps.sources.grids import GridScan
 
@@ -196,3 +173,38 @@ def _missing(
     if not names:
         raise error
     return names, study
+
+
+# --- The verbs: what is asked of a study, of models compared, of a Dataset or of a path
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+#: The verbs whose modules were loaded, by name.
+_LOADED: dict[str, Callable[..., Any]] = {}
+_KEYWORDS = {name: name for name in MODIFIERS if name != "objectives"}
+_KEYWORDS |= {"minimize": "objectives", "maximize": "objectives"}
+
+
+def verb(function: _Verb) -> _Verb:
+    """Make a function a verb: it says why it does not take what other verbs take."""
+    name = function.__name__
+
+    @wraps(function)
+    def asked(*source: Any, **given: Any) -> Any:
+        taken = signature(function).parameters
+        if others := {m: True for key, m in _KEYWORDS.items() if key in given.keys() - taken}:
+            of = with_file_read(source[0] if source else given.get("source"))
+            if not isinstance(of, (StudyData, ComparisonData)):
+                of = resolve_source(of)
+            refuse(name, kind_of(of), others)
+        return function(*source, **given)
+
+    _LOADED[name] = asked
+    return asked  # type: ignore[return-value]
+
+
+def verbs() -> dict[str, Callable[..., Any]]:
+    """Return every verb by its name, in alphabetical order."""
+    for home in set(dse._HOMES.values()):
+        if home.startswith("dse.verbs."):
+            importlib.import_module(home)
+    return dict(sorted(_LOADED.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -49,17 +49,6 @@ def with_file_read(source: Any) -> Any:
     return source
 
 
-def check_asked(verb: str, of: StudyData | xr.Dataset, given: Mapping[str, bool]) -> None:
-    """Refuse what a verb cannot be asked of a source, or not with what is given.
-
-    Raises
-    ------
-    DseError
-        It cannot, with the reason.
-    """
-    refuse(verb, kind_of(of), given)
-
-
 def each_study(
     source: Askable, ask: Callable[[StudyData], _T], verb: str = "", **given: bool
 ) -> _T | dict[str, _T]:
@@ -78,7 +67,7 @@ def each_study(
     of = with_file_read(source)
     if isinstance(of, ComparisonData):
         for study in of.each.values() if verb else ():
-            check_asked(verb, study, given)
+            refuse(verb, kind_of(study), given)
         return {model: ask(study) for model, study in of.each.items()}
     if isinstance(of, (str, Path)):
         of = stored_study(of) or opened(of)
@@ -89,7 +78,7 @@ def each_study(
             "dse.Study.from_toml reads from its file"
         )
     if verb:
-        check_asked(verb, of, given)
+        refuse(verb, kind_of(of), given)
     return ask(of if isinstance(of, StudyData) else study_of(of))
 
 

@@ -27,8 +27,8 @@ NO_SIZES = """
 what is shown to people, drawn or held by a page
     dse/cli/*
     dse/kernels/compile.py _SHOWN
-    dse/explaining.py
-    dse/glossary.py
+    dse/verbs/study.py
+    dse/model_list.py
     dse/measured/records.py _REASONS
     dse/page/*
     dse/plots/*
@@ -86,7 +86,7 @@ steps of a search or a series, of which more are more precise
     sweeps/prove/tolerances.py _FINE _PARTS
     symbolic/crossings.py DIGITS
 how far a quantity is followed, or is asked about
-    dse/cautions.py _FAR
+    dse/study/plan.py _FAR
     sweeps/prove/borders.py OCTAVES
     symbolic/advice.py FINE OCTAVES
 bounds of rounding

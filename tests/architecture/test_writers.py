@@ -34,7 +34,7 @@ ALLOWED = {
     ),
     "sweeps/store/backend.py": ({"open", "rename", "replace"}, _STORE),
     "stochastic/kept/folder.py": ({"mkstemp", "fdopen", "replace"}, "the cache: aside, renamed"),
-    "dse/cli/canvas.py": ({"savefig"}, "into memory"),
+    "dse/cli/plot.py": ({"savefig"}, "into memory"),
     "dse/cli/doctor.py": ({"TemporaryFile"}, "a trial that has no name"),
     "dse/plots/picture.py": ({"savefig"}, "into memory"),
     "dse/kernels/__init__.py": ({"write_bytes"}, _SCRATCH),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dse
-from dse.cautions import odd_numbers
+from dse.study.plan import odd_numbers
 from symbolic.answer import text_table as table
 from tests.long import long
 

@@ -24,9 +24,8 @@ from click.testing import CliRunner
 import dse
 from dse import DseError, Study
 from dse.cli import main
-from dse.page.equations import formula_text
-from dse.page.serve import server_of
-from dse.page.told import figures_told
+from dse.page.explore import server_of
+from dse.page.told import figures_told, formula_text
 from dse.plots.looks import meaning_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE

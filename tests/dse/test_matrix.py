@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.verbs.registry import verbs
+from dse.verbs.query import verbs
 from sweeps.ask import matrix
 from sweeps.ask.matrix import MODIFIERS, SOURCES, table
 from tests.oracles import asking

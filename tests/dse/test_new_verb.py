@@ -11,7 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from dse.cli.verbs import command_of, names_of_verbs
+from dse.cli import command_of, names_of_verbs
 
 ROOT = Path(__file__).parents[2]
 VERB = '''
@@ -25,7 +25,7 @@ from functools import partial
 import xarray as xr
 
 from dse.verbs.query import resolve_source, run_query_with_identity
-from dse.verbs.registry import verb
+from dse.verbs.query import verb
 from dse.verbs.sources import Askable
 
 __all__ = ["extremes"]
@@ -57,7 +57,7 @@ import json
 from click.testing import CliRunner
 import dse
 from dse.cli import main
-from dse.verbs.registry import verbs
+from dse.verbs.query import verbs
 from sweeps.ask.matrix import table
 
 given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}

@@ -13,8 +13,8 @@ from click.testing import Result
 
 import dse
 from dse.plots import papers
+from dse.plots.laws import schedule
 from dse.plots.looks import LOOKS
-from dse.plots.timelines import schedule
 from tests.long import long, mostly_long
 
 Run = Callable[..., Result]

@@ -14,7 +14,7 @@ import pytest
 import dse
 import sweeps.nest.run
 from dse import Study
-from dse.planning import bytes_text
+from dse.study.plan import bytes_text
 from sweeps.nest.emit import compiled
 from tests.long import mostly_long
 

@@ -22,7 +22,7 @@ from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
-from dse.cli import canvas, main
+from dse.cli import main
 from tests.dse.conftest import STUDY
 from tests.dse.test_cli_plot import COUNTERS, DRAWN, QUESTION, UNCERTAIN
 from tests.long import mostly_long
@@ -93,7 +93,6 @@ def series(command: str, folder: Path) -> list[list[Any]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(canvas, "write_figure", write)
         patch.setattr(import_module("dse.cli.plot"), "write_figure", write)
         result = CliRunner().invoke(main, ["plot", *command.split(" "), "--out", "a.png"])
     assert result.exit_code == 0, result.output

@@ -15,7 +15,7 @@ from click.testing import Result
 import dse
 from dse import DseError
 from dse.effects import arc
-from dse.plots.rankings import draw_tornado, tornado
+from dse.plots.bar_charts import draw_tornado, tornado
 from tests.sweeps.test_decompose import by_definition
 
 Run = Callable[..., Result]

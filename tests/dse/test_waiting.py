@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dse.cli import waiting as module
-from dse.cli.waiting import waiting
+from dse.cli import command as module
+from dse.cli.command import waiting
 from stochastic.kept.folder import place
 from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, asked, program
 from tests.long import long

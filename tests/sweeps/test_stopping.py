@@ -263,7 +263,7 @@ def test_what_is_lost_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(SETTING)
     monkeypatch.setattr(
-        "dse.planning.make_plan", lambda *_, **__: type("P", (), {"to_dict": lost})()
+        "dse.study.plan.make_plan", lambda *_, **__: type("P", (), {"to_dict": lost})()
     )
     result = CliRunner().invoke(main, ["plan", "study.toml", "--json"])
     assert result.exit_code == 143

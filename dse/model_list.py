@@ -1,16 +1,70 @@
-"""The quantities by name: what each means, and the models that yield or need it."""
+"""The models and the quantities by name: what each means, which models yield or need it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from dse.library import model as load
-from dse.library import models
-from symbolic.answer import Answer, Table, Visible, shorten
+from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
+from symbolic.library import available_models, load_model
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
+
+
+def model(name: str, *, prefer: str | None = None) -> Model:
+    """A model by its name, the path of its file, or several joined by ``+``.
+
+    >>> model("transit").closed_form("ms_transition")
+    mem_latency*ms_peak
+    """
+    return load_model(name, prefer=prefer)
+
+
+class _Models(Visible, Mapping[str, Model]):
+    """The models by name, loaded when asked for."""
+
+    def _answer(self) -> Answer:
+        data = []
+        for name in self:
+            try:
+                model = load_model(name)
+                row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
+            except DseError as error:  # it is listed, with the reason
+                row = {"summary": str(error), "outputs": []}
+            data.append({"name": name, **row})
+        return list_of_names("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
+
+    def __repr__(self) -> str:
+        return repr(list_of_names("Models", dict.fromkeys(self, "")))  # loads none
+
+    def __getitem__(self, name: str) -> Model:
+        if name not in self:
+            known = list(self)
+            raise UnknownEntryError(
+                f"{name!r} is no model{nearest(str(name), known)}; there are: {', '.join(known)}"
+            )
+        return load_model(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(available_models()))
+
+    def __len__(self) -> int:
+        return len(available_models())
+
+    def __contains__(self, name: object) -> bool:
+        return name in available_models()
+
+
+def models() -> Mapping[str, Model]:
+    """Every model by its name: the shipped, and those in the folders of ``DSE_PATH``.
+
+    >>> "mwp_cwp" in models()
+    True
+    """
+    return _Models()
+
 
 #: So many models are named beside one of several quantities; a table of so many is unfolded.
 _NAMED, _OPENED = 3, 6
@@ -109,12 +163,16 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     """
     if not isinstance(word, str):
         raise DseError(f"word = {word!r}: expected text, such as 'clock'")
-    read = dict(models()) if model is None else {model: load(model)}
+    read = dict(models()) if model is None else {model: load_model(model)}
     known = _meanings(read)
     if model is not None:
         known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}
+    texts = {
+        row.name: " ".join([row.name, row.meaning, row.symbol, *row.labels]).lower()
+        for row in known.values()
+    }
     words = word.lower().split()
-    found = [row for row in known.values() if all(part in _text(row) for part in words)]
+    found = [row for row in known.values() if all(part in texts[row.name] for part in words)]
     if not found:
         of = f" of {model}" if model else ""
         raise UnknownNameError(
@@ -157,7 +215,3 @@ def _meaning(row: Quantity, told: Mapping[str, Iterable[str]]) -> Meaning:
         needed_by=tuple(told.get("needed", ())),
         declared_by=() if row.name in TABLE else tuple(told.get("brought", ())),
     )
-
-
-def _text(row: Meaning) -> str:
-    return " ".join([row.name, row.meaning, row.symbol, *row.labels]).lower()

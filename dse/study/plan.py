@@ -1,0 +1,233 @@
+"""What a run would do, before any work, and what looks wrong in a study."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from symbolic.answer import Answer, Report, Table, value_text
+from symbolic.units import dimension, to_si
+
+if TYPE_CHECKING:
+    from dse.study.data import StudyData
+    from sweeps.grid.grid import Grid
+    from symbolic.quantity import Quantity
+
+
+# --- What a study is warned of: numbers that look like those of another unit, a clock that is free
+#: How far beyond the typical range a number without a unit is asked about, as a factor.
+_FAR = 1000
+#: The units that people mean by a bare number, the likeliest first.
+_MEANT = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
+
+#: Of these nobody thinks in the stored unit, so that a limit without one is told with it.
+_SPELT = ("s", "Hz", "B/s")
+_LIMIT = re.compile(
+    r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+)
+
+
+def bare_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tuple[str, ...]:
+    """What the limits without a unit are compared with, as in ``time <= 400``.
+
+    >>> from symbolic.quantities import TABLE
+    >>> bare_limits(["time <= 400 and power <= 150", "time <= 4 ms"], TABLE)
+    ("time <= 400 is a limit of 400 s: write it with its unit, such as '400 s' or '400 ms'",)
+    >>> bare_limits(["time <= 1.2.3"], TABLE)  # no number, as who reads it will say
+    ()
+    """
+    found = []
+    for text in conditions:
+        for part in re.split(r"\b(?:and|or)\b", text):
+            limit = _LIMIT.fullmatch(part.strip())
+            row = rows.get(limit["name"]) if limit else None
+            if limit and row is not None and row.unit in _SPELT and float(limit["number"]):
+                near = next(u for u in _MEANT if dimension(u) == dimension(row.unit))
+                number = limit["number"]
+                found.append(
+                    f"{part.strip()} is a limit of {number} {row.unit}: write it with its unit, "
+                    f"such as '{number} {row.unit}' or '{number} {near}'"
+                )
+    return tuple(found)
+
+
+def odd_numbers(study: StudyData) -> tuple[str, ...]:
+    """The numbers set or swept without a unit that lie far from what is usual, with a guess.
+
+    >>> import dse
+    >>> odd_numbers(dse.Study(model="mwp_cwp", machine="gtx280", workload="hong2009_example",
+    ...                       set={"core_clock": 1410}))
+    ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
+    """
+    rows = study.grid().model.quantities
+    found = (_odd(rows[name], number) for name, number in _bare(study) if name in rows)
+    limits = bare_limits(study.where, rows)
+    return tuple(dict.fromkeys(text for text in [*found, *limits] if text))
+
+
+def _bare(study: StudyData) -> Iterator[tuple[str, float]]:
+    """Each quantity that is set or swept in numbers without a unit, and the least and largest."""
+    for name, given in [*study.set.items(), *study.axes.items()]:
+        numbers = [number for number in _numbers(given) if math.isfinite(number)]
+        if numbers:
+            yield from ((name, end) for end in (min(numbers), max(numbers)))
+
+
+def _numbers(given: Any) -> Iterator[float]:
+    """The bare numbers of a value, a list or an axis, in whichever form it is written."""
+    if isinstance(given, dict):
+        for key, part in given.items():
+            if key in ("start", "stop", "values"):
+                yield from _numbers(part)
+            elif key in ("linspace", "geomspace") and isinstance(part, (list, tuple)):
+                yield from _numbers(part[:2])
+    elif isinstance(given, (list, tuple)):
+        for part in given:
+            yield from _numbers(part)
+    elif isinstance(given, str):
+        try:
+            yield float(given)
+        except ValueError:
+            return
+    elif isinstance(given, (int, float)) and not isinstance(given, bool):
+        yield float(given)
+
+
+def _odd(row: Quantity, number: float) -> str:
+    if not row.unit or row.typical is None or row.unit == "cycle":
+        return ""
+    low, high = row.typical
+    if not low > 0 or not number > 0 or low / _FAR <= number <= high * _FAR:
+        return ""
+    kind = dimension(row.unit)
+    meant = next(
+        (u for u in _MEANT if dimension(u) == kind and low <= to_si(number, u)[0] <= high), None
+    )
+    return (
+        f"{row.name} = {number:g} is {number:g} {row.unit}, where {value_text(low, row.unit)} to "
+        f"{value_text(high, row.unit)} is usual"
+        + (f": is '{number:g} {meant}' meant?" if meant else "")
+    )
+
+
+_FREE_CLOCK = (
+    "core_clock is swept, and neither a memory latency nor a power follows it, so that a faster "
+    "clock costs nothing: give mem_latency_nominal and nominal_clock in place of mem_latency_dram, "
+    "or join a model of power with a clock_power_exponent above 0"
+)
+
+
+def _is_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
+    """True if the outputs depend on a swept clock that costs nothing, under some switches."""
+    graph, leaves = grid.graphs[key], grid.leaves[key]
+    behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
+    axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
+    if not axes - {"machine"}:  # each machine has its own clock
+        return False
+    following = {n for n in graph.ancestors(graph.outputs) if "core_clock" in graph.ancestors([n])}
+    if not following or following & {"mem_latency", "mem_latency_dram"}:
+        return False
+    exponent = leaves.get("clock_power_exponent")
+    flat = exponent is not None and not exponent.array.any()
+    return flat or all(grid.model.quantities[name].unit != "W" for name in following)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedOutput:
+    """One output: the axes on which it depends, and what it takes to store."""
+
+    name: str
+    axes: tuple[str, ...]
+    points: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Report):
+    """The size of a study; its text is what ``dse plan`` prints."""
+
+    model: str
+    axes: Mapping[str, int]
+    points: int
+    outputs: tuple[PlannedOutput, ...]
+    tiles: int
+    nests: int
+    bytes: int
+    conditions: tuple[str, ...]
+    idle_axes: tuple[str, ...]
+    defaults: Mapping[str, float | str]
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def _answer(self) -> Answer:
+        sizes = " x ".join(f"{name} {size}" for name, size in self.axes.items()) or "one point"
+        outputs = [
+            [out.name, f"{out.points:,}", bytes_text(out.bytes), ", ".join(out.axes) or "no axis"]
+            for out in self.outputs
+        ]
+        facts = {
+            "work": f"{self.tiles:,} tiles, {self.nests:,} loop nests, {bytes_text(self.bytes)}",
+            "feasible where": " and ".join(self.conditions),
+            "no output depends on": ", ".join(self.idle_axes),
+            "defaults": ", ".join(f"{name} = {value}" for name, value in self.defaults.items()),
+        }
+        texts = {"assumed": self.assumptions, "note": self.notes, "warning": self.warnings}
+        return Answer(
+            kind="Plan",
+            title=f"{self.model}: {self.points:,} points ({sizes})",
+            facts={name: text for name, text in facts.items() if text},
+            tables=[Table(columns=("output", "values", "size", "over"), rows=outputs, opened=True)],
+            notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],
+        )
+
+
+def bytes_text(size: float) -> str:
+    """A size in bytes for people.
+
+    >>> bytes_text(48 * 1024)
+    '48.0 KiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        if size < 1024 or unit == "EiB":
+            return f"{size:.0f} B" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
+    """See :func:`dse.plan`."""
+    from json import loads
+
+    from sweeps.nest.run import SMALL, groups, plan_rows, tiles
+
+    grid = study.grid()
+    outputs = tuple(PlannedOutput(**row) for row in plan_rows(grid, expand=expand))
+    count = nests = 0
+    for group in groups(grid, expand=expand):
+        switched = math.prod(grid.axes[a].size for a in group.dims if a in grid.switch_axes)
+        plain = grid.shape(a for a in group.dims if a not in grid.switch_axes)
+        count += switched * tiles(plain)
+        nests += switched if math.prod(plain) > SMALL else 0
+    moved = {axis for output in outputs for axis in output.axes}
+    order = {name: place for place, name in enumerate([*grid.outputs, "feasible"])}
+    attributes = study.attributes()
+    is_free = any(_is_free_clock(grid, key) for key in grid.graphs)
+    return Plan(
+        model=study.model,
+        axes={axis.name: axis.size for axis in grid.axes.values()},
+        points=grid.points,
+        outputs=tuple(sorted(outputs, key=lambda output: order[output.name])),
+        tiles=count,
+        nests=nests,
+        bytes=sum(output.bytes for output in outputs),
+        conditions=tuple(condition.text for condition in grid.conditions),
+        idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
+        defaults=loads(attributes["defaults"]),
+        assumptions=tuple(loads(attributes["assumptions"])),
+        warnings=(*odd_numbers(study), *((_FREE_CLOCK,) if is_free else ())),
+        notes=(*loads(attributes.get("validity", "[]")), *study.notes),
+    )

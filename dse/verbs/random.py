@@ -1,0 +1,284 @@
+"""Where inputs are random: who can be best, what knowledge is worth, the law of an output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dse.given import a_mapping
+from dse.progress import Shown, shown
+from dse.study.comparison import ComparisonData, joined_answers
+from dse.study.data import StudyData
+from dse.study.uncertain import redrawn, uncertain_of
+from dse.verbs.query import identified, resolve_source, verb
+from dse.verbs.sources import Askable, each_study, kind_of, one_answer, with_file_read
+from sweeps.ask.matrix import refuse
+from sweeps.runtime.stopping import handing_back
+from symbolic.errors import DseError, check_known
+from symbolic.statistic import DRAW, RUN
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.uncertain.draws import Uncertain
+    from dse.uncertain.output import OutputLaw
+    from sweeps.ask.chances import Draws
+    from sweeps.grid.goals import Goal
+    from sweeps.grid.grid import Grid
+
+
+# --- Where inputs are random: who can be best, and how likely
+@verb
+@handing_back
+def chances(
+    source: Askable,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    per: str | Sequence[str] | None = None,
+    top: int | None = None,
+    progress: Shown = False,
+) -> xr.Dataset:
+    """How likely each configuration is the best one, and what it costs where it is not.
+
+    In each draw one configuration is best; those that tie share the draw in equal parts. Which can
+    be best is found on the draws of the study; how likely, on fresh ones, so that luck among many
+    is not told as merit. Where all laws are enumerated, everything is exact. Axes along which the
+    objective is the same are left out.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        A study with random inputs; or values along ``draw``, of which errors are told by 16 parts
+        of them that follow each other; or measurements along ``run``, as ``dse.open(...,
+        runs=True)`` gives: the best on average (:func:`dse.measured.runs.chances_of_runs`).
+    minimize, maximize : str
+        A quantity or formula that has a value in each draw.
+    where : str or list of str
+        Constraints besides those of the study: a configuration competes in the draws in which
+        it meets them.
+    per : str or list of str, optional
+        Axes for each value of which others compete.
+    top : int, optional
+        How many are told, the likeliest first; all that can be best where None.
+    progress : bool
+        Tell on standard error, after a second, for how long the work goes on.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along ``rank``, the likeliest first: ``chance``, and ``regret``, by how much a configuration
+        is expected to miss the best of each draw, in the unit of the objective (infinite where it
+        may not be feasible). ``left``: the chance that none of these is the best; ``none``: that
+        nothing is feasible. With ``chance_error``, ``regret_error`` and ``left_error``, half the
+        widths of 95 % intervals. The attribute ``configurations`` tells how many can be best.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+    ...               random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"})
+    >>> found = study.chances(maximize="cs_throughput - threads / 128")
+    >>> found.threads.values.tolist(), found.chance.values.tolist()
+    ([1024, 512, 256], [0.5, 0.25, 0.25])
+    """
+    from sweeps.ask.chances import Draws, draws_along
+    from sweeps.ask.chances import chances as chances_of
+    from sweeps.grid.goals import read_goals, texts_of
+    from sweeps.scan.values import Table
+    from sweeps.sources.table import TableScan
+
+    goals = read_goals(minimize, maximize)
+    texts, axes = texts_of(where, "where"), texts_of(per, "per")
+    given = {"per": bool(axes), "objectives": len(goals) > 1}
+
+    def ask(of: StudyData | xr.Dataset) -> xr.Dataset:
+        if not isinstance(of, StudyData) and RUN in of.dims and DRAW not in of.dims:
+            from dse.measured.runs import chances_of_runs
+
+            refuse("chances", "rows", {"per": bool(axes)})
+            asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
+            return identified(chances_of_runs(of, **asked, where=texts, top=top), of)
+        (goal,) = goals
+        if not isinstance(of, StudyData) and DRAW not in of.dims and "study" in of.attrs:
+            from dse.derived import study_of
+
+            of = study_of(of)
+        if isinstance(of, StudyData):
+            draws = _draws(of, goal, texts)
+        else:
+            table = Table(of, texts)
+            draws = Draws(source=TableScan(table=table), along=draws_along(table.axes))
+        return identified(chances_of(draws, goal, per=axes, top=top), of)
+
+    with shown(progress, "looking at every draw"):
+        of = with_file_read(source)
+        if isinstance(of, ComparisonData):
+            for study in of.each.values():
+                refuse("chances", kind_of(study), given)
+            return joined_answers({model: ask(study) for model, study in of.each.items()})
+        one = resolve_source(of)
+        refuse("chances", kind_of(one), given)
+        return ask(one)
+
+
+# --- What it would be worth to know inputs
+@verb
+def information(
+    source: Askable,
+    *,
+    minimize: str | None = None,
+    maximize: str | None = None,
+    where: str | Sequence[str] = (),
+    sets: Sequence[Sequence[str]] = (),
+    progress: Shown = False,
+) -> xr.Dataset:
+    """What it would be worth to know random inputs before choosing, and which to measure next.
+
+    Now that configuration is chosen which is best on average. Who knew some inputs would choose for
+    each of their values what is best on average then; by how much that is better on average is the
+    worth of knowing them: EVPI of all inputs, EVPPI of some (Raiffa and Schlaifer 1961). Exact
+    where all laws are enumerated; else from nested Sobol points, 16 replicates of them, of the
+    configurations that are best on average in some cell of the draws.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        A study with random inputs; of a Dataset or store the study that it tells.
+    minimize, maximize : str
+        A quantity or formula of which the mean should be small or large; a difference in it is
+        what knowledge is worth.
+    where : str or list of str
+        Constraints besides those of the study: a configuration is chosen before a draw is known
+        only if it meets them in all draws.
+    sets : list of lists of str
+        Inputs that become known together, besides each alone: random quantities, or the keys of
+        joint laws, which are known together.
+    progress : bool
+        Tell on standard error, after a second, for how long the work goes on.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``evpi`` and, along ``set``, ``evppi``, in the unit of the objective, with ``evpi_error``
+        and ``evppi_error``, half the widths of 95 % intervals; it never falls as a set grows.
+        ``changes``: the chance that another configuration is chosen then; ``then_<axis>``: the one
+        chosen most often. The coordinates tell what is chosen now; the attribute ``next`` what to
+        measure next: the input worth most, or ``none`` where none is worth more than its error.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+    ...               random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"})
+    >>> found = study.information(maximize="cs_throughput - threads / 128")
+    >>> round(found.evpi.item(), 3), found.threads.item(), found.attrs["next"]
+    (0.18, 512, 'mem_latency')
+    """
+    from sweeps.ask.chances import information as information_of
+    from sweeps.grid.goals import read_goals, texts_of
+
+    goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
+    goal = goals[0]
+
+    def ask(study: StudyData) -> xr.Dataset:
+        about = uncertain_of(study)
+        named = _sets(about, sets)
+        inner = 1 << ((about.draws.bit_length() + 1) // 2)
+        outer = 4 * about.draws // inner
+
+        def nested(name: str) -> tuple[Grid, int, int]:
+            axis = about.nested(named[name], outer, inner)
+            return redrawn(study, axis)._question([goal], texts, per=[DRAW]), outer, inner
+
+        of = {name: [q for key in keys for q in about.inputs[key]] for name, keys in named.items()}
+        return identified(information_of(_draws(study, goal, texts), goal, of, nested), study)
+
+    with shown(progress, "looking at every draw"):
+        return one_answer("information", source, ask, objectives=len(goals) > 1)
+
+
+def _sets(about: Uncertain, given: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Each input alone, and the sets that are asked, by their names."""
+    inputs = about.inputs
+    if isinstance(given, str):
+        raise DseError(f"sets = {given!r}: expected lists of inputs, such as [['a', 'b']]")
+    found: dict[str, tuple[str, ...]] = {name: (name,) for name in inputs}
+    for one in given:
+        names = (one,) if isinstance(one, str) else tuple(one)
+        for name in names:
+            said = f"sets names {name!r}, which is no random input"
+            check_known(name, inputs, said, "these are")
+        if not names:
+            raise DseError("sets holds a set of nothing: name inputs that become known together")
+        found[", ".join(names)] = tuple(dict.fromkeys(names))
+    return found
+
+
+# --- The law of an output
+@verb
+def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
+    """The law of an output at one configuration, where inputs are random.
+
+    It is exact where laws are enumerated, and where one input alone is random in the output, along
+    which enclosures prove it to go one way; else it is that of the draws, with errors.
+
+    Parameters
+    ----------
+    source : Study, Dataset or path
+        A study of one model with random inputs; of a Dataset or store the study that it tells.
+    quantity : str
+        A quantity or formula that has a value in each draw.
+    at : mapping, optional
+        A value for each axis along which it differs.
+
+    Returns
+    -------
+    dse.uncertain.output.OutputLaw
+        ``quantile(q)``, ``cdf(x)``, ``mean``, ``std``; ``error("quantile", q)`` and its like;
+        ``way`` says how it was found; ``plot()`` draws it.
+
+    Raises
+    ------
+    DseError
+        An axis that has no value here, or that is none; nothing is random; nothing is feasible.
+
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
+    ...               random={"mem_latency": "normal: 600 cycles, 10 %"})
+    >>> study.law("cs_throughput", at={"threads": 256})
+    cs_throughput at threads = 256: 4.19672, 90 % within 3.61229 and 5.00676 (monotone)
+    """
+    from dse.uncertain.output import law_of
+    from sweeps.grid.goals import Goal, texts_of
+
+    of = with_file_read(source)
+    if isinstance(of, ComparisonData):
+        raise DseError(f"a law is that of one model: ask each of {', '.join(of.each)} by itself")
+    texts = texts_of(quantity, "quantity")
+    if len(texts) != 1:
+        raise DseError(f"quantity = {quantity!r}: expected one quantity or formula")
+    goal, place = Goal(text=texts[0], sign=1.0), a_mapping(at)
+
+    def ask(study: StudyData) -> OutputLaw:
+        about = uncertain_of(study)
+        grid = study._question([goal], (), per=[DRAW])
+        row = grid.model.quantities.get(goal.text)
+        return law_of(grid, goal, about, place, row.unit if row is not None else "")
+
+    found = each_study(of, ask, "law")
+    assert not isinstance(found, dict)
+    return found
+
+
+def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> Draws:
+    """Return the draws of a study: all there are, or fresh ones beside those it was chosen by."""
+    from sweeps.ask.chances import Draws
+    from sweeps.sources.grids import GridScan
+
+    about = uncertain_of(study)
+    source = GridScan(grid=study._question([goal], where, per=[DRAW]))
+    if about.exact:
+        return Draws(source=source, exact=True)
+    fresh = redrawn(study, about.fresh())
+    return Draws(source=source, fresh=GridScan(grid=fresh._question([goal], where, per=[DRAW])))
