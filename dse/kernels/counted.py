@@ -6,12 +6,27 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from dse.kernels.affine import FALSE, TRUE, ZERO, Atom, Condition, Whole, alone, atom, known
-from dse.kernels.instructions import WORD, Instruction, width_of
+from dse.kernels.affine import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Atom,
+    Condition,
+    Whole,
+    alone,
+    atom,
+    common,
+    known,
+)
+from dse.kernels.formula import Formulas, UnwrittenError
+from dse.kernels.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, width_of
 from dse.kernels.launch_values import Launch
+from dse.kernels.loop_counts import Reading, free_name, resting
 from dse.kernels.memory_accesses import (
     SECTOR,
     Access,
@@ -20,9 +35,9 @@ from dse.kernels.memory_accesses import (
     Footprints,
 )
 from dse.kernels.source import plain
-from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
 from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, Table, Visible
+from symbolic.quantities import TABLE
 
 #: Classes of instructions (see :mod:`dse.kernels.instructions`) that each quantity counts.
 UNITS: Mapping[str, tuple[str, ...]] = {
@@ -151,6 +166,172 @@ class Counted(Visible, Mapping[str, float]):
 _STORES = ("global_store", "atomic", "local_store")
 
 
+#: Registers that tell a thread its place.
+_PLACES = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
+
+
+def _uniform(one: Atom) -> bool:
+    """Whether an atom is the same for every thread of a launch."""
+    return not any(
+        (each.kind == "special" and each.of[0] in _PLACES)
+        or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
+        for each in Whole({(one,): 1}).atoms()
+    )
+
+
+class Tally:
+    """Counts of one launch, as numbers and as formulas.
+
+    A count is a sum over expressions of how often something runs. What differs between threads or
+    passes is enumerated: such a count holds for this launch alone, and :meth:`rests_on` returns
+    the arguments and sizes for which it does.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        launch: Launch,
+        names: Mapping[Atom, str],
+        lines: Mapping[int, int],
+    ) -> None:
+        self.reading, self.launch, self.lines = reading, launch, lines
+        self.formulas = Formulas(names)
+        self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names
+        self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
+        self._rests: dict[tuple[Whole, bool], frozenset[Atom]] = {}
+
+    def of(self, block: int) -> Whole:
+        """Return how often a block runs, as an expression."""
+        return self.reading.blocks[block]
+
+    def number(self, block: int) -> float:
+        """How often a warp runs a block, on average."""
+        return self.launch.per_warp(self.of(block))
+
+    def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
+        """Return the arguments, answers and sizes that an enumerated expression rests on.
+
+        Those of the passes of loops in it are among them. Sizes of the launch are left out
+        without ``places``.
+        """
+        key = value, places
+        if key not in self._rests:
+            passes = resting(value, self.reading.passes)
+            found: set[Atom] = set()
+            for each in (value, *passes.values()):
+                found.update(one for one in each.atoms() if one.kind in ("argument", "asked"))
+                if places:
+                    found.update(Atom("special", (name,)) for name in _sizes(each))
+            self._rests[key] = frozenset(found)
+        return self._rests[key]
+
+    def _written(self, runs: Whole, block: int) -> tuple[float, str, frozenset[Atom]]:
+        """A factor, the name of a formula in quantities or nothing, what the factor rests on."""
+        alike = [one for one in common(runs) if not _uniform(one)]
+        rest = Whole(
+            {tuple(one for one in p if one not in alike): t for p, t in runs.terms.items()}
+        )
+        try:
+            if not all(map(_uniform, rest.atoms())):
+                raise UnwrittenError
+            told = self.formulas.text(rest)
+        except UnwrittenError:
+            return self.launch.per_warp(runs), "", self.rests_on(runs)
+        product = ONE
+        for one in alike:
+            product = product * Whole({(one,): 1})
+        fixed = self.rests_on(product)
+        share = self.launch.per_warp(product)
+        if rest.number is not None:
+            return share * rest.number, "", fixed
+        return share, self.runs.setdefault(told, self._name(block)), fixed
+
+    def _name(self, block: int) -> str:
+        at = self.reading.flow.blocks[block].body[0].at
+        runs = self.runs.values()
+        return free_name("runs", self.lines, at, lambda name: name in runs or name in TABLE)
+
+    def total(
+        self, counts: Mapping[tuple[int, Whole], float]
+    ) -> tuple[float, str, frozenset[Atom]]:
+        """Return a count over the launch, its formula where it has one, and what it holds for.
+
+        It is a sum over how often blocks and instructions run.
+        """
+        number = 0.0
+        by_name = defaultdict[str, float](float)
+        fixed: set[Atom] = set()
+        for (block, runs), many in counts.items():
+            if not many:
+                continue
+            if runs not in self._texts:
+                self._texts[runs] = self._written(runs, block)
+            share, name, rests = self._texts[runs]
+            by_name[name] += share * many
+            number += self.launch.per_warp(runs) * many
+            fixed |= rests
+        plain = by_name.pop("", 0.0)
+        parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
+        if not parts:
+            return number, "", frozenset(fixed)
+        text = self.formulas.total([*([f"{plain:.10g}"] if plain else []), *parts])
+        return number, text, frozenset(fixed)
+
+
+def _sizes(value: Whole) -> set[str]:
+    """Return the sizes of the launch that a value rests on, as registers that hold them.
+
+    A value that knows no more of a thread than its number in the launch is the same for blocks of
+    other sizes: it rests on the number of threads alone (``nctaid.x``).
+    """
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        index, rest = _index_removed(one)
+        if index:
+            found.add("nctaid.x")
+        for product in rest.terms:
+            for each in product:
+                if each.kind != "special":
+                    waiting += _values_in(each.of)
+                elif each.of[0].startswith(("ctaid", "nctaid")):
+                    found.add("nctaid.x")
+                    found.update({"ntid.x"} if len(product) > 1 else ())
+                elif each.of[0] != "lane":
+                    found.add("ntid.x")
+    return found
+
+
+def _index_removed(value: Whole) -> tuple[bool, Whole]:
+    """Return whether a value has a thread's number in the launch, and what else there is."""
+    block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
+    many = Atom("special", ("nctaid.x",))
+    terms = dict(value.terms)
+    for product, times in value.terms.items():
+        if product.count(size) != 1:
+            continue
+        rest = [one for one in product if one not in (size, block, many)]
+        if product.count(many) == 1 and block not in product:  # the number of threads
+            del terms[product]
+        elif product.count(block) == 1 and many not in product:
+            other = tuple(sorted([*rest, thread], key=id))
+            if terms.get(other) == times:
+                del terms[product], terms[other]
+    gone = Whole({p: t for p, t in value.terms.items() if p not in terms})
+    places = (block, size, thread, many)
+    factors = {tuple(one for one in p if one not in places): 1 for p in gone.terms}
+    return bool(gone.terms), Whole(terms) + Whole(factors)
+
+
+def _values_in(part: Any) -> Iterator[Whole]:
+    if isinstance(part, Whole):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _values_in(each)
+
+
 @dataclass(frozen=True, slots=True)
 class _Often:
     """How often a warp and a thread run an instruction, and which lanes do (1 where all).
@@ -252,7 +433,7 @@ class Memory:
         guarded = bool(self.reading.flow.blocks[number].body[place].guard)
         when = self.reading.values.holds(number, place) if guarded else TRUE
         if (number, when) not in self._often:
-            runs = self.reading.often.blocks[number]
+            runs = self.reading.blocks[number]
             decided = True
             for each in alone(when):
                 if each == FALSE:
@@ -262,7 +443,7 @@ class Memory:
                 else:
                     decided = decided and each == TRUE
             if when != TRUE and known(when):
-                runs, decided = self.reading.often.blocks[number] * atom("if", when), True
+                runs, decided = self.reading.blocks[number] * atom("if", when), True
             many = self.launch.per_warp(runs)
             sized = self.launch.sized(runs)
             of_thread = self.launch.per_thread(sized)
@@ -329,7 +510,7 @@ def told(
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _GROUPS}
     memory = Memory(reading, tally)
     flops = floating = 0.0
-    for number in reading.often.blocks:
+    for number in reading.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
             classes[kind][number, tally.of(number)] += many
@@ -437,7 +618,7 @@ def told(
     if launch.sampled:
         why = "of passes of loops within loops some are looked at, which stand for all"
         assumed.setdefault("load_requests", why)
-    not_counted = [f"not taken: {what}" for what in reading.often.assumed]
+    not_counted = [f"not taken: {what}" for what in reading.assumed]
     calls = [
         one
         for at, _, one in reading.instructions()
@@ -517,7 +698,7 @@ def _mean(
     total = weight = 0.0
     rests: frozenset[Atom] = frozenset()
     values = set[float]()
-    for number in reading.often.blocks:
+    for number in reading.blocks:
         for value, share in measure(reading.flow.blocks[number].body):
             total += value * share * tally.number(number)
             weight += share * tally.number(number)

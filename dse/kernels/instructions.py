@@ -47,6 +47,10 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
         "SHL", "SHR", "SGXT", "BMSK", "VIADD", "VIMNMX", "PLOP", "VABSDIFF", "XMAD", "BFE", "BFI",
     ),
 }  # fmt: skip
+#: Classes of instructions that ask global memory, memory of the device, and shared memory.
+GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
+MEMORY = (*GLOBAL, "local_load", "local_store")
+SHARED = ("shared_load", "shared_store", "shared_atomic")
 _FROM_UNIFORM = re.compile(r"^U(?!TC|TMA|BLKCP)")
 _REGISTER = re.compile(r"(U?[RP])(\d+)")
 _NAMED = re.compile(r"\bU?[RP]\d+")

@@ -17,9 +17,9 @@ from dse.kernels.disassembly import disassembled
 from dse.kernels.formula import quantity_names
 from dse.kernels.instructions import WORD, Instruction
 from dse.kernels.launch_values import Launch
+from dse.kernels.loop_counts import Reading
 from dse.kernels.ptx import entries, is_ptx, read_entry
 from dse.kernels.source import Signature, plain, signatures
-from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, check_known
 
 _Kernel = TypeVar("_Kernel")
@@ -196,7 +196,7 @@ def counted(file: Path, define: Mapping[str, object], told: Mapping[str, Any]) -
     code = code_of(file, define=define, **of)
     (body,) = bodies([code])
     lines = lines_wanted(code, body)
-    reading = read(code.function, body, lines)
+    reading = Reading(code.function, body, lines)
     return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"], lines)
 
 
@@ -235,13 +235,13 @@ def counts_of(
     for name in asked:
         said = f"nothing is asked by the name {name!r}"
         said += " (loops are followed, or asked for by their lines)" if code.body else ""
-        check_known(name, reading.often.asked, said, "asked for")
+        check_known(name, reading.asked, said, "asked for")
     _complete(code, reading, given, asked)
     values = {offsets[name]: _whole(name, value) for name, value in given.items()}
     pointers = code.function.pointers
     alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, asked)))
     common = {} if kept is None else kept.setdefault(alike, {})
-    passes = reading.often.passes
+    passes = reading.passes
     launch = Launch(sizes[1], sizes[0], values, asked, passes, pointers=pointers, kept=common)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     if launch.is_of_one_axis() and sizes[0][0] > 1:
@@ -296,7 +296,7 @@ def _complete(
 ) -> None:
     """Raise where a count rests on what was not given."""
     lacking = []
-    for name, at in reading.often.asked.items():
+    for name, at in reading.asked.items():
         if name in asked:
             continue
         told_line = re.search(r"_line_(\d+)", name)

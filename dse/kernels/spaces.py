@@ -24,7 +24,7 @@ import numpy as np
 from dse.kernels.cubin import Function
 from dse.kernels.instructions import Instruction
 from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
-from dse.kernels.tally import Reading, read
+from dse.kernels.loop_counts import Reading
 from stochastic import sizes
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError, nearest
@@ -198,9 +198,9 @@ def _or_error(work: Callable[..., _T], *given: Any, **named: Any) -> _T | DseErr
 
 
 def _read(code: Code, body: Sequence[Instruction]) -> Reading:
-    reading = read(code.function, body)
-    if reading.often.asked:  # by lines
-        return read(code.function, body, lines_wanted(code, body))
+    reading = Reading(code.function, body)
+    if reading.asked:  # by lines
+        return Reading(code.function, body, lines_wanted(code, body))
     return reading
 
 
@@ -218,9 +218,7 @@ def _counted(
         if isinstance(reading, DseError):
             raise reading
         sizes = [[_size(each, variant) for each in told[name]] for name in ("block", "grid")]
-        times = {
-            name: value for name, value in told["times"].items() if name in reading.often.asked
-        }
+        times = {name: value for name, value in told["times"].items() if name in reading.asked}
         found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times, kept=kept)
     except DseError as error:
         return {"status": str(error)}
