@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dse.kernels.affine import (
-    FALSE,
     ONE,
-    TRUE,
-    ZERO,
     Atom,
-    Condition,
     Whole,
-    alone,
-    atom,
     common,
-    known,
 )
 from dse.kernels.formula import Formulas, UnwrittenError
 from dse.kernels.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, width_of
 from dse.kernels.launch_values import Launch
 from dse.kernels.loop_counts import Reading, free_name, resting
-from dse.kernels.memory_accesses import (
-    SECTOR,
-    Access,
-    Accesses,
-    Address,
-    Footprints,
-)
+from dse.kernels.memory_accesses import Memory, Request
 from dse.kernels.source import plain
 from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, Table, Visible
@@ -163,9 +148,6 @@ class Counted(Visible, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
-_STORES = ("global_store", "atomic", "local_store")
-
-
 #: Registers that tell a thread its place.
 _PLACES = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
@@ -192,9 +174,8 @@ class Tally:
         reading: Reading,
         launch: Launch,
         names: Mapping[Atom, str],
-        lines: Mapping[int, int],
     ) -> None:
-        self.reading, self.launch, self.lines = reading, launch, lines
+        self.reading, self.launch = reading, launch
         self.formulas = Formulas(names)
         self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names
         self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
@@ -249,7 +230,7 @@ class Tally:
     def _name(self, block: int) -> str:
         at = self.reading.flow.blocks[block].body[0].at
         runs = self.runs.values()
-        return free_name("runs", self.lines, at, lambda name: name in runs or name in TABLE)
+        return free_name("runs", self.reading.lines, at, lambda name: name in runs or name in TABLE)
 
     def total(
         self, counts: Mapping[tuple[int, Whole], float]
@@ -332,162 +313,6 @@ def _values_in(part: Any) -> Iterator[Whole]:
             yield from _values_in(each)
 
 
-@dataclass(frozen=True, slots=True)
-class _Often:
-    """How often a warp and a thread run an instruction, and which lanes do (1 where all).
-
-    ``runs`` is that as an expression; ``decided`` where no guard is left out that rests on data.
-    """
-
-    runs: Whole
-    warp: float
-    thread: float
-    asks: Whole
-    decided: bool
-
-
-def _is_of_thread(one: Atom) -> bool:
-    return one.kind == "special" and one.of[0].startswith(("tid", "lane"))
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """An instruction that asks memory, in ``many`` requests of each warp.
-
-    ``runs`` is how often it runs, by its block. ``lanes`` and ``addresses`` are what its lanes and
-    its addresses rest on. It is ``decided`` where no guard is left out that rests on data, and
-    ``within`` where its bytes over all of the launch are known.
-    """
-
-    one: Instruction
-    runs: tuple[int, Whole]
-    many: float
-    access: Access
-    lanes: frozenset[Atom]
-    addresses: frozenset[Atom]
-    decided: bool
-    within: bool
-
-    @property
-    def bytes(self) -> float:
-        """The bytes of the sectors that it asks for."""
-        access = self.access
-        return SECTOR * (access.least if access.sectors is None else access.sectors)
-
-
-class Memory:
-    """The requests of a launch to memory, added one by one.
-
-    A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
-    what it stores, each byte once. DRAM moves what all blocks touch, once, if the
-    second cache keeps it; local memory is taken to stay in the caches.
-    """
-
-    def __init__(self, reading: Reading, tally: Tally) -> None:
-        self.reading, self.tally, self.launch = reading, tally, tally.launch
-        self.accesses = Accesses(reading.values, tally.launch)
-        self.made: list[Request] = []
-        self._footprints = Footprints(tally.launch)
-        self._often: dict[tuple[int, Condition], _Often] = {}
-        self._alone = self._local = 0.0
-
-    def of(self, kinds: Collection[str]) -> list[Request]:
-        """Return the requests of some classes of instructions."""
-        return [each for each in self.made if each.one.kind in kinds]
-
-    def add(self, number: int, place: int) -> None:
-        """Add an instruction, by the block it stands in and its place there."""
-        one = self.reading.flow.blocks[number].body[place]
-        often = self.how_often(number, place)
-        where = self.accesses.address(one, number, place)
-        lanes = addresses = self.tally.rests_on(often.asks)
-        if where is not None:
-            lanes |= self.tally.rests_on(_of_lanes(where[0]), places=False)
-            addresses |= self.tally.rests_on(where[0], places=False)
-        request = Request(
-            one=one,
-            runs=(number, often.runs),
-            many=often.warp,
-            access=self.accesses.of(one, where, often.asks),
-            lanes=lanes,
-            addresses=addresses,
-            decided=often.decided,
-            within=bool(often.warp) and self._touch(one, where, often.thread),
-        )
-        self.made.append(request)
-        warps = len(self.launch.active)
-        if one.kind in GLOBAL and not request.within:
-            self._alone += request.bytes * request.many * warps
-        elif one.kind == "local_store":  # a place of the stack, however often it is written
-            self._local += request.bytes * min(request.many, 1.0) * warps
-
-    def _touch(self, one: Instruction, where: Address | None, each: float) -> bool:
-        """Add the bytes of an instruction to those of the launch; True if they are known."""
-        if one.kind not in GLOBAL or where is None:
-            return False
-        way, threads = "store" if one.kind in _STORES else "load", each * self.launch.threads
-        return self._footprints.add(where, width_of(one), threads, way)
-
-    def how_often(self, number: int, place: int) -> _Often:
-        """Return how often an instruction runs, as far as its guard is known."""
-        guarded = bool(self.reading.flow.blocks[number].body[place].guard)
-        when = self.reading.values.holds(number, place) if guarded else TRUE
-        if (number, when) not in self._often:
-            runs = self.reading.blocks[number]
-            decided = True
-            for each in alone(when):
-                if each == FALSE:
-                    runs = ZERO
-                elif each != TRUE and known(each):
-                    runs = runs * atom("if", each)
-                else:
-                    decided = decided and each == TRUE
-            if when != TRUE and known(when):
-                runs, decided = self.reading.blocks[number] * atom("if", when), True
-            many = self.launch.per_warp(runs)
-            sized = self.launch.sized(runs)
-            of_thread = self.launch.per_thread(sized)
-            self._often[number, when] = _Often(
-                runs, many, of_thread, self.accesses.asks(sized), decided
-            )
-        return self._often[number, when]
-
-    def touched(
-        self, grid: int | None, names: Collection[str]
-    ) -> tuple[dict[str, float], dict[str, str]]:
-        """Bytes of a block and, where the grid is known, of the launch: numbers and formulas.
-
-        Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
-        """
-        threads, growing = self.launch.threads, np.array([0.0, 1.0])
-        own = self._footprints.block("load") + self._footprints.block("store")
-        own += growing * (self._alone + self._local)
-        found = {"block_bytes": (own, threads, "threads_per_block")}
-        if grid is not None:
-            every = self._footprints.launched("load") + self._footprints.launched("store")
-            every += growing * self._alone * grid
-            found["launch_bytes"] = every, grid * threads, "elements"
-        values, formulas = {}, {}
-        for name, (each, of, by) in found.items():
-            fixed, grows = each.tolist()
-            values[name] = fixed + grows
-            if grows and "threads_per_block" in names:
-                before = f"{fixed:.10g} + " if fixed else ""
-                formulas[name] = f"{before}{grows / of:.10g} * {by}"
-        return values, formulas
-
-
-def _of_lanes(where: Whole) -> Whole:
-    """Return the part of an address in which the lanes of a warp differ."""
-    return Whole(
-        {
-            product: times
-            for product, times in where.terms.items()
-            if any(_is_of_thread(one) for one in Whole({product: 1}).atoms())
-        }
-    )
-
-
 def told(
     reading: Reading,
     launch: Launch,
@@ -497,7 +322,6 @@ def told(
     origin: str,
     declared: Mapping[str, tuple[str, float | str]],
     left_out: Sequence[str],
-    lines: Mapping[int, int] | None,
     blocks: int | None,
 ) -> Counted:
     """Return the quantities of a kernel at a launch, of so many blocks where that is known.
@@ -505,10 +329,10 @@ def told(
     ``names`` are the quantities of which formulas may be, ``sources`` the names of all that
     counts can rest on, and ``declared`` are quantities of this kernel alone.
     """
-    tally, function = Tally(reading, launch, names, lines or {}), reading.function
+    tally, function = Tally(reading, launch, names), reading.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _GROUPS}
-    memory = Memory(reading, tally)
+    memory = Memory(reading, launch, tally.rests_on)
     flops = floating = 0.0
     for number in reading.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
@@ -522,7 +346,7 @@ def told(
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
-                held = memory.how_often(number, place).warp if one.guard else often
+                held = memory.how_often(number, place)[1] if one.guard else often
                 flops += held * FLOPS[one.name]
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()} | groups
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
@@ -532,14 +356,14 @@ def told(
     }
     counts["global_insts"] = _summed(classes, GLOBAL)
     made, shared, to_global = memory.of(MEMORY), memory.of(SHARED), memory.of(GLOBAL)
-    apart = [each.one.kind in GLOBAL and each.access.coalesced is False for each in made]
+    apart = [each.one.kind in GLOBAL and each.is_apart for each in made]
     for name, is_apart in (("coalesced_insts", False), ("uncoalesced_insts", True)):
         blocks_of = [each.runs[0] for each, way in zip(made, apart, strict=True) if way == is_apart]
         counts[name] = _sums(((number, tally.of(number)), 1.0) for number in blocks_of)
     counts["warp_bytes"] = _sums((each.runs, each.bytes) for each in made if each.many)
     counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)
-    counts["l1_wavefronts"] = _sums((each.runs, each.access.wavefronts) for each in made)
-    counts["shared_wavefronts"] = _sums((each.runs, each.access.wavefronts) for each in shared)
+    counts["l1_wavefronts"] = _sums((each.runs, each.wavefronts) for each in made)
+    counts["shared_wavefronts"] = _sums((each.runs, each.wavefronts) for each in shared)
     rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
     for each in shared:
         rests["shared_wavefronts"] |= each.addresses
@@ -567,10 +391,10 @@ def told(
     formulas |= by_size
     requests = sum(each.many for each in to_global)
     if requests:
-        width = sum(each.many * each.access.bytes for each in to_global)
+        width = sum(each.many * width_of(each.one) for each in to_global)
         values["bytes_per_thread"] = round(width / requests, 6)
         if (
-            len({each.access.bytes for each in to_global}) == 1
+            len({width_of(each.one) for each in to_global}) == 1
         ):  # the same however often each is made
             del rests["bytes_per_thread"]
     strength, rests["mem_strength"] = _mean(reading, tally, _strengths)
@@ -667,7 +491,7 @@ def _summed(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 def _followed(requests: Sequence[Request]) -> tuple[float, float]:
     """Return how many requests have sectors that are known, and how many sectors."""
-    known = [(each.many, each.access.sectors) for each in requests]
+    known = [(each.many, each.sectors) for each in requests]
     of = [(many, sectors) for many, sectors in known if sectors is not None]
     return sum(many for many, _ in of), sum(many * sectors for many, sectors in of)
 

@@ -195,9 +195,8 @@ def counted(file: Path, define: Mapping[str, object], told: Mapping[str, Any]) -
     of = {name: told[name] for name in ("entry", "arch", "options")}
     code = code_of(file, define=define, **of)
     (body,) = bodies([code])
-    lines = lines_wanted(code, body)
-    reading = Reading(code.function, body, lines)
-    return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"], lines)
+    reading = Reading(code.function, body, lines_wanted(code, body))
+    return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"])
 
 
 def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
@@ -221,7 +220,6 @@ def counts_of(
     grid: Sequence[int],
     given: Mapping[str, float],
     asked: Mapping[str, float],
-    lines: Mapping[int, int] | None = None,
     kept: dict[Any, dict[Any, Any]] | None = None,
 ) -> Counted:
     """The quantities of a kernel that was read, at a launch.
@@ -264,7 +262,6 @@ def counts_of(
         origin=code.origin,
         declared=declared,
         left_out=code.left_out,
-        lines=lines,
         blocks=math.prod(sizes[1]) if grid else None,
     )
 

@@ -21,7 +21,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -29,11 +29,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common, constant, rebuilt
-from dse.kernels.instructions import Instruction, split, width_of
+from dse.kernels.affine import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Atom,
+    Condition,
+    Whole,
+    alone,
+    atom,
+    common,
+    constant,
+    known,
+    rebuilt,
+)
+from dse.kernels.instructions import GLOBAL, Instruction, split, width_of
 from dse.kernels.launch_values import BLOCKS, Launch, along
-from dse.kernels.loop_counts import resting
-from dse.kernels.registers import Values
+from dse.kernels.loop_counts import Reading, resting
 from stochastic import sizes
 
 #: Bytes of a sector, the piece in which caches and DRAM move data; of a word of a bank.
@@ -267,6 +280,7 @@ def _moves(one: Atom) -> bool:
     return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))
 
 
+_STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
 #: What moves an address, and the constant bytes from there.
@@ -274,59 +288,158 @@ Address = tuple[Whole, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """One instruction that loads or stores: bytes a thread; of a warp's request the mean numbers.
+class Request:
+    """An instruction that asks memory, in ``many`` requests of each warp, and a mean one of these.
 
-    ``least`` is the sectors that as many bytes take at least. ``sectors`` is None where the address
-    depends on data, and ``wavefronts`` then those of addresses in a row.
+    ``runs`` is how often it runs, by its block. ``least`` is the sectors that as many bytes take at
+    least; ``sectors`` is None where the address depends on data, and ``wavefronts`` then those of
+    addresses in a row. ``lanes`` and ``addresses`` are what its lanes and its addresses rest on. It
+    is ``decided`` where no guard is left out that rests on data, and ``within`` where its bytes
+    over all of the launch are known.
     """
 
-    bytes: int
+    one: Instruction
+    runs: tuple[int, Whole]
+    many: float
     sectors: float | None
     wavefronts: float
     least: float
+    lanes: frozenset[Atom]
+    addresses: frozenset[Atom]
+    decided: bool
+    within: bool
 
     @property
-    def coalesced(self) -> bool | None:
-        """Whether a warp's request takes no more sectors than its bytes, and one at an edge."""
-        return None if self.sectors is None else self.sectors <= self.least + 1
+    def bytes(self) -> float:
+        """The bytes of the sectors that it asks for."""
+        return SECTOR * (self.least if self.sectors is None else self.sectors)
+
+    @property
+    def is_apart(self) -> bool:
+        """True if a request takes more sectors than its bytes, and one at an edge."""
+        return self.sectors is not None and self.sectors > self.least + 1
 
 
-class Accesses:
-    """The accesses of a kernel at a launch; what many have in common is worked out once."""
+class Memory:
+    """The requests of a launch to memory, added one by one; ``rests_on`` is :meth:`Tally.rests_on`.
 
-    def __init__(self, values: Values, launch: Launch) -> None:
-        self.values, self.launch = values, launch
+    A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
+    what it stores, each byte once. DRAM moves what all blocks touch, once, if the
+    second cache keeps it; local memory is taken to stay in the caches.
+    """
+
+    def __init__(
+        self, reading: Reading, launch: Launch, rests_on: Callable[..., frozenset[Atom]]
+    ) -> None:
+        self.reading, self.launch, self._rests_on = reading, launch, rests_on
+        self.made: list[Request] = []
+        self._footprints = Footprints(launch)
+        self._often: dict[tuple[int, Condition], tuple[Whole, float, float, Whole, bool]] = {}
+        self._alone = self._local = 0.0
         #: Arrays begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
         self._solved: dict[tuple[Whole, int], Address] = {}
 
-    def of(self, one: Instruction, where: Address | None, asks: Whole) -> Access:
-        """What an instruction asks memory for at its address, in the lanes that ask."""
-        width = width_of(one)
-        load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
-        moving, fixed = where or (None, 0)
-        fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
-        sectors, wavefronts, least = self.launch.once(
-            atom("requests", moving or ZERO, asks),
-            lambda: self._numbers(moving, fixed, width, asks, load, shared),
-            *(moving is None, fixed, width, load, shared),
-        )
-        return Access(width, sectors, wavefronts, least)
+    def of(self, kinds: Collection[str]) -> list[Request]:
+        """Return the requests of some classes of instructions."""
+        return [each for each in self.made if each.one.kind in kinds]
 
-    def address(self, one: Instruction, block: int, place: int) -> Address | None:
+    def add(self, number: int, place: int) -> None:
+        """Add an instruction, by the block it stands in and its place there."""
+        one = self.reading.flow.blocks[number].body[place]
+        runs, many, each, asks, decided = self.how_often(number, place)
+        where = self._address(one, number, place)
+        lanes = addresses = self._rests_on(asks)
+        if where is not None:
+            lanes |= self._rests_on(_of_lanes(where[0]), places=False)
+            addresses |= self._rests_on(where[0], places=False)
+        sectors, wavefronts, least = self._numbers(one, where, asks)
+        within = False
+        if many and one.kind in GLOBAL and where is not None:
+            way = "store" if one.kind in _STORES else "load"
+            within = self._footprints.add(where, width_of(one), each * self.launch.threads, way)
+        request = Request(
+            one=one,
+            runs=(number, runs),
+            many=many,
+            sectors=sectors,
+            wavefronts=wavefronts,
+            least=least,
+            lanes=lanes,
+            addresses=addresses,
+            decided=decided,
+            within=within,
+        )
+        self.made.append(request)
+        warps = len(self.launch.active)
+        if one.kind in GLOBAL and not within:
+            self._alone += request.bytes * many * warps
+        elif one.kind == "local_store":  # a place of the stack, however often it is written
+            self._local += request.bytes * min(many, 1.0) * warps
+
+    def how_often(self, number: int, place: int) -> tuple[Whole, float, float, Whole, bool]:
+        """Return how often an instruction runs, as far as its guard is known.
+
+        That is an expression, runs of a warp and of a thread, which lanes run it (1 where all), and
+        whether no guard is left out that rests on data.
+        """
+        guarded = bool(self.reading.flow.blocks[number].body[place].guard)
+        when = self.reading.values.holds(number, place) if guarded else TRUE
+        if (number, when) not in self._often:
+            runs, decided = self.reading.blocks[number], True
+            if when != TRUE and known(when):
+                runs = runs * atom("if", when)
+            else:
+                for each in alone(when):
+                    if each == FALSE:
+                        runs = ZERO
+                    elif each != TRUE and known(each):
+                        runs = runs * atom("if", each)
+                    else:
+                        decided = decided and each == TRUE
+            many, sized = self.launch.per_warp(runs), self.launch.sized(runs)
+            of_thread = self.launch.per_thread(sized)
+            self._often[number, when] = runs, many, of_thread, self._asks(sized), decided
+        return self._often[number, when]
+
+    def touched(
+        self, grid: int | None, names: Collection[str]
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """Return bytes of a block and, where the grid is known, of the launch; and their formulas.
+
+        Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
+        """
+        threads, growing = self.launch.threads, np.array([0.0, 1.0])
+        own = self._footprints.bytes(every=False) + growing * (self._alone + self._local)
+        found = {"block_bytes": (own, threads, "threads_per_block")}
+        if grid is not None:
+            every = self._footprints.bytes(every=True) + growing * self._alone * grid
+            found["launch_bytes"] = every, grid * threads, "elements"
+        values, formulas = {}, {}
+        for name, (each, of, by) in found.items():
+            fixed, grows = each.tolist()
+            values[name] = fixed + grows
+            if grows and "threads_per_block" in names:
+                before = f"{fixed:.10g} + " if fixed else ""
+                formulas[name] = f"{before}{grows / of:.10g} * {by}"
+        return values, formulas
+
+    # --- addresses
+    def _address(self, one: Instruction, block: int, place: int) -> Address | None:
         """The address that an instruction names, by arguments, threads, blocks and passes."""
-        where = _address(one, self.values, block, place)
-        if where is None:
+        if (parts := _parts(one.text, one.kind == "global_copy")) is None:
             return None
+        values, where = self.reading.values, ZERO
+        for name, times in parts:
+            where = where + values.operand(name, block, place).times(times)
         moving, fixed = _apart(where)
         if (moving, block) not in self._solved:
-            solved = self.values.solved(moving, block)
+            solved = values.solved(moving, block)
             self._solved[moving, block] = _apart(self.launch.sized(solved))
         moving, more = self._solved[moving, block]
         return moving, fixed + more
 
-    def asks(self, runs: Whole) -> Whole:
+    def _asks(self, runs: Whole) -> Whole:
         """Which lanes ask of what runs: 1 where all conditions hold that can be followed."""
         found = ONE
         for one in common(runs):
@@ -335,7 +448,7 @@ class Accesses:
         return found
 
     def _known(self, value: Whole) -> bool:
-        """Whether a value is known at each thread, and does not rest on data."""
+        """True if a value is known at each thread, and does not rest on data."""
         return not any(
             one.kind in _UNKNOWN
             or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
@@ -343,7 +456,7 @@ class Accesses:
         )
 
     def _base(self, product: tuple[Atom, ...], shared: bool) -> bool:
-        """Whether a part of an address is where an array begins; in shared memory a constant."""
+        """True if a part of an address is where an array begins; in shared memory a constant."""
         if len(product) != 1:
             return False
         (one,) = product
@@ -352,25 +465,47 @@ class Accesses:
         return _constant(one) if shared else is_device_array(one)
 
     def _numbers(
-        self, where: Whole | None, fixed: int, width: int, asks: Whole, load: bool, shared: bool
+        self, one: Instruction, where: Address | None, asks: Whole
     ) -> tuple[float | None, float, float]:
         """Of a warp's request on average: sectors, wavefronts, and the least sectors."""
-        moves: Moves = ()
-        if where is not None:
-            kept = {p: t for p, t in where.terms.items() if t != 1 or not self._base(p, shared)}
-            passes, blocks, where = moved(self.launch, self.launch.numbered(Whole(kept)))
-            moves = (*passes, *blocks)
-            where = where if self._known(where) else None
-        every = of_lanes(self.launch, ZERO if where is None else where, asks)
-        way = (width, load, shared)
-        if where is None:
-            wavefronts, least = every.once(("row", *way), lambda: _in_a_row(every, *way))
-            return None, wavefronts, least
-        found = through = least = 0.0
-        for at, share in phases(moves, fixed, WORD if shared else SECTOR).items():
-            told = every.once((at, *way), lambda at=at: _at(every, at, *way))  # type: ignore[misc]
-            found, through, least = found + share * told[0], through + share * told[1], told[2]
-        return found, through, least
+        load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
+        moving, fixed = where or (None, 0)
+        unit = WORD if shared else SECTOR
+        way, fixed = (width_of(one), load, shared), fixed % unit  # whole ones on, it is the same
+
+        def numbers() -> tuple[float | None, float, float]:
+            moves, still = tuple[tuple[int, int], ...](), moving
+            if moving is not None:
+                kept = {
+                    p: t for p, t in moving.terms.items() if t != 1 or not self._base(p, shared)
+                }
+                passes, blocks, still = moved(self.launch, self.launch.numbered(Whole(kept)))
+                moves, still = (*passes, *blocks), still if self._known(still) else None
+            every = of_lanes(self.launch, ZERO if still is None else still, asks)
+            if still is None:
+                return None, *every.once(("row", *way), lambda: _in_a_row(every, *way))
+            found = through = least = 0.0
+            for at, share in phases(moves, fixed, unit).items():
+                told = every.once((at, *way), lambda at=at: _at(every, at, *way))  # type: ignore[misc]
+                found, through, least = found + share * told[0], through + share * told[1], told[2]
+            return found, through, least
+
+        key = atom("requests", moving or ZERO, asks)
+        return self.launch.once(key, numbers, moving is None, fixed, *way)  # type: ignore[no-any-return]
+
+
+def _of_lanes(where: Whole) -> Whole:
+    """Return the part of an address in which the lanes of a warp differ."""
+    return Whole(
+        {
+            product: times
+            for product, times in where.terms.items()
+            if any(
+                one.kind == "special" and one.of[0].startswith(("tid", "lane"))
+                for one in Whole({product: 1}).atoms()
+            )
+        }
+    )
 
 
 def _at(every: Requests, at: int, width: int, load: bool, shared: bool) -> tuple[float, ...]:
@@ -395,16 +530,6 @@ def is_device_array(one: Atom) -> bool:
 
 def _constant(one: Atom) -> bool:
     return one.kind == "unknown" and one.of[0][0] == "constant"
-
-
-def _address(one: Instruction, values: Values, block: int, place: int) -> Whole | None:
-    """The address that an instruction names, in bytes."""
-    if (parts := _parts(one.text, one.kind == "global_copy")) is None:
-        return None
-    total = ZERO
-    for name, times in parts:
-        total = total + values.operand(name, block, place).times(times)
-    return total
 
 
 def _apart(where: Whole) -> Address:
@@ -560,15 +685,15 @@ class Footprints:
         base = union(np.stack([places, places + width], axis=1))
         return arrays or (offset,), passes, blocks, base
 
-    def block(self, way: str) -> Bytes:
-        """What one block touches; what its threads touch one by one grows with it."""
-        return self._held(way, every=False)
+    def bytes(self, *, every: bool) -> Bytes:
+        """What one block touches, or ``every``: what all blocks touch.
 
-    def launched(self, way: str) -> Bytes:
-        """What all blocks touch; what each touches of its own grows with their number."""
-        return self._held(way, every=True)
+        What the threads of a block touch one by one grows with it, and what each block touches of
+        its own with their number.
+        """
+        return self._of("load", every) + self._of("store", every)
 
-    def _held(self, way: str, *, every: bool) -> Bytes:
+    def _of(self, way: str, every: bool) -> Bytes:
         """The bytes of all arrays, of each no more than lie between the first and the last."""
         found: dict[object, list[tuple[Touched, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if every else 1
