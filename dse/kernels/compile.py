@@ -12,10 +12,10 @@ import ctypes
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from dse.kernels.source import FRAME, device_part, marks_of, pieces, without_comments
 from symbolic.errors import DseError
@@ -359,15 +359,6 @@ _DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
 _KERNEL = re.compile(r"\b__global__\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """Machine code, the name in it of the kernel that is wanted, and what was left out."""
-
-    cubin: bytes
-    lowered: str
-    left_out: Sequence[str] = field(default=())
-
-
 def redefined(source: str, define: Mapping[str, object]) -> str:
     """The source without its own values of macros that are given; lines keep their places."""
     for key in define:
@@ -385,8 +376,10 @@ def built(
     define: Mapping[str, object],
     options: Sequence[str],
     wanted: str,
-) -> Built:
-    """The machine code of a source, as it stands or without its host code.
+) -> tuple[bytes, str, list[str]]:
+    """Return machine code, the name in it of the kernel that is wanted, and what was left out.
+
+    The source is compiled as it stands, or without its host code.
 
     Raises
     ------
@@ -397,20 +390,10 @@ def built(
     options = [*options, f"-I{file.parent}"]
     name = _UNTOLD.sub("_", str(file))
 
-    def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str, list[str]]:
-        return compiled(
-            text,
-            arch,
-            name=name,
-            define=define,
-            options=options,
-            wanted=wanted,
-            headers=headers,
-        )
-
+    about: dict[str, Any] = {"name": name, "define": define, "options": options, "wanted": wanted}
     try:
-        cubin, lowered, missing = attempt(source, {})
-        return Built(cubin=cubin, lowered=lowered, left_out=_not_found(missing))
+        cubin, lowered, missing = compiled(source, arch, **about)
+        return cubin, lowered, _not_found(missing)
     except CompileError as error:
         first = error
     texts = {name: source, **included(source, file, options)}
@@ -424,7 +407,7 @@ def built(
     for _ in range(_ROUNDS):
         try:
             headers = {each: text for each, text in texts.items() if each != name}
-            cubin, lowered, missing = attempt(texts[name], headers)
+            cubin, lowered, missing = compiled(texts[name], arch, headers=headers, **about)
         except CompileError as error:
             more = _without_errors(texts, str(error), kernel)
             if not more:
@@ -433,7 +416,7 @@ def built(
                 raise DseError(f"{told}{said if left else ''}") from None
             left += more
         else:
-            return Built(cubin=cubin, lowered=lowered, left_out=(*_not_found(missing), *left))
+            return cubin, lowered, [*_not_found(missing), *left]
     raise DseError(explained(str(first), first.lacking))
 
 
@@ -441,13 +424,9 @@ def _not_found(headers: Sequence[str]) -> list[str]:
     return [f"#include {name}: no such file" for name in headers]
 
 
-def _folders(options: Sequence[str]) -> list[Path]:
-    return [Path(each[2:]) for each in options if each.startswith("-I")]
-
-
 def included(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
     """Return what a source includes of files beside it, and what these do, by their names."""
-    folders = [file.parent, *_folders(options)]
+    folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     found: dict[str, str] = {}
     waiting = [(source, list(folders))]
     while waiting:

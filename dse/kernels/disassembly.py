@@ -117,7 +117,7 @@ def _made(
 ) -> Instruction:
     """Return an instruction at a place, in place of another; a branch by where it leads."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
-    return Instruction(at, {"opcode": opcode, "operands": text, "predicate": guard}, at, of.of)
+    return Instruction(at, opcode, text, guard, of=of.of)
 
 
 _MOST = sizes.WORDS_KEPT  # words of an architecture that are remembered

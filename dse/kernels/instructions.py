@@ -151,15 +151,13 @@ class Instruction:
                  "operands", "reads", "results", "text")  # fmt: skip
 
     def __init__(
-        self, at: int, told: Mapping[str, Any], told_at: int | None = None, of: int | None = None
-    ) -> None:
-        self.at = at
+        self, at: int, opcode: str, text: str = "", guard: str = "",
+        told_at: int | None = None, of: int | None = None,
+    ) -> None:  # fmt: skip
+        self.at, self.opcode, self.text, self.guard = at, opcode, text, guard
         #: Where in the code it is, of which it may be a copy.
         self.of = at if of is None else of
         self._told_at = at if told_at is None else told_at
-        self.opcode: str = told["opcode"]
-        self.text: str = told.get("operands", "")
-        self.guard: str = told.get("predicate", "").removeprefix("@")
         does = _operation(self.opcode, self.text)
         self.name, self.modifiers, self.kind, self.operands, self.results, self.reads = does
         #: The predicates that must all hold for it to do what it does.
@@ -175,8 +173,7 @@ class Instruction:
 
     def moved(self, at: int) -> Instruction:
         """A copy at another place, whose branches lead as far."""
-        told = {"opcode": self.opcode, "operands": self.text, "predicate": self.guard}
-        return Instruction(at, told, self._told_at, self.of)
+        return Instruction(at, self.opcode, self.text, self.guard, self._told_at, self.of)
 
     @property
     def target(self) -> int | None:
@@ -195,14 +192,15 @@ def width_of(one: Instruction) -> int:
 def instructions(
     told: Sequence[Mapping[str, Any]], told_at: Sequence[int] = ()
 ) -> list[Instruction]:
-    """The instructions of one function, as the disassembler's JSON tells them.
+    """Return the instructions of one function, as the disassembler's JSON tells them.
 
     ``told_at`` is where each stood when it was told, from which its branches count.
     """
-    if not told_at:
-        return [Instruction(at, each) for at, each in enumerate(told)]
-    both = zip(told, told_at, strict=True)
-    return [Instruction(at, each, place) for at, (each, place) in enumerate(both)]
+    return [
+        Instruction(at, one["opcode"], one.get("operands", ""),
+                    one.get("predicate", "").removeprefix("@"), place)
+        for at, (one, place) in enumerate(zip(told, told_at or range(len(told)), strict=True))
+    ]  # fmt: skip
 
 
 _CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:(U?R)(\d+|Z)\+?)?(-?0x[0-9a-f]+)?\]$")

@@ -86,15 +86,15 @@ def code_of(
         _no_source(file, define, options)
         heads = entries(text, str(file))
         chosen = _chosen({name: name for name in heads}, entry, str(file))
-        read = read_entry(text, chosen, heads[chosen], str(file))
+        function, names, body, lines = read_entry(text, chosen, heads[chosen], str(file))
         return Code(
-            function=read.function,
+            function=function,
             cubin=b"",
-            arguments=_named(read.function, read.names),
+            arguments=_named(function, names),
             origin=f"{called}, PTX",
             source=text.splitlines(),
-            body=read.body,
-            lines=read.lines,
+            body=body,
+            lines=lines,
         )
     if _LISTING.search(text):
         raise DseError(
@@ -113,16 +113,18 @@ def code_of(
     wanted = _wanted(entry, beside, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].space, wanted)))
-    code = built(text, number, file, define=define, options=options, wanted=qualified)
-    found = functions(code.cubin)
-    function = found.get(code.lowered) or _chosen(found, plain, str(file))
+    cubin, lowered, left_out = built(
+        text, number, file, define=define, options=options, wanted=qualified
+    )
+    found = functions(cubin)
+    function = found.get(lowered) or _chosen(found, plain, str(file))
     return Code(
         function=function,
-        cubin=code.cubin,
+        cubin=cubin,
         arguments=_named(function, known[plain].arguments),
         origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
         source=beside[plain].text.splitlines(),
-        left_out=code.left_out,
+        left_out=left_out,
     )
 
 

@@ -80,14 +80,8 @@ _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$|0[fFdD]([0-9a-f
 _OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\s][^,]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A kernel of PTX text: what a cubin says of it, its instructions and their lines."""
-
-    function: Function
-    names: tuple[str, ...]
-    body: list[Instruction]
-    lines: Mapping[int, int]
+#: A kernel of PTX text: what a cubin says of it, names of arguments, instructions, their lines.
+Entry = tuple[Function, tuple[str, ...], list[Instruction], Mapping[int, int]]
 
 
 def is_ptx(text: str) -> bool:
@@ -170,7 +164,7 @@ class _Reader:
             bank=_BANK,
             arguments=arguments,
         )
-        return Entry(function, names, body, lines)
+        return function, names, body, lines
 
     # --- what is declared
     def _arguments(self) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
@@ -240,7 +234,7 @@ class _Reader:
         opcode, _, text = told.partition(" ")
         mark = "!" if guard.startswith("@!") else ""
         guard = mark + self._predicate(guard.lstrip("@!")) if guard else ""
-        one = Instruction(at, {"opcode": opcode, "operands": text, "predicate": guard})
+        one = Instruction(at, opcode, text, guard)
         one.kind = _kind(first, parts, one.kind)
         one.results = tuple(written)
         return one
