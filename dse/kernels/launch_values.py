@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,29 +71,21 @@ class Sized(Replacing):
     """Expressions with sizes of grid and block, arguments and what was asked as numbers.
 
     A condition is decided where it is the same at all threads, as those of most guards of edges
-    are; one that cannot be followed stays. Arguments that are ``left`` stay, too.
+    are; one that cannot be followed stays, and so do addresses.
     """
 
-    def __init__(
-        self,
-        grid: Sequence[int],
-        block: Sequence[int],
-        arguments: Mapping[int, int],
-        asked: Mapping[str, float],
-        left: Collection[int] = (),
-    ) -> None:
+    def __init__(self, launch: Launch) -> None:
         super().__init__(self._number)
         self._most: dict[str, int] = {}
-        for axis, blocks, threads in zip("xyz", grid, block, strict=True):
+        self._sizes: dict[str, int] = {}
+        for axis, blocks, threads in zip("xyz", launch.grid, launch.block, strict=True):
             self._most |= {f"ctaid.{axis}": blocks - 1, f"tid.{axis}": threads - 1}
-        sizes = {f"nctaid.{axis}": size for axis, size in zip("xyz", grid, strict=True)}
-        sizes |= {f"ntid.{axis}": size for axis, size in zip("xyz", block, strict=True)}
-        self._sizes = {
-            **dict.fromkeys((n for n, most in self._most.items() if not most), 0),
-            **sizes,
-        }
-        self._asked = {name: int(many) for name, many in asked.items() if float(many).is_integer()}
-        self._arguments = {at: value for at, value in arguments.items() if at not in left}
+            self._sizes |= {f"nctaid.{axis}": blocks, f"ntid.{axis}": threads}
+        self._sizes |= {name: 0 for name, most in self._most.items() if not most}
+        given = launch.asked.items()
+        self._asked = {name: int(many) for name, many in given if float(many).is_integer()}
+        left = launch.arguments.keys() - launch.pointers
+        self._arguments = {at: launch.arguments[at] for at in left}
 
     def _number(self, one: Atom) -> Whole | None:
         match one:
@@ -151,7 +143,6 @@ class Launch:
         arguments: Mapping[int, int],
         asked: Mapping[str, float],
         passes: Mapping[int, Whole],
-        warp: int = 32,
         pointers: frozenset[int] = frozenset(),
         kept: dict[Any, Any] | None = None,
     ) -> None:
@@ -159,20 +150,19 @@ class Launch:
         self.pointers = pointers
         self.threads = math.prod(block)
         self._special: dict[str, Any] = {}
-        self._place(warp)
+        self._place()
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
         self._through: dict[Any, Any] = {}
         self._heads_of: dict[Atom, frozenset[int]] = {}
         self._kept: dict[Any, Any] = {} if kept is None else kept
-        sized = Sized(grid, block, arguments, asked, pointers)
-        self._sized: Sized = self._kept.setdefault("sized", sized)
+        self._sized: Sized = self._kept.setdefault("sized", Sized(self))
         self.passes = {head: self.sized(many) for head, many in passes.items()}
         self._turned: dict[Whole, tuple[Any, ...]] = {}
         #: True once some passes of loops stood for all.
         self.sampled = False
 
-    def _place(self, warp: int) -> None:
+    def _place(self, warp: int = 32) -> None:
         """Set the special registers, which lanes have a thread, and what warps stand for."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp)
@@ -337,11 +327,8 @@ class Launch:
     def _atom(self, one: Atom) -> Any:
         if one not in self._known:
             if one.kind in ("first", "total"):  # whose passes are gone through each time
-                key = (
-                    one,
-                    *((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one))),
-                )
-                if key not in self._through:
+                now = ((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one)))
+                if (key := (one, *now)) not in self._through:
                     self._through[key] = self._found(one)
                 self._known[one] = self._through[key]
             else:

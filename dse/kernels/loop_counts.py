@@ -32,6 +32,7 @@ from dse.kernels.affine import (
     negated,
     rebuilt,
     truth,
+    without,
 )
 from dse.kernels.cubin import Function
 from dse.kernels.flow import Loop, always_leads, flow_of
@@ -50,14 +51,12 @@ def joined(often: Whole) -> Whole:
             for one in product:
                 if one.kind != "if" or product not in terms:
                     continue
-                rest = list(product)
-                rest.remove(one)
+                rest = without(product, one) or ()
                 (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
                 other = tuple(sorted([*rest, *opposite], key=id))
                 if other != product and terms.get(other) == times:
                     del terms[product], terms[other]
-                    joined = tuple(rest)
-                    terms[joined] = terms.get(joined, 0) + times
+                    terms[rest] = terms.get(rest, 0) + times
                     again = True
     return Whole({product: times for product, times in terms.items() if times})
 

@@ -37,6 +37,7 @@ from dse.kernels.affine import (
     quotient,
     rebuilt,
     shifted_down,
+    sole_atom,
     truth,
 )
 from dse.kernels.flow import Flow, Loop
@@ -86,13 +87,9 @@ def unknown(what: str, block: int, place: int) -> Whole:
 
 
 def _add(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
-    parts = v.inputs(one, block, place)
     if "X" in one.modifiers:
         return ZERO  # a high half, of what is no larger than 2^32
-    total = ZERO
-    for part in parts[:3]:
-        total = total + part
-    return total
+    return sum(v.inputs(one, block, place)[:3], ZERO)
 
 
 def _mad(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -116,18 +113,21 @@ def _upper(v: Values, text: str, block: int, place: int) -> Whole:
 
 
 def _shift(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """Return a shifted value; PTX's shift to the right (SHFR) may be of 64 bits."""
     parts = v.inputs(one, block, place)
-    by = parts[1].number
+    value, by = parts[0], parts[1].number
     if "L" in one.modifiers:
         if by is None or not 0 <= by < 64:
-            return parts[0] * atom("power of two", parts[1])
-        return parts[0].times(2**by)
-    value = parts[2] if "HI" in one.modifiers and len(parts) > 2 else parts[0]
+            return value * atom("power of two", parts[1])
+        return value.times(2**by)
+    if "HI" in one.modifiers and len(parts) > 2:
+        value = parts[2]
     if by is None:
         return floordiv(value, atom("power of two", parts[1]))
-    if by >= _SIGNED_SHIFT:
-        return ZERO
-    return shifted_down(value, by)
+    is_wide = one.name == "SHFR" and any(
+        len(each) == 1 and each[0].kind == "scaled" for each in value.terms
+    )
+    return shifted_down(value, by) if by < _SIGNED_SHIFT or is_wide else ZERO
 
 
 def _wide(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -138,16 +138,6 @@ def _wide(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     if factor is None or value.number is not None or abs(factor) < 2**16:
         return value * by
     return atom("scaled", value, factor % 2**32 if "U32" in one.modifiers else factor, -32)
-
-
-def _shift_down(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
-    """Return PTX's shift to the right, which may be of 64 bits."""
-    value, power = v.inputs(one, block, place)[:2]
-    wide = [each[0] for each in value.terms if len(each) == 1 and each[0].kind == "scaled"]
-    if power.number is not None and power.number >= _SIGNED_SHIFT and not wide:
-        return ZERO
-    by = power.number
-    return floordiv(value, atom("power of two", power)) if by is None else shifted_down(value, by)
 
 
 def _quotient(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -209,14 +199,11 @@ def _constant(v: Values, one: Instruction, _: int, block: int, place: int) -> Wh
     return atom("table", v.constants.table, v.operand(register, block, place) + constant(offset))
 
 
-def _is_place(value: Whole, place: int) -> Condition | None:
+def _is_place(value: Whole, place: int | None) -> Condition | None:
     """Return when a place of the table of jumps is a given one; None for any other value."""
-    if len(value.terms) != 1:
+    if place is None or (one := sole_atom(value, "table")) is None:
         return None
-    ((product, times),) = value.terms.items()
-    if times != 1 or len(product) != 1 or product[0].kind != "table":
-        return None
-    table, at = product[0].of
+    table, at = one.of
     found = FALSE
     for number, each in enumerate(table):
         if each == place:
@@ -296,22 +283,15 @@ def _compare(v: Values, one: Instruction, result: int, block: int, place: int) -
         found = v.predicate(operands[-1], block, place)
         return found if result == 0 else negated(found)
     difference = first - second
-    match word:
-        case "GE":
-            found = truth(">=", difference)
-        case "GT":
-            found = truth(">=", difference - ONE)
-        case "LE":
-            found = truth(">=", -difference)
-        case "LT":
-            found = truth(">=", -difference - ONE)
-        case "EQ":
-            jump = None if second.number is None else _is_place(first, second.number)
-            found = truth("==", difference) if jump is None else jump
-        case "NE":
-            found = negated(truth("==", difference))
-        case _:
-            return ("unknown", (word, block, place))
+    signs = {"GE": difference, "GT": difference - ONE, "LE": -difference, "LT": -difference - ONE}
+    if word in signs:
+        found = truth(">=", signs[word])
+    elif word in ("EQ", "NE"):
+        jump = _is_place(first, second.number) if word == "EQ" else None
+        found = truth("==", difference) if jump is None else jump
+        found = negated(found) if word == "NE" else found
+    else:
+        return ("unknown", (word, block, place))
     if "U32" in one.modifiers and not v.is_low_half(one, block, place):
         found = _unsigned(word, first, second, found)
     found = found if result == 0 else negated(found)
@@ -393,7 +373,7 @@ READ: dict[str, Reader] = {
     "IABS": _move, "SGXT": _move,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,
     "MUFU": _reciprocal, "P2R": _packed, "P2UR": _packed, "R2P": _unpacked, "R2UP": _unpacked,
-    "WIDE": _wide, "SHFR": _shift_down, "IDIV": _quotient, "IREM": _quotient,
+    "WIDE": _wide, "SHFR": _shift, "IDIV": _quotient, "IREM": _quotient,
     "HFMA2": _halves, "VOTE": _vote, "VOTEU": _vote,
 }  # fmt: skip
 
@@ -500,17 +480,13 @@ class Values:
             loop = self.flow.loops.get(block)
             if loop is None and block == 0:
                 self._known[key] = self._lost(register, block)
-            elif loop is not None and self._carries(register, loop):
+            elif loop and any(register in self._writes[number] for number in loop.blocks):
                 here = Whole({(Atom("entry", (block, register)),): 1})
                 predicate = register.lstrip("U")[0] == "P"
                 self._known[key] = negated(("==", here)) if predicate else here
             else:
                 self._known[key] = self._before(register, block, loop)
         return self._known[key]
-
-    def _carries(self, register: str, loop: Loop) -> bool:
-        """Whether a loop changes a register."""
-        return any(register in self._writes[number] for number in loop.blocks)
 
     def _before(self, register: str, block: int, loop: Loop | None) -> Any:
         """What a register holds where a block is entered, but for what leads back to it."""
@@ -545,7 +521,7 @@ class Values:
         """What a register holds where ways from one block meet in another, by their guards."""
         if number in known:
             return known[number]
-        if number in self.flow.loops and not self._inside(block, number):
+        if number in self.flow.loops and block not in self.flow.loops[number].blocks:
             ends = {
                 (each, to)
                 for each in self.flow.loops[number].blocks
@@ -574,9 +550,6 @@ class Values:
         if to not in on:
             return _NEVER
         return self._ways(register, to, block, on, known)
-
-    def _inside(self, block: int, head: int) -> bool:
-        return block in self.flow.loops[head].blocks
 
     def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
         """True if a comparison is of the low halves of pairs: that of the high ones reads it."""
