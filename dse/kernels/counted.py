@@ -94,7 +94,7 @@ class Counted(Visible, Mapping[str, float]):
     formulas: Mapping[str, str]
     declared: Mapping[str, tuple[str, float | str]]
     numbers: Mapping[str, float]
-    origin: str
+    origin: str = ""
     assumed: Mapping[str, str] = field(default_factory=dict)
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -318,16 +318,12 @@ def told(
     launch: Launch,
     names: Mapping[Atom, str],
     sources: Mapping[Atom, str],
-    *,
-    origin: str,
-    declared: Mapping[str, tuple[str, float | str]],
-    left_out: Sequence[str],
     blocks: int | None,
 ) -> Counted:
     """Return the quantities of a kernel at a launch, of so many blocks where that is known.
 
     ``names`` are the quantities of which formulas may be, ``sources`` the names of all that
-    counts can rest on, and ``declared`` are quantities of this kernel alone.
+    counts can rest on.
     """
     tally, function = Tally(reading, launch, names), reading.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
@@ -356,9 +352,8 @@ def told(
     }
     counts["global_insts"] = _summed(classes, GLOBAL)
     made, shared, to_global = memory.of(MEMORY), memory.of(SHARED), memory.of(GLOBAL)
-    apart = [each.one.kind in GLOBAL and each.is_apart for each in made]
     for name, is_apart in (("coalesced_insts", False), ("uncoalesced_insts", True)):
-        blocks_of = [each.runs[0] for each, way in zip(made, apart, strict=True) if way == is_apart]
+        blocks_of = [each.runs[0] for each in made if each.is_apart == is_apart]
         counts[name] = _sums(((number, tally.of(number)), 1.0) for number in blocks_of)
     counts["warp_bytes"] = _sums((each.runs, each.bytes) for each in made if each.many)
     counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)
@@ -393,9 +388,7 @@ def told(
     if requests:
         width = sum(each.many * width_of(each.one) for each in to_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if (
-            len({width_of(each.one) for each in to_global}) == 1
-        ):  # the same however often each is made
+        if len({width_of(each.one) for each in to_global}) == 1:  # however often each is made
             del rests["bytes_per_thread"]
     strength, rests["mem_strength"] = _mean(reading, tally, _strengths)
     if strength > 1:
@@ -464,16 +457,17 @@ def told(
             formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
     runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
-    holds_for = {name: sorted({sources[each] for each in rests[name] if each in sources})
-                 for name in values if rests.get(name)}  # fmt: skip
+    holds_for = {
+        name: sorted({sources[each] for each in rests[name] if each in sources})
+        for name in values
+        if rests.get(name)
+    }
     return Counted(
         quantities=values,
         formulas=formulas,
-        declared={**declared, **runs},
+        declared=runs,
         numbers=numbers,
-        origin=origin,
         assumed=assumed,
-        left_out=left_out,
         holds_for={name: of for name, of in holds_for.items() if of},
     )
 

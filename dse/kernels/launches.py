@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dse.kernels.affine import Atom
 from dse.kernels.compile import built, capability, included
 from dse.kernels.counted import Counted, told
-from dse.kernels.cubin import Function, functions, source_lines
-from dse.kernels.disassembly import disassembled
+from dse.kernels.cubin import Function, disassembled, functions, source_lines
 from dse.kernels.formula import quantity_names
 from dse.kernels.instructions import WORD, Instruction
 from dse.kernels.launch_values import Launch
 from dse.kernels.loop_counts import Reading
-from dse.kernels.ptx import entries, is_ptx, read_entry
+from dse.kernels.ptx import Reader, entries, is_ptx
 from dse.kernels.source import Signature, plain, signatures
 from symbolic.errors import DseError, check_known
 
@@ -86,7 +85,7 @@ def code_of(
         _no_source(file, define, options)
         heads = entries(text, str(file))
         chosen = _chosen({name: name for name in heads}, entry, str(file))
-        function, names, body, lines = read_entry(text, chosen, heads[chosen], str(file))
+        function, names, body, lines = Reader(text, chosen, heads[chosen], str(file)).read()
         return Code(
             function=function,
             cubin=b"",
@@ -241,8 +240,9 @@ def counts_of(
     pointers = code.function.pointers
     alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, asked)))
     common = {} if kept is None else kept.setdefault(alike, {})
-    passes = reading.passes
-    launch = Launch(sizes[1], sizes[0], values, asked, passes, pointers=pointers, kept=common)
+    launch = Launch(
+        sizes[1], sizes[0], values, asked, reading.passes, pointers=pointers, kept=common
+    )
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     if launch.is_of_one_axis() and sizes[0][0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
@@ -256,16 +256,9 @@ def counts_of(
     known |= {Atom("asked", (name,)): name for name in asked}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    return told(
-        reading,
-        launch,
-        names,
-        known,
-        origin=code.origin,
-        declared=declared,
-        left_out=code.left_out,
-        blocks=math.prod(sizes[1]) if grid else None,
-    )
+    found = told(reading, launch, names, known, math.prod(sizes[1]) if grid else None)
+    declared |= found.declared
+    return replace(found, declared=declared, origin=code.origin, left_out=code.left_out)
 
 
 def _sizes(given: Sequence[Any], name: str) -> tuple[int, int, int]:

@@ -316,8 +316,9 @@ class Request:
 
     @property
     def is_apart(self) -> bool:
-        """True if a request takes more sectors than its bytes, and one at an edge."""
-        return self.sectors is not None and self.sectors > self.least + 1
+        """True if global memory is asked for more sectors than the bytes take, and one more."""
+        sectors = self.sectors if self.one.kind in GLOBAL else None
+        return sectors is not None and sectors > self.least + 1
 
 
 class Memory:

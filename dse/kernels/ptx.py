@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from dse.kernels.cubin import Function
 from dse.kernels.instructions import WORD, Instruction
@@ -103,47 +102,39 @@ def entries(text: str, file: str) -> dict[str, int]:
     return found
 
 
-def read_entry(text: str, name: str, head: int, file: str) -> Entry:
-    """Return a kernel of PTX text, whose head begins at a place.
+def _bare(text: str) -> str:
+    """Return a text with comments and the lines of source files blanked, in their places."""
+    return _UNSAID.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
+
+
+class Reader:
+    """Reads a kernel of PTX text, whose head begins at a place.
 
     Raises
     ------
     DseError
         A kernel without code; a branch to a label that is nowhere.
     """
-    text = _bare(text)
-    begin = text.find("{", head)
-    if begin < 0:
-        raise DseError(f"{file} has no code of {name}: the text is cut")
-    return _Reader(text, name, text[head:begin], begin, closed(text, begin) - 1, file).read()
 
-
-def _bare(text: str) -> str:
-    """Return a text with comments and the lines of source files blanked, in their places."""
-    return _UNSAID.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
-
-
-@dataclass
-class _Reader:
-    """Reads the statements of one kernel."""
-
-    text: str
-    name: str
-    head: str
-    begin: int
-    end: int
-    file: str
-    registers: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-    shared: int = 0
+    def __init__(self, text: str, name: str, head: int, file: str) -> None:
+        self.text, self.name, self.file = _bare(text), name, file
+        self.begin = self.text.find("{", head)
+        self.head = self.text[head : self.begin]
+        self.registers: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        self.shared = 0
 
     def read(self) -> Entry:
         """Return the kernel."""
+        lacks = DseError(f"{self.file} has no code of {self.name}: the text is cut")
+        if self.begin < 0:
+            raise lacks
+        self.end = closed(self.text, self.begin) - 1
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
         if not statements:
-            raise DseError(f"{self.file} has no code of {self.name}: the text is cut")
+            raise lacks
         body = []
         for at, statement in enumerate(statements):
             try:

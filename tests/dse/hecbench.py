@@ -31,7 +31,7 @@ from typing import Any
 
 from dse.kernels.affine import Condition, atom, atoms_of, known
 from dse.kernels.compile import redefined
-from dse.kernels.disassembly import disassembled
+from dse.kernels.cubin import disassembled
 from dse.kernels.instructions import GLOBAL, width_of
 from dse.kernels.launch_values import Launch
 from dse.kernels.launches import _complete, code_of, lines_wanted
