@@ -63,7 +63,7 @@ def _cause(log: str, headers: Sequence[str]) -> str:
     names = [each for each in names if each[2] != "void"]
     if not names and not missing:
         return ""
-    many = len(dict.fromkeys(headers)) > 1
+    many = len(set(headers)) > 1
     away = f"the header{'s' if many else ''} {missing} {'were' if many else 'was'} not found"
     if not names:
         return f"{away}: give the folder (--include FOLDER)."
@@ -260,22 +260,11 @@ def compiled(
     wanted: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str, list[str]]:
-    """The machine code of a source, the name in it of a kernel that is wanted, lacking headers.
+    """Return machine code, the name in it of a kernel that is wanted, and headers that lack.
 
-    Parameters
-    ----------
-    source : str
-        CUDA C++; what is host code is not looked at where the source compiles without it.
-    arch : int
-        Compute capability without its point: 80.
-    define : mapping
-        Macros.
-    options : sequence of str
-        Of the compiler, such as ``-use_fast_math``.
-    wanted : str
-        The kernel, with arguments of its template: ``scale<float>``.
-    headers : mapping
-        Texts of headers by their names. What is neither there nor in a file is taken as empty.
+    Host code is not looked at where the source compiles without it. ``wanted`` is the kernel with
+    arguments of its template (``scale<float>``), ``headers`` are texts by their names; a header
+    that is neither there nor in a file is taken as empty.
 
     Raises
     ------

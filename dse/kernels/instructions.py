@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -224,15 +224,9 @@ class Constants:
     bank: int
     upper: frozenset[int]
     table: tuple[int, ...] = ()
-    _known: dict[str, Whole | tuple[bool, str] | None] = field(default_factory=dict)
 
     def plain(self, text: str) -> Whole | tuple[bool, str] | None:
         """An operand; of a register whether it is negative and its name, None of any other."""
-        if text not in self._known:
-            self._known[text] = self._read(text)
-        return self._known[text]
-
-    def _read(self, text: str) -> Whole | tuple[bool, str] | None:
         if text.startswith("-") and text[1:2] != "0":
             found = self.plain(text[1:])
             return (not found[0], found[1]) if isinstance(found, tuple) else found and -found

@@ -158,7 +158,6 @@ class Launch:
         self._kept: dict[Any, Any] = {} if kept is None else kept
         self._sized: Sized = self._kept.setdefault("sized", Sized(self))
         self.passes = {head: self.sized(many) for head, many in passes.items()}
-        self._turned: dict[Whole, tuple[Any, ...]] = {}
         #: True once some passes of loops stood for all.
         self.sampled = False
 
@@ -205,9 +204,7 @@ class Launch:
 
     def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""
-        if value not in self._turned:
-            self._turned[value] = tuple(sorted(resting(value, self.passes).items()))
-        key = (*what, value, self._turned[value])
+        key = (*what, value, *sorted(resting(value, self.passes).items()))
         if key not in self._kept:
             self._kept[key] = work()
         return self._kept[key]

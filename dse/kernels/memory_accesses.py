@@ -143,21 +143,11 @@ _BLOCKS, _REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for.
-
-    ``known`` keeps what was worked out of them.
-    """
+    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for."""
 
     first: npt.NDArray[np.int64]
     active: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float64]
-    known: dict[object, Any] = field(default_factory=dict)
-
-    def once(self, what: object, work: Callable[[], Any]) -> Any:
-        """What is worked out of these requests, kept by its name."""
-        if what not in self.known:
-            self.known[what] = work()
-        return self.known[what]
 
     def least(self, width: int) -> float:
         """The sectors that hold as many bytes a lane as are asked for."""
@@ -191,12 +181,17 @@ def _of_passes(launch: Launch, where: Whole, asks: Whole) -> list[Atom]:
     return [one for many in every.values() for one in many.atoms()]
 
 
+def _is_place(one: Atom) -> bool:
+    """True if an atom is a pass of a loop or a block's number in its grid."""
+    return one.kind == "pass" or (one.kind == "special" and one.of[0] in BLOCKS)
+
+
 def _blocks(one: Atom) -> set[str]:
     return {each.of[0] for each in one.atoms() if each.kind == "special" and each.of[0] in BLOCKS}
 
 
 def _of_blocks(one: Atom) -> bool:
-    """Whether a condition rests on nothing but the numbers of blocks."""
+    """True if a condition rests on nothing but the numbers of blocks."""
     return one.kind == "if" and all(
         each.kind in ("if", "over", "scaled", "least", "most")
         or (each.kind == "special" and each.of[0] in BLOCKS)
@@ -264,7 +259,7 @@ def moved(launch: Launch, where: Whole) -> tuple[Moves, Moves, Whole]:
     """The moves of an address by passes and by blocks, and what remains of it."""
     passes, blocks, rest = [], [], dict(where.terms)
     for product, times in where.terms.items():
-        if len(product) != 1 or not _moves(one := product[0]):
+        if len(product) != 1 or not _is_place(one := product[0]):
             continue
         if any(one in each.atoms() for p in where.terms if p != product for each in p):
             continue
@@ -274,10 +269,6 @@ def moved(launch: Launch, where: Whole) -> tuple[Moves, Moves, Whole]:
         else:
             blocks.append((times, launch.grid["xyz".index(one.of[0][-1])]))
     return tuple(passes), tuple(blocks), Whole(rest)
-
-
-def _moves(one: Atom) -> bool:
-    return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))
 
 
 _STORES = ("global_store", "atomic", "local_store")
@@ -484,10 +475,10 @@ class Memory:
                 moves, still = (*passes, *blocks), still if self._known(still) else None
             every = of_lanes(self.launch, ZERO if still is None else still, asks)
             if still is None:
-                return None, *every.once(("row", *way), lambda: _in_a_row(every, *way))
+                return None, *_in_a_row(every, *way)
             found = through = least = 0.0
             for at, share in phases(moves, fixed, unit).items():
-                told = every.once((at, *way), lambda at=at: _at(every, at, *way))  # type: ignore[misc]
+                told = _at(every, at, *way)
                 found, through, least = found + share * told[0], through + share * told[1], told[2]
             return found, through, least
 
@@ -718,7 +709,6 @@ class Footprints:
                 total[int(grows)] += held * kept
         return total
 
-    # --- addresses
     def _pointer(self, one: Atom) -> bool:
         return is_device_array(one) or (
             one.kind == "argument" and one.of[0] in self.launch.pointers

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dse.kernels.cubin import Function
 from dse.kernels.instructions import Instruction
 from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
 from dse.kernels.loop_counts import Reading
@@ -180,10 +180,22 @@ def _part(
         of_body = zip(alike.values(), bodies(list(alike.values())), strict=True)
         readings = {code.function: _or_error(_read, code, body) for code, body in of_body}
         kept: dict[Any, dict[Any, Any]] = {}
-        return [
-            _counted(codes[key], readings, each, told, kept)
-            for key, each in zip(keys, variants, strict=True)
+
+        def counted(code: Code | DseError, variant: Mapping[str, object]) -> dict[str, Any]:
+            if isinstance(code, DseError):
+                raise code
+            if isinstance(reading := readings[code.function], DseError):
+                raise reading
+            block, grid = ([_size(s, variant) for s in told[name]] for name in ("block", "grid"))
+            times = {name: value for name, value in told["times"].items() if name in reading.asked}
+            found = counts_of(code, reading, block, grid, told["set"], times, kept=kept)
+            numbers = found.numbers
+            return {**found, **{n: numbers[own] for n, own in _MORE.items() if own in numbers}}
+
+        answers = [
+            _or_error(counted, codes[key], each) for key, each in zip(keys, variants, strict=True)
         ]
+        return [{"status": str(each)} if isinstance(each, DseError) else each for each in answers]
     finally:
         if collecting:
             gc.enable()
@@ -204,47 +216,18 @@ def _read(code: Code, body: Sequence[Instruction]) -> Reading:
     return reading
 
 
-def _counted(
-    code: Code | DseError,
-    readings: Mapping[Function, Reading | DseError],
-    variant: Mapping[str, object],
-    told: Mapping[str, Any],
-    kept: dict[Any, dict[Any, Any]],
-) -> dict[str, Any]:
-    try:
-        if isinstance(code, DseError):
-            raise code
-        reading = readings[code.function]
-        if isinstance(reading, DseError):
-            raise reading
-        sizes = [[_size(each, variant) for each in told[name]] for name in ("block", "grid")]
-        times = {name: value for name, value in told["times"].items() if name in reading.asked}
-        found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times, kept=kept)
-    except DseError as error:
-        return {"status": str(error)}
-    numbers = found.numbers
-    more = {name: numbers[told] for name, told in _MORE.items() if told in numbers}
-    return {**found, **more}
-
-
 def _size(given: int | str, variant: Mapping[str, object]) -> int:
     """A size of a block or grid: a number, or a formula in macros."""
     if not isinstance(given, str):
         return given
-    names = {name: Quantity(name=name) for name in variant}
-    value = parse_value(given, Quantity(name="size"), names)
+    value = parse_value(given, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
     if isinstance(value, Node):
-        numbers = {name: float(str(number)) for name, number in variant.items() if _numeric(number)}
+        numbers = {}
+        for name, number in variant.items():
+            with suppress(ValueError):
+                numbers[name] = float(str(number))
         value = interpret_arrays([value], numbers)[0]
     return int(value)
-
-
-def _numeric(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True
 
 
 #: What is counted, and the quantity of a profile that it should equal.
