@@ -181,13 +181,9 @@ class Tally:
         self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
         self._rests: dict[tuple[Whole, bool], frozenset[Atom]] = {}
 
-    def of(self, block: int) -> Whole:
-        """Return how often a block runs, as an expression."""
-        return self.reading.blocks[block]
-
     def number(self, block: int) -> float:
         """How often a warp runs a block, on average."""
-        return self.launch.per_warp(self.of(block))
+        return self.launch.per_warp(self.reading.blocks[block])
 
     def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
         """Return the arguments, answers and sizes that an enumerated expression rests on.
@@ -333,11 +329,11 @@ def told(
     for number in reading.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
-            classes[kind][number, tally.of(number)] += many
+            classes[kind][number, reading.blocks[number]] += many
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
         for of, many in Counter(each for one in body for each in _groups(one)).items():
-            groups[of][number, tally.of(number)] += many
+            groups[of][number, reading.blocks[number]] += many
         for place, one in enumerate(body):
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
@@ -354,7 +350,7 @@ def told(
     made, shared, to_global = memory.of(MEMORY), memory.of(SHARED), memory.of(GLOBAL)
     for name, is_apart in (("coalesced_insts", False), ("uncoalesced_insts", True)):
         blocks_of = [each.runs[0] for each in made if each.is_apart == is_apart]
-        counts[name] = _sums(((number, tally.of(number)), 1.0) for number in blocks_of)
+        counts[name] = _sums(((number, reading.blocks[number]), 1.0) for number in blocks_of)
     counts["warp_bytes"] = _sums((each.runs, each.bytes) for each in made if each.many)
     counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)
     counts["l1_wavefronts"] = _sums((each.runs, each.wavefronts) for each in made)
@@ -521,7 +517,7 @@ def _mean(
             total += value * share * tally.number(number)
             weight += share * tally.number(number)
             values.add(value)
-            rests |= tally.rests_on(tally.of(number))
+            rests |= tally.rests_on(reading.blocks[number])
     if len(values) < 2:  # the same however often each runs
         rests = frozenset()
     return (total / weight if weight else 1.0), rests

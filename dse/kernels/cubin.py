@@ -79,7 +79,12 @@ class _Cubin:
                 "(in a clone: '.[kernels]')"
             ) from None
         if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
-            raise DseError(_describe(data))
+            raise DseError(
+                "this is a fat binary: take a cubin out of it (cuobjdump -xelf all)"
+                if data[:4] == b"\x50\xed\x55\xba"
+                else "this is no machine code of a GPU (an ELF file of 64 bits, as nvcc -cubin "
+                "writes)"
+            )
         self.data, elf = data, ELFFile(io.BytesIO(data))
         if (machine := elf["e_machine"]) != "EM_CUDA":
             raise DseError(
@@ -110,13 +115,6 @@ class _Cubin:
     def size(self, name: str) -> int:
         """Return the bytes of a section in memory; 0 of one that is absent."""
         return self.sections[name]["sh_size"] if name in self.sections else 0
-
-
-def _describe(data: bytes) -> str:
-    """Return what a file is that is no machine code."""
-    if data[:4] == b"\x50\xed\x55\xba":
-        return "this is a fat binary: take a cubin out of it (cuobjdump -xelf all)"
-    return "this is no machine code of a GPU (an ELF file of 64 bits, as nvcc -cubin writes)"
 
 
 def functions(data: bytes) -> dict[str, Function]:

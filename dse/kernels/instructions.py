@@ -74,8 +74,8 @@ def split(operands: str) -> list[str]:
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
-#: Name, modifiers, class, operands, results and reads.
-_Operation = tuple[str, list[str], str, list[str], tuple[str, ...], frozenset[str]]
+#: Name, modifiers, class, operands, how many of these are results, results and reads.
+_Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozenset[str]]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -91,7 +91,7 @@ def _operation(opcode: str, text: str) -> _Operation:
     elif kind not in _NO_RESULT and name != "RED":
         results, behind = _written(operands, name, _width(opcode, name, modifiers, kind))
     reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
-    return name, modifiers, kind, operands, results, reads
+    return name, modifiers, kind, operands, behind, results, reads
 
 
 def _written(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
@@ -138,7 +138,7 @@ class Instruction:
     modifiers : list of str
         What stands after the points of the name.
     operands : list of str
-        Without marks of reuse.
+        Without marks of reuse; the first ``behind`` of them are results.
     kind : str
         Its class, a key of :data:`CLASSES`; ``other`` where none fits.
     results : tuple of str
@@ -147,8 +147,8 @@ class Instruction:
         Those that it names to read them, of a pair the first; guards are among them.
     """
 
-    __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
-                 "operands", "reads", "results", "text")  # fmt: skip
+    __slots__ = ("_told_at", "at", "behind", "guard", "guards", "kind", "modifiers", "name", "of",
+                 "opcode", "operands", "reads", "results", "text")  # fmt: skip
 
     def __init__(
         self, at: int, opcode: str, text: str = "", guard: str = "",
@@ -159,7 +159,8 @@ class Instruction:
         self.of = at if of is None else of
         self._told_at = at if told_at is None else told_at
         does = _operation(self.opcode, self.text)
-        self.name, self.modifiers, self.kind, self.operands, self.results, self.reads = does
+        self.name, self.modifiers, self.kind, self.operands, self.behind, *rest = does
+        self.results, self.reads = rest
         #: The predicates that must all hold for it to do what it does.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):

@@ -35,12 +35,19 @@ class Code:
 
     function: Function
     cubin: bytes
-    arguments: Mapping[int, str]
     origin: str
+    names: Sequence[str] = ()
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
     body: Sequence[Instruction] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[int, str]:
+        """The names of arguments by their offsets."""
+        names = dict(enumerate(self.names))
+        offsets = enumerate(offset for offset, _ in self.function.arguments)
+        return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
 
     @property
     def quantities(self) -> dict[int, str]:
@@ -63,45 +70,40 @@ def code_of(
     options: Sequence[str],
 ) -> Code:
     """Return the machine code of a kernel of a file."""
-    data = file.read_bytes()
-    called = file.name.encode("utf-8", "replace").decode()
-    if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
-        _no_source(file, define, options)
-        function = _chosen(functions(data), entry, str(file))
-        return Code(
-            function=function,
-            cubin=data,
-            arguments=_named(function, ()),
-            origin=f"{called}, sm_{function.arch}",
-        )
+    data, called = file.read_bytes(), file.name.encode("utf-8", "replace").decode()
+    is_code = data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin"
     try:
-        text = data.decode("utf-8-sig")
+        text = "" if is_code else data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DseError(
             f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
             "or PTX (.ptx)"
         ) from None
-    if file.suffix == ".ptx" or is_ptx(text):
-        _no_source(file, define, options)
+    of_ptx = not is_code and (file.suffix == ".ptx" or is_ptx(text))
+    if (is_code or of_ptx) and (define or options):
+        raise DseError(
+            f"{file} is compiled already: macros and options of a compiler "
+            "(--define, --option) are of source"
+        )
+    if is_code:
+        function = _chosen(functions(data), entry, str(file))
+        return Code(function=function, cubin=data, origin=f"{called}, sm_{function.arch}")
+    if of_ptx:
         heads = entries(text, str(file))
         chosen = _chosen({name: name for name in heads}, entry, str(file))
         function, names, body, lines = Reader(text, chosen, heads[chosen], str(file)).read()
-        return Code(
-            function=function,
-            cubin=b"",
-            arguments=_named(function, names),
-            origin=f"{called}, PTX",
-            source=text.splitlines(),
-            body=body,
-            lines=lines,
-        )
+        of = {"names": names, "source": text.splitlines(), "body": body, "lines": lines}
+        return Code(function=function, cubin=b"", origin=f"{called}, PTX", **of)
     if _LISTING.search(text):
         raise DseError(
             f"{file} lists machine code as text: give the cubin itself (cuobjdump -xelf all, "
             "nvcc -cubin), its CUDA source, or PTX"
         )
-    number = capability(arch)
-    known, own = _kernels(text, file, options)
+    number, own = capability(arch), dict(signatures(text))
+    known: dict[str, Signature] = {}
+    for each in included(text, file, options).values():
+        known |= signatures(each)
+    known |= own
     name = entry.partition("<")[0].rpartition("::")[2]
     beside = own if own and (not entry or name in own) else known
     if not beside:
@@ -120,30 +122,11 @@ def code_of(
     return Code(
         function=function,
         cubin=cubin,
-        arguments=_named(function, known[plain].arguments),
         origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
+        names=known[plain].arguments,
         source=beside[plain].text.splitlines(),
         left_out=left_out,
     )
-
-
-def _kernels(
-    text: str, file: Path, options: Sequence[str]
-) -> tuple[dict[str, Signature], dict[str, Signature]]:
-    """Return the kernels of a source and of what it includes, and those of the source itself."""
-    own = dict(signatures(text))
-    every: dict[str, Signature] = {}
-    for each in included(text, file, options).values():
-        every |= signatures(each)
-    return every | own, own
-
-
-def _no_source(file: Path, define: Mapping[str, object], options: Sequence[str]) -> None:
-    if define or options:
-        raise DseError(
-            f"{file} is compiled already: macros and options of a compiler "
-            "(--define, --option) are of source"
-        )
 
 
 def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
@@ -173,14 +156,6 @@ def _chosen(found: Mapping[str, _Kernel], entry: str, file: str) -> _Kernel:
         raise DseError(f"{file} has no kernel")
     names = ", ".join(map(plain, found))
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
-
-
-def _named(function: Function, names: Sequence[str]) -> dict[int, str]:
-    """The arguments' names by their offsets."""
-    return {
-        offset: names[number] if number < len(names) else f"arg{number}"
-        for number, (offset, _) in enumerate(function.arguments)
-    }
 
 
 #: What names of what is asked begin with.

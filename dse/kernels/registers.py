@@ -628,18 +628,7 @@ class Values:
 
     def inputs(self, one: Instruction, block: int, place: int) -> list[Whole]:
         """The operands that are read, after results and carries."""
-        skip = 0
-        for each in one.operands:
-            plain = each.lstrip("U")
-            if skip == 0 or plain == "PT" or (plain[0] == "P" and plain[1:].isdigit()):
-                skip += 1
-                if skip == 1 and plain[0] == "P":
-                    continue
-            else:
-                break
-        if one.operands[0].lstrip("U")[0] == "P" and one.name == "LOP3":
-            skip = 2
-        return [self.operand(each, block, place) for each in one.operands[skip:]]
+        return [self.operand(each, block, place) for each in one.operands[one.behind :]]
 
     # --- what loops change
     def holds(self, block: int, place: int) -> Condition:

@@ -38,7 +38,7 @@ def counted(text: str, given: dict[str, float] | None = None, **launch: Any) -> 
         told.append({"predicate": guard and f"@{guard}", "opcode": opcode, "operands": operands})
     about = {"registers": 24, "shared": 0, "bank": 0x160, "arguments": ((0, 8), (8, 4))}
     function = Function(name="k", arch=80, code=b"", **about)  # type: ignore[arg-type]
-    code = Code(function=function, cubin=b"", arguments={0: "x", 8: "n"}, origin="by hand")
+    code = Code(function=function, cubin=b"", names=("x", "n"), origin="by hand")
     reading = Reading(function, instructions(told))
     return counts_of(code, reading, launch.get("block", (32,)), (), given or {}, {})
 
