@@ -355,19 +355,15 @@ def told(
     counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)
     counts["l1_wavefronts"] = _sums((each.runs, each.wavefronts) for each in made)
     counts["shared_wavefronts"] = _sums((each.runs, each.wavefronts) for each in shared)
+    addresses = _union(each.addresses for each in made)
+    runs_rest = _union(tally.rests_on(each.runs[1]) for each in made)
     rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
-    for each in shared:
-        rests["shared_wavefronts"] |= each.addresses
-    for each in made:
-        runs_rest = tally.rests_on(each.runs[1])
-        for names_of, what in (
-            (("l1_wavefronts", "warp_bytes"), each.addresses),
-            (("coalesced_insts", "uncoalesced_insts"), each.lanes),
-            (("block_bytes", "launch_bytes"), each.addresses | runs_rest),
-            (("bytes_per_thread",), runs_rest),
-        ):
-            for name in names_of:
-                rests[name] |= what
+    rests["shared_wavefronts"] = _union(each.addresses for each in shared)
+    rests |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), addresses)
+    lanes = _union(each.lanes for each in made)
+    rests |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lanes)
+    rests |= dict.fromkeys(("block_bytes", "launch_bytes"), addresses | runs_rest)
+    rests["bytes_per_thread"] = runs_rest
     values, formulas = {}, {}
     for name, by_runs in counts.items():
         values[name], formula, resting_on = tally.total(by_runs)
@@ -409,17 +405,14 @@ def told(
     if followed:
         numbers["sectors_per_request"] = sectors / followed
     assumed = {}
-    if requests > followed:
-        assumed["coalesced_insts"] = (
-            f"the addresses of {1 - followed / requests:.0%} of the accesses cannot be followed: "
-            "taken as coalesced"
-        )
-    in_shared = sum(each.many for each in shared)
-    if in_shared > (known_shared := _followed(shared)[0]):
-        assumed["shared_wavefronts"] = (
-            f"the addresses of {1 - known_shared / in_shared:.0%} of the accesses cannot be "
-            "followed: taken as in a row, without conflicts of banks"
-        )
+    for name, asked, taken in (
+        ("coalesced_insts", to_global, "taken as coalesced"),
+        ("shared_wavefronts", shared, "taken as in a row, without conflicts of banks"),
+    ):
+        many, known_many = sum(each.many for each in asked), _followed(asked)[0]
+        if many > known_many:
+            share = f"{1 - known_many / many:.0%} of the accesses cannot be followed"
+            assumed[name] = f"the addresses of {share}: {taken}"
     if requests > sum(each.many for each in to_global if each.within):
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)
@@ -432,11 +425,8 @@ def told(
         why = "of passes of loops within loops some are looked at, which stand for all"
         assumed.setdefault("load_requests", why)
     not_counted = [f"not taken: {what}" for what in reading.assumed]
-    calls = [
-        one
-        for at, _, one in reading.instructions()
-        if one.name in ("CALL", "JCAL") and tally.number(at)
-    ]
+    every_one = reading.instructions()
+    calls = [i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.number(at)]
     if calls:
         within = dict(function.called)
         places = [(one.target or 0) - one.at + one.of for one in calls]
@@ -466,6 +456,10 @@ def told(
         assumed=assumed,
         holds_for={name: of for name, of in holds_for.items() if of},
     )
+
+
+def _union(parts: Iterable[frozenset[Atom]]) -> frozenset[Atom]:
+    return frozenset().union(*parts)
 
 
 def _sums(parts: Iterable[tuple[tuple[int, Whole], float]]) -> _Sums:

@@ -257,15 +257,15 @@ class Constants:
         held = _CONSTANT.match(text)
         if held is None or held[2] or held[1] != "0x0":
             return None
-        found = _CONSTANT.match(f"c[0x0][{int(held[4] or '0x0', 16) + 4:#x}]")
-        assert found is not None
-        return self._held(found)
+        return self._of_launch(int(held[4] or "0x0", 16) + 4)
 
     def _held(self, told: re.Match[str]) -> Whole:
-        """A constant: of the launch, or an argument."""
         if told[1] != "0x0" or (told[2] and told[3] != "Z"):
             return atom("unknown", ("constant", told[0]))
-        offset = int(told[4] or "0x0", 16)
+        return self._of_launch(int(told[4] or "0x0", 16))
+
+    def _of_launch(self, offset: int) -> Whole:
+        """Return a constant of the launch, or an argument."""
         if offset - self.bank in self.upper:
             return ZERO
         if offset in self.layout:

@@ -76,29 +76,28 @@ class Sized(Replacing):
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(self._number)
+        given: dict[tuple[str, object], int] = {
+            ("argument", at): value
+            for at, value in launch.arguments.items()
+            if at not in launch.pointers
+        }
+        for name, many in launch.asked.items():
+            if float(many).is_integer():
+                given["asked", name] = int(many)
         self._most: dict[str, int] = {}
-        self._sizes: dict[str, int] = {}
         for axis, blocks, threads in zip("xyz", launch.grid, launch.block, strict=True):
-            self._most |= {f"ctaid.{axis}": blocks - 1, f"tid.{axis}": threads - 1}
-            self._sizes |= {f"nctaid.{axis}": blocks, f"ntid.{axis}": threads}
-        self._sizes |= {name: 0 for name, most in self._most.items() if not most}
-        given = launch.asked.items()
-        self._asked = {name: int(many) for name, many in given if float(many).is_integer()}
-        left = launch.arguments.keys() - launch.pointers
-        self._arguments = {at: launch.arguments[at] for at in left}
+            for name, size in (("ctaid", blocks), ("tid", threads)):
+                self._most[f"{name}.{axis}"] = size - 1
+                given["special", f"n{name}.{axis}"] = size
+                if size == 1:
+                    given["special", f"{name}.{axis}"] = 0
+        self._given = {Atom(kind, (of,)): constant(one) for (kind, of), one in given.items()}
 
     def _number(self, one: Atom) -> Whole | None:
-        match one:
-            case Atom("argument", (offset,)) if offset in self._arguments:
-                return constant(self._arguments[offset])
-            case Atom("special", (name,)) if name in self._sizes:
-                return constant(self._sizes[name])
-            case Atom("asked", (name,)) if name in self._asked:
-                return constant(self._asked[name])
-            case Atom("over", (above, below)):
-                above, below = self.value(above), self.value(below)
-                return floordiv(above, below) if below.number != 0 else atom("over", above, below)
-        return None
+        if one.kind == "over":
+            above, below = (self.value(each) for each in one.of)
+            return floordiv(above, below) if below.number != 0 else atom("over", above, below)
+        return self._given.get(one)
 
     def _related(self, word: str, value: Whole) -> Condition:
         """Decided where a sum is at least 0, or is 0, at all threads alike."""
@@ -109,23 +108,11 @@ class Sized(Replacing):
                 if one.kind != "special" or one.of[0] not in self._most:
                     return word, value
                 top *= self._most[one.of[0]]
-            low, high = (
-                low + (min(top, 0) if product else top),
-                high + (max(top, 0) if product else top),
-            )
+            low += min(top, 0) if product else top
+            high += max(top, 0) if product else top
         if word == ">=":
             return TRUE if low >= 0 else FALSE if high < 0 else (word, value)
         return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (word, value)
-
-
-#: Passes of one loop that are looked at, at least; those of all loops around, at most; of each of
-#: many loops, at least; numbers that are worked out.
-_PASSES, _EVERY, _FEW, _NUMBERS = (
-    sizes.PASSES_LOOKED,
-    sizes.PASSES_EVERY,
-    sizes.PASSES_FEW,
-    sizes.PASSES_NUMBERS,
-)
 
 
 class Launch:
@@ -263,7 +250,7 @@ class Launch:
 
     # --- passes of loops that a value depends on are gone through
     def _over_passes(
-        self, value: Whole, fold: Any, share: Any = 1.0, budget: float = _EVERY
+        self, value: Whole, fold: Any, share: Any = 1.0, budget: float = sizes.PASSES_EVERY
     ) -> Any:
         """Return a value, averaged over the passes that it rests on.
 
@@ -282,8 +269,8 @@ class Launch:
             return 0.0
         if not self._now:
             lanes = max(np.size(self.value(value)), 1)
-            budget = min(budget, max(_NUMBERS / lanes, _PASSES))
-        most = max(int(budget ** (1 / len(heads))), _FEW)
+            budget = min(budget, max(sizes.PASSES_NUMBERS / lanes, sizes.PASSES_LOOKED))
+        most = max(int(budget ** (1 / len(heads))), sizes.PASSES_FEW)
         self.sampled |= top > most
         looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
         counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)

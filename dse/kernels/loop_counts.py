@@ -90,7 +90,7 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
                 start = _lasting(each, loop)
                 rest = None if start is None else until(other, loop)
                 if start is not None and rest is not None:
-                    return _if_lasting(start, rest)
+                    return ONE + (rest - ONE) * indicator(truth(">=", start))
             # that a counter meets a number is certain only where nothing else ends the loop
             certain = not any(each[0] == "not" for each in alone(stays))
             first, second = (until(one, loop), until(two, loop)) if certain else (None, None)
@@ -100,16 +100,13 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
             return until((">=", two), loop)  # below 0, which an unsigned counter never is
         case (">=", value):
             parts = _linear(value, loop)
-            if parts is not None and (each := parts[1].number) is not None and each < 0:
-                return floordiv(parts[0], constant(-each)) + constant(2)
-            if parts is not None and _falls(-parts[1]):
+            if parts is not None and _rises(-parts[1]):
                 return floordiv(parts[0], -parts[1]) + constant(2)
         case ("not", ("==", value)):
             parts = _linear(value, loop)
             if parts is not None and parts[1].terms:
                 start, step = parts
-                if ((number := step.number) is not None and number > 0) or _falls(step):
-                    start, step = -start, -step
+                start, step = (-start, -step) if _rises(step) else (start, step)
                 return floordiv(start, -step) + ONE
     head = loop.head
     if known(stays) and is_moving(stays, head) and not varies(stays, loop):
@@ -165,16 +162,7 @@ def _lasting(when: Condition, loop: Loop) -> Whole | None:
     if when[0] != ">=" or (parts := _linear(when[1], loop)) is None:
         return None
     start, step = parts
-    number = step.number
-    return start if (_falls(step) if number is None else number >= 0) else None
-
-
-def _if_lasting(start: Whole, passes: Whole) -> Whole:
-    """Return passes of a loop that goes on only if a start is not negative: else one."""
-    lasts = truth(">=", start)
-    if lasts in (TRUE, FALSE):
-        return passes if lasts == TRUE else ONE
-    return ONE + (passes - ONE) * atom("if", lasts)
+    return start if not step.terms or _rises(step) else None
 
 
 def _tried(stays: Condition, head: int) -> int | None:
@@ -199,9 +187,9 @@ def _tried(stays: Condition, head: int) -> int | None:
     return None
 
 
-def _falls(step: Whole) -> bool:
-    """Whether a step that is no number is a sum of sizes."""
-    return bool(step.terms) and step.number is None and all(t > 0 for t in step.terms.values())
+def _rises(step: Whole) -> bool:
+    """True if a step is a number above 0, or a sum of sizes."""
+    return bool(step.terms) and all(times > 0 for times in step.terms.values())
 
 
 def is_moving(when: Condition | Whole, head: int) -> bool:

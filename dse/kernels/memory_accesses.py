@@ -475,10 +475,13 @@ class Memory:
                 moves, still = (*passes, *blocks), still if self._known(still) else None
             every = of_lanes(self.launch, ZERO if still is None else still, asks)
             if still is None:
-                return None, *_in_a_row(every, *way)
+                row = (
+                    way[0] * np.arange(every.active.shape[-1]) + 0 * every.first
+                )  # one after the other
+                return None, *_asked(every, row, *way)[1:]
             found = through = least = 0.0
             for at, share in phases(moves, fixed, unit).items():
-                told = _at(every, at, *way)
+                told = _asked(every, every.first + at, *way)
                 found, through, least = found + share * told[0], through + share * told[1], told[2]
             return found, through, least
 
@@ -500,19 +503,13 @@ def _of_lanes(where: Whole) -> Whole:
     )
 
 
-def _at(every: Requests, at: int, width: int, load: bool, shared: bool) -> tuple[float, ...]:
-    """Sectors, wavefronts and the least sectors of requests that are moved by some bytes."""
-    first, active = every.first + at, every.active
+def _asked(
+    every: Requests, first: Lanes, width: int, load: bool, shared: bool
+) -> tuple[float, float, float]:
+    """Return sectors, wavefronts and the least sectors of requests that begin at some bytes."""
     wavefronts = shared_wavefronts if shared else cache_wavefronts
-    through = every.mean(wavefronts(first, active, width, load=load))
-    return every.mean(sectors(first, active, width)), through, every.least(width)
-
-
-def _in_a_row(every: Requests, width: int, load: bool, shared: bool) -> tuple[float, float]:
-    """Wavefronts and the least sectors, where lanes are taken to ask for one after the other."""
-    wavefronts = shared_wavefronts if shared else cache_wavefronts
-    row = width * np.arange(every.active.shape[-1]) + 0 * every.first
-    return every.mean(wavefronts(row, every.active, width, load=load)), every.least(width)
+    through = every.mean(wavefronts(first, every.active, width, load=load))
+    return every.mean(sectors(first, every.active, width)), through, every.least(width)
 
 
 def is_device_array(one: Atom) -> bool:

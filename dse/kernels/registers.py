@@ -184,7 +184,7 @@ def logic(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
         return -second - ONE
     if table == 0x0F:
         return -first - ONE
-    return atom("unknown", (f"bits {table}", block, place))
+    return unknown(f"bits {table}", block, place)
 
 
 def _move(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -215,7 +215,7 @@ def _halves(v: Values, one: Instruction, _: int, block: int, place: int) -> Whol
     """HFMA2 of zeros: two numbers of 16 bits, as compilers load a constant."""
     operands = one.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
-        return atom("unknown", ("halves", block, place))
+        return unknown("halves", block, place)
     high, low = (struct.unpack("<H", struct.pack("<e", float(each)))[0] for each in operands[2:])
     number = high << 16 | low
     return constant(number - 2**32 if number >= 2**31 else number)
@@ -232,22 +232,16 @@ def _least(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole
     when = v.predicate(one.operands[-1], block, place)
     if one.name == "VIADDMNMX":
         parts = [parts[0] + parts[1], parts[2]]
-    if when in (TRUE, FALSE):
-        first, second = parts[:2]
-        found = atom("least" if when == TRUE else "most", first, second)
-        return _unsigned_least(v, when == TRUE, first, second, found) if unsigned else found
-    return atom("unknown", ("least or most", block, place))
-
-
-def _unsigned_least(v: Values, is_least: bool, one: Whole, two: Whole, signed: Whole) -> Whole:
-    """Return the least or the most of values of which a negative one is larger than all others.
-
-    ``signed`` is that of values as they are: right where both or none are negative.
-    """
-    of_one_negative, of_two_negative = (two, one) if is_least else (one, two)
-    is_one, is_two = truth(">=", one), truth(">=", two)
-    of_two_size = v.chosen(is_one, signed, of_one_negative)
-    found: Whole = v.chosen(is_two, of_two_size, v.chosen(is_one, of_two_negative, signed))
+    if when not in (TRUE, FALSE):
+        return unknown("least or most", block, place)
+    first, second = parts[:2]
+    signed = atom("least" if when == TRUE else "most", first, second)
+    if not unsigned:  # right, too, where both or none are negative
+        return signed
+    of_first_negative, of_second_negative = (second, first) if when == TRUE else (first, second)
+    is_first, is_second = truth(">=", first), truth(">=", second)
+    of_size = v.chosen(is_first, signed, of_first_negative)
+    found: Whole = v.chosen(is_second, of_size, v.chosen(is_first, of_second_negative, signed))
     return found
 
 
@@ -271,7 +265,7 @@ def _converted(v: Values, one: Instruction, _: int, block: int, place: int) -> W
 def _reciprocal(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     value = v.inputs(one, block, place)[0]
     if one.modifiers[0] != "RCP":
-        return atom("unknown", (one.opcode, block, place))
+        return unknown(one.opcode, block, place)
     return atom("reciprocal", value)
 
 
@@ -582,7 +576,7 @@ class Values:
             value = self.at(found[1], block, place, under)
             if isinstance(value, Whole):
                 return -value if found[0] else value
-        return atom("unknown", (text, block, place))
+        return unknown(text, block, place)
 
     # --- operations
     def _result(self, one: Instruction, register: str, block: int, place: int) -> Any:
@@ -602,14 +596,15 @@ class Values:
             (each for each in results if each.lstrip("U")[0] != "P"), register
         ):
             if one.name in ("LDC", "LDCU", "MOV") and "64" in one.modifiers:
-                return self._half(one, block, place)
+                behind = self.constants.behind(one.operands[-1])
+                return unknown(one.text, block, place) if behind is None else behind
             if one.name == "CS2R":
                 return ZERO
             if one.name == "IMAD" and "WIDE" in one.modifiers:
                 first, second, third = self.inputs(one, block, place)[:3]
                 if third == ZERO:
                     return high(first, second, signed="U32" not in one.modifiers)
-            return atom("unknown", (register, block, place))
+            return unknown(register, block, place)
         if not predicate and one.name == "LOP3":
             read = logic
         return read(self, one, results.index(register) if predicate else 0, block, place)
@@ -620,11 +615,6 @@ class Values:
         if word and told.startswith("R") and told[1:].isdigit():
             told = f"R{int(told[1:]) + word}"
         return self.operand(told, block, place)
-
-    def _half(self, one: Instruction, block: int, place: int) -> Whole:
-        """The high half of a pair of constants: the argument that lies behind the first."""
-        found = self.constants.behind(one.operands[-1])
-        return atom("unknown", (one.text, block, place)) if found is None else found
 
     def inputs(self, one: Instruction, block: int, place: int) -> list[Whole]:
         """The operands that are read, after results and carries."""
