@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
-from numba.cuda.extending import intrinsic
+from numba import cuda
 
 from stochastic.kernels.device import SIMULATED, clock
 
@@ -160,31 +159,12 @@ if SIMULATED:
         return time.perf_counter_ns()
 
 else:
+    from stochastic.kernels.device import special_register
 
-    @intrinsic
-    def place(typing_context: Any) -> Any:
-        """The multiprocessor on which a block runs, as hardware numbers it."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _read(builder, 32, "mov.u32 $0, %smid;", "=r,~{memory}")
-
-        return types.int32(), generate
-
-    @intrinsic
-    def instant(typing_context: Any) -> Any:
-        """The clock that all multiprocessors share, read where it stands. [ns]"""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _read(builder, 64, "mov.u64 $0, %globaltimer;", "=l,~{memory}")
-
-        return types.int64(), generate
-
-
-def _read(builder: Any, bits: int, text: str, constraint: str) -> Any:
-    """A special register, read where it stands: neither moved nor left out."""
-    from llvmlite import ir
-
-    return builder.asm(ir.FunctionType(ir.IntType(bits), []), text, constraint, [], True)
+    #: The multiprocessor on which a block runs, as hardware numbers it.
+    place = special_register(32, "mov.u32 $0, %smid;")
+    #: The clock that all multiprocessors share. [ns]
+    instant = special_register(64, "mov.u64 $0, %globaltimer;")
 
 
 @cuda.jit

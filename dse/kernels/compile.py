@@ -9,8 +9,10 @@ the compiler, so that nothing is counted without it.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import metadata
@@ -104,39 +106,22 @@ _MORE = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers that those headers name.
 _NUMBERS = {
-    "M_E": "2.7182818284590452354",
-    "M_PI": "3.14159265358979323846",
-    "M_PI_2": "1.57079632679489661923",
-    "M_PI_4": "0.78539816339744830962",
-    "M_1_PI": "0.31830988618379067154",
-    "M_2_PI": "0.63661977236758134308",
-    "M_2_SQRTPI": "1.12837916709551257390",
-    "M_LN2": "0.69314718055994530942",
-    "M_LN10": "2.30258509299404568402",
-    "M_LOG2E": "1.4426950408889634074",
-    "M_LOG10E": "0.43429448190325182765",
-    "M_SQRT2": "1.41421356237309504880",
-    "M_SQRT1_2": "0.70710678118654752440",
-    "FLT_MAX": "3.402823466e+38F",
-    "FLT_MIN": "1.175494351e-38F",
-    "FLT_EPSILON": "1.192092896e-07F",
-    "DBL_MAX": "1.7976931348623158e+308",
-    "DBL_MIN": "2.2250738585072014e-308",
-    "DBL_EPSILON": "2.2204460492503131e-16",
-    "INFINITY": "__int_as_float(0x7f800000)",
-    "NAN": "__int_as_float(0x7fffffff)",
-    "INT_MAX": "2147483647",
-    "INT_MIN": "(-INT_MAX - 1)",
-    "UINT_MAX": "4294967295U",
-    "CHAR_BIT": "8",
-    "SCHAR_MAX": "127",
-    "UCHAR_MAX": "255",
-    "SHRT_MAX": "32767",
-    "USHRT_MAX": "65535",
-    "LLONG_MAX": "9223372036854775807LL",
-    "LLONG_MIN": "(-LLONG_MAX - 1)",
-    "ULLONG_MAX": "18446744073709551615ULL",
-}
+    "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
+    "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,
+    "M_1_PI": 1 / math.pi, "M_2_PI": 2 / math.pi, "M_2_SQRTPI": 2 / math.sqrt(math.pi),
+    "M_SQRT2": math.sqrt(2), "M_SQRT1_2": math.sqrt(0.5),
+    "FLT_MAX": "3.402823466e+38F", "FLT_MIN": "1.175494351e-38F", "FLT_EPSILON": "1.192092896e-07F",
+    "DBL_MAX": sys.float_info.max, "DBL_MIN": sys.float_info.min,
+    "DBL_EPSILON": sys.float_info.epsilon, "CHAR_BIT": 8,
+    "INFINITY": "__int_as_float(0x7f800000)", "NAN": "__int_as_float(0x7fffffff)",
+}  # fmt: skip
+for bits, own, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (64, "LLONG", "LL")):
+    names = ("SCHAR" if bits == 8 else own, f"U{own}"), (f"INT{bits}", f"UINT{bits}")
+    for signed, unsigned in names:
+        _NUMBERS[f"{signed}_MAX"] = f"{2 ** (bits - 1) - 1}{end}"
+        _NUMBERS[f"{signed}_MIN"] = f"(-{signed}_MAX - 1)"
+        _NUMBERS[f"{unsigned}_MAX"] = f"{2**bits - 1}{'U' if bits >= 32 else ''}{end}"
+_NUMBERS["SIZE_MAX"] = "UINT64_MAX"
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
 _NAMES = "names-of-hosts.h"
 _DECLARED = """
@@ -151,19 +136,6 @@ typedef int64_t intptr_t; typedef uint64_t uintptr_t;
 typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
 namespace std { using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
 using ::uint16_t; using ::uint32_t; using ::uint64_t; }
-#ifndef INT8_MAX
-#define INT8_MAX 127
-#define INT16_MAX 32767
-#define INT32_MAX INT_MAX
-#define INT32_MIN INT_MIN
-#define INT64_MAX LLONG_MAX
-#define INT64_MIN LLONG_MIN
-#define UINT8_MAX 255
-#define UINT16_MAX 65535
-#define UINT32_MAX UINT_MAX
-#define UINT64_MAX ULLONG_MAX
-#define SIZE_MAX UINT64_MAX
-#endif
 #ifndef INT64_C
 #define INT32_C(c) c
 #define INT64_C(c) c##LL

@@ -409,10 +409,10 @@ def told(
         ("coalesced_insts", to_global, "taken as coalesced"),
         ("shared_wavefronts", shared, "taken as in a row, without conflicts of banks"),
     ):
-        many, known_many = sum(each.many for each in asked), _followed(asked)[0]
-        if many > known_many:
-            share = f"{1 - known_many / many:.0%} of the accesses cannot be followed"
-            assumed[name] = f"the addresses of {share}: {taken}"
+        all_asked, known_ones = sum(each.many for each in asked), _followed(asked)[0]
+        if all_asked > known_ones:
+            lacking = f"{1 - known_ones / all_asked:.0%} of the accesses cannot be followed"
+            assumed[name] = f"the addresses of {lacking}: {taken}"
     if requests > sum(each.many for each in to_global if each.within):
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)

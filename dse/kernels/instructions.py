@@ -159,8 +159,8 @@ class Instruction:
         self.of = at if of is None else of
         self._told_at = at if told_at is None else told_at
         does = _operation(self.opcode, self.text)
-        self.name, self.modifiers, self.kind, self.operands, self.behind, *rest = does
-        self.results, self.reads = rest
+        self.name, self.modifiers, self.kind, self.operands, self.behind = does[:5]
+        self.results, self.reads = does[5:]
         #: The predicates that must all hold for it to do what it does.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):

@@ -92,7 +92,12 @@ def code_of(
         heads = entries(text, str(file))
         chosen = _chosen({name: name for name in heads}, entry, str(file))
         function, names, body, lines = Reader(text, chosen, heads[chosen], str(file)).read()
-        of = {"names": names, "source": text.splitlines(), "body": body, "lines": lines}
+        of: dict[str, Any] = {
+            "names": names,
+            "source": text.splitlines(),
+            "body": body,
+            "lines": lines,
+        }
         return Code(function=function, cubin=b"", origin=f"{called}, PTX", **of)
     if _LISTING.search(text):
         raise DseError(
@@ -232,8 +237,8 @@ def counts_of(
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
     found = told(reading, launch, names, known, math.prod(sizes[1]) if grid else None)
-    declared |= found.declared
-    return replace(found, declared=declared, origin=code.origin, left_out=code.left_out)
+    of_all = {**declared, **found.declared}
+    return replace(found, declared=of_all, origin=code.origin, left_out=code.left_out)
 
 
 def _sizes(given: Sequence[Any], name: str) -> tuple[int, int, int]:

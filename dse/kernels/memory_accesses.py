@@ -474,10 +474,8 @@ class Memory:
                 passes, blocks, still = moved(self.launch, self.launch.numbered(Whole(kept)))
                 moves, still = (*passes, *blocks), still if self._known(still) else None
             every = of_lanes(self.launch, ZERO if still is None else still, asks)
-            if still is None:
-                row = (
-                    way[0] * np.arange(every.active.shape[-1]) + 0 * every.first
-                )  # one after the other
+            if still is None:  # taken as one after the other
+                row = way[0] * np.arange(every.active.shape[-1]) + 0 * every.first
                 return None, *_asked(every, row, *way)[1:]
             found = through = least = 0.0
             for at, share in phases(moves, fixed, unit).items():
