@@ -36,11 +36,16 @@ _PLACES = sizes.BLOCKS_LOOKED
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
+def some(size: int, most: int) -> Any:
+    """Return places from 0 to below a size, evenly spread where there would be more than a few."""
+    return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(np.int64))
+
+
 def along(size: int, most: int) -> tuple[Any, Any]:
     """A few places along an axis, and how many each stands for."""
+    looked = some(size, most)
     if size <= most:
-        return np.arange(size), np.ones(size)
-    looked = np.unique(np.linspace(0, size - 1, most).round().astype(np.int64))
+        return looked, np.ones(size)
     middle = (looked[1:] + looked[:-1]) / 2
     edges = np.concatenate([[-0.5], middle, [size - 0.5]])
     weights = np.diff(edges)
@@ -272,7 +277,7 @@ class Launch:
             budget = min(budget, max(sizes.PASSES_NUMBERS / lanes, sizes.PASSES_LOOKED))
         most = max(int(budget ** (1 / len(heads))), sizes.PASSES_FEW)
         self.sampled |= top > most
-        looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
+        looked = some(top, most)
         counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
         total: Any = 0.0
         for one in looked:

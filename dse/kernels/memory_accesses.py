@@ -21,7 +21,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -45,7 +45,7 @@ from dse.kernels.affine import (
     rebuilt,
 )
 from dse.kernels.instructions import GLOBAL, Instruction, split, width_of
-from dse.kernels.launch_values import BLOCKS, Launch, along
+from dse.kernels.launch_values import BLOCKS, Launch, along, some
 from dse.kernels.loop_counts import Reading, resting
 from stochastic import sizes
 
@@ -216,7 +216,9 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     heads = [one.of[0] for one in atoms if one.kind == "pass"]
     most = max(_REQUESTS // math.prod(shape[:-1]), 2)
     each = int(most ** (1 / max(len(heads), 1)) + 1e-9)
-    passes = [_some(launch.most(launch.passes[head]), max(each, 2)) for head in heads]
+    passes = [
+        some(max(launch.most(launch.passes[head]), 1), max(each, 2)).tolist() for head in heads
+    ]
     found = []
     for now in itertools.product(*passes):
         here = launch.at(dict(zip(heads, now, strict=True)), blocks)
@@ -230,12 +232,6 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     if not asking.any():
         asking, active = ~asking, np.broadcast_to(launch.active, active.shape)
     return Requests(first[asking].astype(np.int64), active[asking], of[asking])
-
-
-def _some(many: int, most: int) -> Sequence[int]:
-    """Some passes of a loop, the first and last among them."""
-    last = max(many, 1) - 1
-    return sorted({round(each) for each in np.linspace(0, last, min(last + 1, most)).tolist()})
 
 
 def phases(moves: Moves, fixed: int, unit: int) -> dict[int, float]:
@@ -666,7 +662,7 @@ class Footprints:
         passes, blocks, rest = moved(self.launch, self.launch.numbered(offset))
         if any(one.kind not in _FOLLOWED for one in rest.atoms()):
             return None
-        places = _places(self.launch, rest, LOOKED)
+        places = _places(self.launch, rest)
         if places is None:
             return None
         base = union(np.stack([places, places + width], axis=1))
@@ -710,15 +706,14 @@ class Footprints:
         )
 
 
-def _places(launch: Launch, value: Whole, most: int) -> npt.NDArray[np.int64] | None:
-    """The different numbers of an expression over a block's threads, and the passes and blocks
-    that are in it; None of more than ``most``."""
+def _places(launch: Launch, value: Whole) -> npt.NDArray[np.int64] | None:
+    """The different numbers of an expression over threads, passes and blocks; None of too many."""
     inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
     heads = [name for kind, name in inside if kind == "pass"]
     blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]
     sizes = [launch.most(launch.passes[head]) for head in heads]
     sizes += [launch.grid[BLOCKS.index(name)] for name in blocks]
-    if math.prod(sizes) * launch.active.size > most:
+    if math.prod(sizes) * launch.active.size > LOOKED:
         return None
     found = set[int]()
     for at in itertools.product(*map(range, sizes)):

@@ -89,13 +89,7 @@ def is_ptx(text: str) -> bool:
 
 
 def entries(text: str, file: str) -> dict[str, int]:
-    """Return where the heads of the kernels of PTX text begin, by their names.
-
-    Raises
-    ------
-    DseError
-        No kernel.
-    """
+    """Return where the heads of the kernels of PTX text begin, by their names."""
     found = {told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _bare(text))}
     if not found:
         raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
@@ -176,7 +170,8 @@ class Reader:
         body = self.text[self.begin : self.end]
         arrays = 0
         for space, more, kind, name, many in _VARIABLE.findall(self.text):
-            if name in self.variables or not _names(name, body):
+            named = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body)
+            if name in self.variables or named is None:
                 continue
             size = _size(kind)
             align = re.search(r"\.align\s+(\d+)", more)
@@ -399,7 +394,3 @@ def _size(kind: str) -> int:
     """Return the bytes of a type such as ``f32``."""
     told = re.search(r"(\d+)(x2)?$", kind)
     return _BYTES.get(told[1], 4) * (2 if told[2] else 1) if told else 4
-
-
-def _names(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None

@@ -54,17 +54,11 @@ _MORE = {
 def kernel_space(
     file: Path, axes: Mapping[str, Sequence[object]], told: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return the quantities of a kernel over its macros.
+    """Return the quantities of a kernel over macros with several values (``axes``).
 
-    ``axes`` are the macros with the values of each, ``told`` is what :func:`tuned` needs. Of a warp
-    there are ``instructions``, requests (``global_loads``, ``global_stores``), sectors of a load's
-    request (``transactions_per_request``), ``flops`` and ``floating_insts``, too. All are NaN where
-    a variant does not compile or cannot be counted, and ``status`` holds the reason.
-
-    Raises
-    ------
-    DseError
-        No variant can be counted.
+    Of a warp there are ``instructions``, requests, sectors of a load's request, ``flops`` and
+    ``floating_insts``, too. All are NaN where a variant does not compile or cannot be counted, and
+    ``status`` holds the reason. Where none can be counted, that of the first is raised.
     """
     import xarray as xr
 
@@ -252,10 +246,9 @@ def beside(
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, beside those measured.
 
-    ``profile`` is what :func:`dse.open` reads: a profile, or the results of a tuner. Macros that it
-    has are those of each row, and so are sizes that ``told`` (see :func:`tuned`) lacks. All rows
-    are counted where there is no ``row``. Along ``configuration`` each count that the profile has,
-    too, is ``NAME`` (counted) and ``NAME_measured``; ``status`` is why a launch is not counted.
+    Macros that the profile has are those of each row, and so are sizes that ``told`` lacks. Along
+    ``configuration`` each count that the profile has, too, is ``NAME`` (counted) and
+    ``NAME_measured``; ``status`` is why a launch is not counted.
 
     Raises
     ------
