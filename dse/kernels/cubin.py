@@ -21,6 +21,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,18 @@ class _Cubin:
         return self.sections[name]["sh_size"] if name in self.sections else 0
 
 
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """Raise a clear error in place of whatever the library meets in spoilt bytes."""
+    try:
+        yield
+    except DseError:
+        raise
+    except Exception:
+        raise DseError(f"{what}: compile it again") from None
+
+
+@_readable("the machine code is cut short or damaged")
 def functions(data: bytes) -> dict[str, Function]:
     """Return the kernels of a cubin by their names.
 
@@ -125,15 +138,7 @@ def functions(data: bytes) -> dict[str, Function]:
     DseError
         No such file, or one that is damaged.
     """
-    try:
-        return _functions(_Cubin(data))
-    except DseError:
-        raise
-    except Exception:  # whatever the library meets in spoilt bytes
-        raise DseError("the machine code is cut short or damaged: compile it again") from None
-
-
-def _functions(cubin: _Cubin) -> dict[str, Function]:
+    cubin = _Cubin(data)
     registers: dict[str, int] = {}
     for kind, body in _attributes(cubin.body(".nv.info")):
         if kind == _REGISTERS and len(body) == 8:
@@ -201,6 +206,7 @@ def _words(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4])
 
 
+@_readable("the lines that the machine code tells are damaged")
 def source_lines(data: bytes, name: str) -> dict[int, int]:
     """Return the line of the source of each instruction of a kernel, as far as a cubin has them.
 
@@ -209,25 +215,18 @@ def source_lines(data: bytes, name: str) -> dict[int, int]:
     DseError
         A program of line numbers that is damaged.
     """
-    try:
-        cubin, text = _Cubin(data), f".text.{name}"
-        if ".debug_line" not in cubin.sections or text not in cubin.sections:
-            return {}
-        own, size = cubin.numbers[text] + 1, cubin.size(text)
-        found: dict[int, int] = {}
-        before: tuple[int, int] | None = None
-        for state in _states(_linked_lines(cubin)):
-            section, at = state.address >> _ADDRESS, state.address & (1 << _ADDRESS) - 1
-            if before is not None:
-                places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
-                found |= dict.fromkeys(places, before[1])
-            before = None if state.end_sequence or section != own else (at, state.line)
-    except DseError:
-        raise
-    except Exception:  # whatever the library meets in spoilt bytes
-        raise DseError(
-            "the lines that the machine code tells are damaged: compile it again"
-        ) from None
+    cubin, text = _Cubin(data), f".text.{name}"
+    if ".debug_line" not in cubin.sections or text not in cubin.sections:
+        return {}
+    own, size = cubin.numbers[text] + 1, cubin.size(text)
+    found: dict[int, int] = {}
+    before: tuple[int, int] | None = None
+    for state in _states(_linked_lines(cubin)):
+        section, at = state.address >> _ADDRESS, state.address & (1 << _ADDRESS) - 1
+        if before is not None:
+            places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
+            found |= dict.fromkeys(places, before[1])
+        before = None if state.end_sequence or section != own else (at, state.line)
     return {place: line for place, line in found.items() if line > 0}
 
 

@@ -69,10 +69,7 @@ def sectors(first: Lanes, active: Active, width: int) -> Any:
 
 def cache_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = True) -> Any:
     """The wavefronts of each request to global memory in the first cache."""
-    words = max(width // WORD, 1)
-    held = _asking(active, words)
-    if load and words > 1:
-        held = np.where(_paired(first, active), _asking(active, words // 2), held)
+    held = _by_groups(lambda groups: _asking(active, groups), first, active, width, load)
     return np.maximum(held, _fullest(_pieces(first, active, width, SECTOR), QUARTERS))
 
 
@@ -83,12 +80,19 @@ def shared_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = 
     >>> [shared_wavefronts(stride * first, every, 4).item() for stride in (0, 1, 2, 32, 33)]
     [1, 1, 2, 32, 1]
     """
+    return _by_groups(
+        lambda groups: _in_groups(first, active, width, groups), first, active, width, load
+    )
+
+
+def _by_groups(
+    count: Callable[[int], Any], first: Lanes, active: Active, width: int, load: bool
+) -> Any:
+    """A count by the groups of lanes that are served in turn; of half as many where pairs meet."""
     words = max(width // WORD, 1)
-    found = _in_groups(first, active, width, words)
     if load and words > 1:
-        joined = _in_groups(first, active, width, words // 2)
-        found = np.where(_paired(first, active), joined, found)
-    return found
+        return np.where(_paired(first, active), count(words // 2), count(words))
+    return count(words)
 
 
 def _in_groups(first: Lanes, active: Active, width: int, groups: int) -> Any:
