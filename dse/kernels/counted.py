@@ -169,12 +169,7 @@ class Tally:
     the arguments and sizes for which it does.
     """
 
-    def __init__(
-        self,
-        reading: Reading,
-        launch: Launch,
-        names: Mapping[Atom, str],
-    ) -> None:
+    def __init__(self, reading: Reading, launch: Launch, names: Mapping[Atom, str]) -> None:
         self.reading, self.launch = reading, launch
         self.formulas = Formulas(names)
         self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names

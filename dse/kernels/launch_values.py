@@ -9,7 +9,6 @@ import copy
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -363,31 +362,28 @@ class Launch:
         """Return the number of passes up to the one in which a condition no longer holds."""
         passes: Any = 1
         going: Any = True
-        with self._moving(head):
-            for number in range(_MOST):
-                self._now[head], self._known = number, {}
-                going = going & self.holds(stays)
-                if not np.any(going):
-                    break
-                passes = passes + np.asarray(going).astype(int)
+        for _ in self._each_pass(head, _MOST):
+            going = going & self.holds(stays)
+            if not np.any(going):
+                break
+            passes = passes + np.asarray(going).astype(int)
         return passes
 
     def _total(self, head: int, often: Whole) -> Any:
         """Return the sum of a value over all passes of a loop."""
         many = np.asarray(self.value(self.passes[head]))
         total: Any = 0
-        with self._moving(head):
-            for number in range(min(int(many.max()), _MOST)):
-                self._now[head], self._known = number, {}
-                total = total + np.where(number < many, self.value(often), 0)
+        for number in self._each_pass(head, min(int(many.max()), _MOST)):
+            total = total + np.where(number < many, self.value(often), 0)
         return total
 
-    @contextmanager
-    def _moving(self, head: int) -> Iterator[None]:
-        """Go through passes of a loop, whichever one was looked at before."""
+    def _each_pass(self, head: int, most: int) -> Iterator[int]:
+        """Go through passes of a loop, and back to the one that was looked at before."""
         known, now = self._known, self._now.get(head)
         try:
-            yield
+            for number in range(most):
+                self._now[head], self._known = number, {}
+                yield number
         finally:
             self._known = known
             if now is None:

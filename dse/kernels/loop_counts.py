@@ -149,6 +149,10 @@ def free_passes(part: Any, known: dict[Atom, frozenset[int]]) -> frozenset[int]:
     return known[part]
 
 
+def _least(one: Whole, two: Whole) -> Whole:
+    return one if one == two else atom("least", one, two)
+
+
 def varies(when: Condition, loop: Loop) -> bool:
     """Whether a condition rests on what each pass loads anew."""
     return any(one.kind == "loaded" and one.of[0][1] in loop.blocks for one in atoms_of(when))
@@ -375,21 +379,22 @@ class Reading:
 
     def _edge(self, number: int, to: int, around: int | None) -> Whole:
         """Return how often one block leads to another, in a pass of a loop around both."""
-        found, head = self._own(number) * self._share(number, to), self.flow.inner.get(number)
-        while head is not None and head != around:
-            found = self._left(found, head)
-            head = self.flow.loops[head].outer
-        return found
+        often = self._own(number) * self._share(number, to)
+        return self._left(often, self.flow.inner.get(number), around)
 
-    def _left(self, often: Whole, head: int) -> Whole:
-        """Return how often a loop is left where that happens so often in each pass."""
-        self._passes_of(head)
-        self._own(head)
-        if not often.terms:
-            return ZERO
-        if len(self._ends[head]) <= 1:
-            return self._entering[head]
-        return self._entering[head] * atom("total", head, often)
+    def _left(self, often: Whole, head: int | None, around: int | None) -> Whole:
+        """Return how often loops up to one around them are left, from that in each pass."""
+        while head is not None and head != around:
+            self._passes_of(head)
+            self._own(head)
+            if not often.terms:
+                often = ZERO
+            elif len(self._ends[head]) <= 1:
+                often = self._entering[head]
+            else:
+                often = self._entering[head] * atom("total", head, often)
+            head = self.flow.loops[head].outer
+        return often
 
     def _share(self, number: int, to: int) -> Whole:
         """Return the share of a block's runs that lead to another."""
@@ -412,13 +417,9 @@ class Reading:
                 return (ONE, stays) if leaving[0] else (stays, ONE)
             head = self.flow.loops[head].outer
         when = self.values.holds(number, len(block.body) - 1)
-        if when == TRUE:
-            return ONE, ZERO
-        if when == FALSE:
-            return ZERO, ONE
         loop = self.flow.inner.get(number)
         if known(when) and (loop is None or not varies(when, self.flow.loops[loop])):
-            return atom("if", when), atom("if", negated(when))
+            return indicator(when), indicator(negated(when))
         at, other = block.last.at, ((ZERO, ONE), (ONE, ZERO))
         for to, share in zip(block.to, other, strict=True):
             if any(one.name == "CALL" for one in self.flow.blocks[to].body):
@@ -435,11 +436,10 @@ class Reading:
     # --- how often a loop runs
     def _passes(self, loop: Loop) -> Whole:
         """Return how often the head of a loop runs each time it is entered; note what ends it."""
-        known_passes: list[Whole] = []
+        passes: list[Whole | None] = []
         ends: list[int] = []
         unknown: list[int] = []
         stays: Condition = TRUE
-        plain = True
         for number in (each for each in self.flow.order if each in loop.blocks):
             block = self.flow.blocks[number]
             leaving = [each not in loop.blocks for each in block.to]
@@ -458,40 +458,24 @@ class Reading:
                 noted("leaves", self.lines, block.last.at, self.assumed)
             when = functools.reduce(both, decided)
             ends.append(number)
-            inner = self.flow.inner[number] == loop.head
-            reached = self._own(number) if inner else self._deep(number, loop, when)
-            if reached == ONE and inner:
-                passes = until(when, loop)
+            reached, inner = self._own(number), self.flow.inner[number]
+            if reached == ONE and inner == loop.head:
+                passes.append(until(when, loop))
                 stays = both(stays, when)
             else:
-                passes = None
-                gone = reached * indicator(negated(when)) if inner else reached
+                passes.append(None)
+                gone = self._left(reached * indicator(negated(when)), inner, loop.head)
                 stays = both(stays, truth("==", gone))
-            plain = plain and passes is not None
-            known_passes += [] if passes is None else [passes]
-        if ends and (plain or (known(stays) and is_moving(stays, loop.head))):
+        if ends and (None not in passes or (known(stays) and is_moving(stays, loop.head))):
             self._ends[loop.head] = ends
             if len(ends) == 1:
                 self._stays[loop.head] = stays
-            if not plain:
+            if None in passes:
                 return atom("first", loop.head, stays)
-            first = known_passes[0]
-            for more in known_passes[1:]:
-                first = first if more == first else atom("least", first, more)
-            return first
+            return functools.reduce(_least, filter(None, passes))
         candidates = [*unknown, *ends]
         at = self.flow.blocks[candidates[0] if candidates else loop.back[0]].last.at
         line = self.lines.get(self.flow.blocks[loop.head].body[0].at) or self.lines.get(at)
         name = noted("trips", {at: line} if line else {}, at, self.asked)
         self._ends[loop.head] = candidates[:1]
         return atom("asked", name)
-
-    def _deep(self, number: int, loop: Loop, when: Condition) -> Whole:
-        """Return how often a loop is left within a pass by a block of a loop inside it."""
-        found, head = self._own(number) * indicator(negated(when)), self.flow.inner[number]
-        while head != loop.head:
-            found = self._left(found, head)
-            outer = self.flow.loops[head].outer
-            assert outer is not None
-            head = outer
-        return found

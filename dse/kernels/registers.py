@@ -500,50 +500,39 @@ class Values:
             return values[0]
         if len(values) > _WAYS:
             return self._lost(register, block)
-        fork, on, stack = self.flow.above[block], set(), list(of)
+        flow, fork, on, stack = self.flow, self.flow.above[block], set[int](), list(of)
         while stack:  # the blocks between the fork and the meeting
             each = stack.pop()
             if each not in on:
                 on.add(each)
-                stack += self.flow.blocks[each].of if each != fork else ()
-        found = self._ways(register, fork, block, on, {})
-        return self._lost(register, block) if found is None else found
+                stack += flow.blocks[each].of if each != fork else ()
+        known: dict[int, Any] = {}
 
-    def _ways(
-        self, register: str, number: int, block: int, on: set[int], known: dict[int, Any]
-    ) -> Any:
-        """What a register holds where ways from one block meet in another, by their guards."""
-        if number in known:
-            return known[number]
-        if number in self.flow.loops and block not in self.flow.loops[number].blocks:
-            ends = {
-                (each, to)
-                for each in self.flow.loops[number].blocks
-                for to in self.flow.blocks[each].to
-                if to not in self.flow.loops[number].blocks
-            }
-            ways = [self._way(register, each, to, block, on, known) for each, to in sorted(ends)]
-            found = ways[0] if ways and all(way == ways[0] for way in ways) else None
-        else:
-            to = list(dict.fromkeys(self.flow.blocks[number].to))
-            ways = [self._way(register, number, each, block, on, known) for each in to]
+        def way(number: int, to: int) -> Any:
+            if to == block:
+                return self._leaving(register, number)
+            if to not in on:
+                return _NEVER
+            if to not in known:
+                known[to] = ways_from(to)
+            return known[to]
+
+        def ways_from(number: int) -> Any:
+            """What the register holds where ways from a block meet, by their guards."""
+            if number in flow.loops and block not in (inside := flow.loops[number].blocks):
+                ends = {(n, to) for n in inside for to in flow.blocks[n].to if to not in inside}
+                ways = [way(*each) for each in sorted(ends)]
+                return ways[0] if ways and all(each == ways[0] for each in ways) else None
+            ways = [way(number, each) for each in dict.fromkeys(flow.blocks[number].to)]
             ways = [each for each in ways if each is not _NEVER]
-            found = ways[0] if ways else _NEVER
             if len(ways) == 2 and ways[0] != ways[1]:
-                when = self.guarded(number, len(self.flow.blocks[number].body) - 1)
-                known_way = None not in ways and when[0] != "unknown"
-                found = self.chosen(when, *ways) if known_way else None
-        known[number] = found
-        return found
+                when = self.guarded(number, len(flow.blocks[number].body) - 1)
+                is_known = None not in ways and when[0] != "unknown"
+                return self.chosen(when, *ways) if is_known else None
+            return ways[0] if ways else _NEVER
 
-    def _way(
-        self, register: str, number: int, to: int, block: int, on: set[int], known: dict[int, Any]
-    ) -> Any:
-        if to == block:
-            return self._leaving(register, number)
-        if to not in on:
-            return _NEVER
-        return self._ways(register, to, block, on, known)
+        found = ways_from(fork)
+        return self._lost(register, block) if found is None else found
 
     def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
         """True if a comparison is of the low halves of pairs: that of the high ones reads it."""
@@ -688,16 +677,13 @@ class Values:
         after = [Replacing(inner).value(each) for each in after]
         if any(each != after[0] for each in after[1:]):
             return None
-        return self._carried(_number(self._before(register, head, loop)), after[0], here, loop)
-
-    def _carried(self, before: Whole, after: Whole, here: Whole, loop: Loop) -> Whole | None:
-        """What a register holds at the head of a loop, by the pass."""
-        if self._still(after - here, loop):
-            return before + (after - here) * atom("pass", loop.head)
-        if self._still(after, loop):
-            return after + (before - after) * atom("if", ("==", atom("pass", loop.head)))
-        found = _power(before, after, here, loop.head)
-        return self._of_pass(before, after, loop) if found is None else found
+        before, last = _number(self._before(register, head, loop)), after[0]
+        if self._still(last - here, loop):
+            return before + (last - here) * atom("pass", head)
+        if self._still(last, loop):
+            return last + (before - last) * atom("if", ("==", atom("pass", head)))
+        found = _power(before, last, here, head)
+        return self._of_pass(before, last, loop) if found is None else found
 
     def _of_pass(self, before: Whole, after: Whole, loop: Loop) -> Whole | None:
         """What rests on the pass before, by what else the loop changes."""

@@ -93,7 +93,8 @@ def tuned(
     """The quantities of each variant, in order; ``status`` where there are none."""
     source = file.read_bytes()
     about = (sorted(told.items(), key=str), _versions())
-    keys = [_identity(source, sorted(each.items()), about) for each in variants]
+    rests_on = [repr((sorted(each.items()), about)).encode() for each in variants]
+    keys = [hashlib.sha256(source + each).hexdigest() for each in rests_on]
     found: dict[str, dict[str, Any]] = {}
     if keep:
         for key in dict.fromkeys(keys):
@@ -119,11 +120,6 @@ def tuned(
             if keep:
                 save(key, json.dumps(each).encode())
     return [found[key] for key in keys]
-
-
-def _identity(code: bytes, *given: object) -> str:
-    """What a compiled kernel is kept under: its source and all that changes it."""
-    return hashlib.sha256(code + repr(given).encode()).hexdigest()
 
 
 def _named_in(source: str) -> set[str] | None:
