@@ -480,7 +480,8 @@ def _groups(one: Instruction) -> Iterator[str]:
     if one.kind not in _NO_REGISTER:
         yield "register_insts"
     if one.kind in UNITS["fp_insts"]:
-        loads = one.name == "HFMA2" and "RZ" in one.operands[1].lstrip("-")  # a constant
+        # HFMA2 of zeros loads a constant
+        loads = one.name == "HFMA2" and any("RZ" in each for each in one.operands[1:2])
         yield "fp_fused_insts" if one.name in _FUSED and not loads else "narrow_fp_insts"
     if one.name in _LONG and _MOVES.isdisjoint(one.modifiers):
         yield _LONG[one.name]

@@ -327,8 +327,13 @@ class Launch:
         match one:
             case Atom("special", (name,)):
                 return self._special[name]
-            case Atom("argument", (offset,)):
+            case Atom("argument", (offset,)) if offset in self.arguments:
                 return self.arguments[offset]
+            case Atom("argument", (offset,)):
+                raise DseError(
+                    f"a count rests on the argument at byte {offset} of the arguments, which has "
+                    "no value: give each argument by set (--set NAME=VALUE)"
+                )
             case Atom("asked", (name,)):
                 return self.asked[name]
             case Atom("loaded", _):

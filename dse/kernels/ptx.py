@@ -114,6 +114,7 @@ class Reader:
         self.text, self.name, self.file = _bare(text), name, file
         self.begin = self.text.find("{", head)
         self.head = self.text[head : self.begin]
+        self.end = closed(self.text, self.begin) - 1
         self.registers: dict[str, str] = {}
         self.variables: dict[str, str] = {}
         self.shared = 0
@@ -123,7 +124,6 @@ class Reader:
         lacks = DseError(f"{self.file} has no code of {self.name}: the text is cut")
         if self.begin < 0:
             raise lacks
-        self.end = closed(self.text, self.begin) - 1
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
