@@ -231,7 +231,7 @@ def sole_atom(value: Whole, kind: str) -> Atom | None:
     return None
 
 
-def without(product: Product, *factors: Atom) -> Product | None:
+def quotient_of_product(product: Product, *factors: Atom) -> Product | None:
     """Return a product divided by some of its factors; None where it lacks one."""
     rest = list(product)
     for each in factors:
@@ -248,7 +248,7 @@ def _exact(one: Whole, two: Whole) -> Whole | None:
     ((below, by),) = two.terms.items()
     terms = {}
     for product, times in one.terms.items():
-        left = without(product, *below)
+        left = quotient_of_product(product, *below)
         if left is None or times % by:
             return None
         terms[left] = times // by
@@ -400,7 +400,7 @@ def _below(value: Whole) -> Whole:
         for one in product:
             if times >= 0 or one.kind != "over" or not (by := one.of[1].number) or times % by:
                 continue
-            rest = without(product, one) or ()
+            rest = quotient_of_product(product, one) or ()
             if by > 0 and _not_negative(Whole({rest: 1})):
                 part = Whole({product: times})
                 found = found - part + one.of[0] * Whole({rest: times // by})

@@ -343,8 +343,8 @@ def told(
     }
     counts["global_insts"] = _summed(classes, GLOBAL)
     made, shared, to_global = memory.of(MEMORY), memory.of(SHARED), memory.of(GLOBAL)
-    for name, is_apart in (("coalesced_insts", False), ("uncoalesced_insts", True)):
-        blocks_of = [each.runs[0] for each in made if each.is_apart == is_apart]
+    for name, uncoalesced in (("coalesced_insts", False), ("uncoalesced_insts", True)):
+        blocks_of = [each.runs[0] for each in made if each.is_uncoalesced == uncoalesced]
         counts[name] = _sums(((number, reading.blocks[number]), 1.0) for number in blocks_of)
     counts["warp_bytes"] = _sums((each.runs, each.bytes) for each in made if each.many)
     counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)

@@ -119,7 +119,7 @@ class _Cubin:
 
 
 @contextmanager
-def _readable(what: str) -> Iterator[None]:
+def _refuse_damaged(what: str) -> Iterator[None]:
     """Raise a clear error in place of whatever the library meets in spoilt bytes."""
     try:
         yield
@@ -129,7 +129,7 @@ def _readable(what: str) -> Iterator[None]:
         raise DseError(f"{what}: compile it again") from None
 
 
-@_readable("the machine code is cut short or damaged")
+@_refuse_damaged("the machine code is cut short or damaged")
 def functions(data: bytes) -> dict[str, Function]:
     """Return the kernels of a cubin by their names.
 
@@ -206,7 +206,7 @@ def _words(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4])
 
 
-@_readable("the lines that the machine code tells are damaged")
+@_refuse_damaged("the lines that the machine code tells are damaged")
 def source_lines(data: bytes, name: str) -> dict[int, int]:
     """Return the line of the source of each instruction of a kernel, as far as a cubin has them.
 

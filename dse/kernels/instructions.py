@@ -138,7 +138,7 @@ class Instruction:
     modifiers : list of str
         What stands after the points of the name.
     operands : list of str
-        Without marks of reuse; the first ``behind`` of them are results.
+        Without marks of reuse; the first ``result_count`` of them are results.
     kind : str
         Its class, a key of :data:`CLASSES`; ``other`` where none fits.
     results : tuple of str
@@ -147,8 +147,8 @@ class Instruction:
         Those that it names to read them, of a pair the first; guards are among them.
     """
 
-    __slots__ = ("_told_at", "at", "behind", "guard", "guards", "kind", "modifiers", "name", "of",
-                 "opcode", "operands", "reads", "results", "text")  # fmt: skip
+    __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
+                 "operands", "reads", "result_count", "results", "text")  # fmt: skip
 
     def __init__(
         self, at: int, opcode: str, text: str = "", guard: str = "",
@@ -159,7 +159,7 @@ class Instruction:
         self.of = at if of is None else of
         self._told_at = at if told_at is None else told_at
         does = _operation(self.opcode, self.text)
-        self.name, self.modifiers, self.kind, self.operands, self.behind = does[:5]
+        self.name, self.modifiers, self.kind, self.operands, self.result_count = does[:5]
         self.results, self.reads = does[5:]
         #: The predicates that must all hold for it to do what it does.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()

@@ -35,14 +35,14 @@ _PLACES = sizes.BLOCKS_LOOKED
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
-def some(size: int, most: int) -> Any:
+def spread_places(size: int, most: int) -> Any:
     """Return places from 0 to below a size, evenly spread where there would be more than a few."""
     return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(np.int64))
 
 
 def along(size: int, most: int) -> tuple[Any, Any]:
     """A few places along an axis, and how many each stands for."""
-    looked = some(size, most)
+    looked = spread_places(size, most)
     if size <= most:
         return looked, np.ones(size)
     middle = (looked[1:] + looked[:-1]) / 2
@@ -276,7 +276,7 @@ class Launch:
             budget = min(budget, max(sizes.PASSES_NUMBERS / lanes, sizes.PASSES_LOOKED))
         most = max(int(budget ** (1 / len(heads))), sizes.PASSES_FEW)
         self.sampled |= top > most
-        looked = some(top, most)
+        looked = spread_places(top, most)
         counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
         total: Any = 0.0
         for one in looked:
@@ -367,7 +367,7 @@ class Launch:
         """Return the number of passes up to the one in which a condition no longer holds."""
         passes: Any = 1
         going: Any = True
-        for _ in self._each_pass(head, _MOST):
+        for _ in self._iterate_passes(head, _MOST):
             going = going & self.holds(stays)
             if not np.any(going):
                 break
@@ -378,11 +378,11 @@ class Launch:
         """Return the sum of a value over all passes of a loop."""
         many = np.asarray(self.value(self.passes[head]))
         total: Any = 0
-        for number in self._each_pass(head, min(int(many.max()), _MOST)):
+        for number in self._iterate_passes(head, min(int(many.max()), _MOST)):
             total = total + np.where(number < many, self.value(often), 0)
         return total
 
-    def _each_pass(self, head: int, most: int) -> Iterator[int]:
+    def _iterate_passes(self, head: int, most: int) -> Iterator[int]:
         """Go through passes of a loop, and back to the one that was looked at before."""
         known, now = self._known, self._now.get(head)
         try:

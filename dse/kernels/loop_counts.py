@@ -30,9 +30,9 @@ from dse.kernels.affine import (
     indicator,
     known,
     negated,
+    quotient_of_product,
     rebuilt,
     truth,
-    without,
 )
 from dse.kernels.cubin import Function
 from dse.kernels.flow import Loop, always_leads, flow_of
@@ -51,7 +51,7 @@ def joined(often: Whole) -> Whole:
             for one in product:
                 if one.kind != "if" or product not in terms:
                     continue
-                rest = without(product, one) or ()
+                rest = quotient_of_product(product, one) or ()
                 (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
                 other = tuple(sorted([*rest, *opposite], key=id))
                 if other != product and terms.get(other) == times:
@@ -149,7 +149,7 @@ def free_passes(part: Any, known: dict[Atom, frozenset[int]]) -> frozenset[int]:
     return known[part]
 
 
-def _least(one: Whole, two: Whole) -> Whole:
+def _smaller(one: Whole, two: Whole) -> Whole:
     return one if one == two else atom("least", one, two)
 
 
@@ -472,7 +472,7 @@ class Reading:
                 self._stays[loop.head] = stays
             if None in passes:
                 return atom("first", loop.head, stays)
-            return functools.reduce(_least, filter(None, passes))
+            return functools.reduce(_smaller, filter(None, passes))
         candidates = [*unknown, *ends]
         at = self.flow.blocks[candidates[0] if candidates else loop.back[0]].last.at
         line = self.lines.get(self.flow.blocks[loop.head].body[0].at) or self.lines.get(at)

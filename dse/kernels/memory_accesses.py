@@ -45,7 +45,7 @@ from dse.kernels.affine import (
     rebuilt,
 )
 from dse.kernels.instructions import GLOBAL, Instruction, split, width_of
-from dse.kernels.launch_values import BLOCKS, Launch, along, some
+from dse.kernels.launch_values import BLOCKS, Launch, along, spread_places
 from dse.kernels.loop_counts import Reading, resting
 from stochastic import sizes
 
@@ -69,7 +69,7 @@ def sectors(first: Lanes, active: Active, width: int) -> Any:
 
 def cache_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = True) -> Any:
     """The wavefronts of each request to global memory in the first cache."""
-    held = _by_groups(lambda groups: _asking(active, groups), first, active, width, load)
+    held = _count_by_groups(lambda groups: _asking(active, groups), first, active, width, load)
     return np.maximum(held, _fullest(_pieces(first, active, width, SECTOR), QUARTERS))
 
 
@@ -80,15 +80,15 @@ def shared_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = 
     >>> [shared_wavefronts(stride * first, every, 4).item() for stride in (0, 1, 2, 32, 33)]
     [1, 1, 2, 32, 1]
     """
-    return _by_groups(
+    return _count_by_groups(
         lambda groups: _in_groups(first, active, width, groups), first, active, width, load
     )
 
 
-def _by_groups(
+def _count_by_groups(
     count: Callable[[int], Any], first: Lanes, active: Active, width: int, load: bool
 ) -> Any:
-    """A count by the groups of lanes that are served in turn; of half as many where pairs meet."""
+    """Return a count by groups of lanes served in turn; by half as many where pairs meet."""
     words = max(width // WORD, 1)
     if load and words > 1:
         return np.where(_paired(first, active), count(words // 2), count(words))
@@ -221,7 +221,8 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     most = max(_REQUESTS // math.prod(shape[:-1]), 2)
     each = int(most ** (1 / max(len(heads), 1)) + 1e-9)
     passes = [
-        some(max(launch.most(launch.passes[head]), 1), max(each, 2)).tolist() for head in heads
+        spread_places(max(launch.most(launch.passes[head]), 1), max(each, 2)).tolist()
+        for head in heads
     ]
     found = []
     for now in itertools.product(*passes):
@@ -306,7 +307,7 @@ class Request:
         return SECTOR * (self.least if self.sectors is None else self.sectors)
 
     @property
-    def is_apart(self) -> bool:
+    def is_uncoalesced(self) -> bool:
         """True if global memory is asked for more sectors than the bytes take, and one more."""
         sectors = self.sectors if self.one.kind in GLOBAL else None
         return sectors is not None and sectors > self.least + 1
@@ -418,7 +419,7 @@ class Memory:
 
     # --- addresses
     def _address(self, one: Instruction, block: int, place: int) -> Address | None:
-        """The address that an instruction names, by arguments, threads, blocks and passes."""
+        """Return the address of an instruction, by arguments, threads, blocks and passes."""
         if (parts := _parts(one.text, one.kind == "global_copy")) is None:
             return None
         values, where = self.reading.values, ZERO
@@ -432,7 +433,7 @@ class Memory:
         return moving, fixed + more
 
     def _asks(self, runs: Whole) -> Whole:
-        """Which lanes ask of what runs: 1 where all conditions hold that can be followed."""
+        """Return which lanes ask of what runs: 1 where all conditions hold that can be followed."""
         found = ONE
         for one in common(runs):
             if one.kind == "if" and self._known(Whole({(one,): 1})):
@@ -459,7 +460,7 @@ class Memory:
     def _numbers(
         self, one: Instruction, where: Address | None, asks: Whole
     ) -> tuple[float | None, float, float]:
-        """Of a warp's request on average: sectors, wavefronts, and the least sectors."""
+        """Return sectors, wavefronts and the least sectors of a warp's request on average."""
         load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
         moving, fixed = where or (None, 0)
         unit = WORD if shared else SECTOR
@@ -476,10 +477,10 @@ class Memory:
             every = of_lanes(self.launch, ZERO if still is None else still, asks)
             if still is None:  # taken as one after the other
                 row = way[0] * np.arange(every.active.shape[-1]) + 0 * every.first
-                return None, *_asked(every, row, *way)[1:]
+                return None, *_mean_request(every, row, *way)[1:]
             found = through = least = 0.0
             for at, share in phases(moves, fixed, unit).items():
-                told = _asked(every, every.first + at, *way)
+                told = _mean_request(every, every.first + at, *way)
                 found, through, least = found + share * told[0], through + share * told[1], told[2]
             return found, through, least
 
@@ -501,7 +502,7 @@ def _of_lanes(where: Whole) -> Whole:
     )
 
 
-def _asked(
+def _mean_request(
     every: Requests, first: Lanes, width: int, load: bool, shared: bool
 ) -> tuple[float, float, float]:
     """Return sectors, wavefronts and the least sectors of requests that begin at some bytes."""
@@ -673,7 +674,7 @@ class Footprints:
         return arrays or (offset,), passes, blocks, base
 
     def bytes(self, *, every: bool) -> Bytes:
-        """What one block touches, or ``every``: what all blocks touch.
+        """Return the bytes that one block touches, or ``every`` block.
 
         What the threads of a block touch one by one grows with it, and what each block touches of
         its own with their number.
@@ -711,7 +712,7 @@ class Footprints:
 
 
 def _places(launch: Launch, value: Whole) -> npt.NDArray[np.int64] | None:
-    """The different numbers of an expression over threads, passes and blocks; None of too many."""
+    """Return the different numbers of an expression; None if there are too many."""
     inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
     heads = [name for kind, name in inside if kind == "pass"]
     blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]

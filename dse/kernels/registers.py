@@ -607,7 +607,7 @@ class Values:
 
     def inputs(self, one: Instruction, block: int, place: int) -> list[Whole]:
         """The operands that are read, after results and carries."""
-        return [self.operand(each, block, place) for each in one.operands[one.behind :]]
+        return [self.operand(each, block, place) for each in one.operands[one.result_count :]]
 
     # --- what loops change
     def holds(self, block: int, place: int) -> Condition:
