@@ -119,6 +119,16 @@ class Sized(Replacing):
         return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (word, value)
 
 
+#: Passes of one loop that are looked at, at least; those of all loops around, at most; of each of
+#: many loops, at least; numbers that are worked out.
+_PASSES, _EVERY, _FEW, _NUMBERS = (
+    sizes.PASSES_LOOKED,
+    sizes.PASSES_EVERY,
+    sizes.PASSES_FEW,
+    sizes.PASSES_NUMBERS,
+)
+
+
 class Launch:
     """A launch: sizes of grid and block, arguments, and what was asked for by name.
 
@@ -254,7 +264,7 @@ class Launch:
 
     # --- passes of loops that a value depends on are gone through
     def _over_passes(
-        self, value: Whole, fold: Any, share: Any = 1.0, budget: float = sizes.PASSES_EVERY
+        self, value: Whole, fold: Any, share: Any = 1.0, budget: float = _EVERY
     ) -> Any:
         """Return a value, averaged over the passes that it rests on.
 
@@ -273,8 +283,8 @@ class Launch:
             return 0.0
         if not self._now:
             lanes = max(np.size(self.value(value)), 1)
-            budget = min(budget, max(sizes.PASSES_NUMBERS / lanes, sizes.PASSES_LOOKED))
-        most = max(int(budget ** (1 / len(heads))), sizes.PASSES_FEW)
+            budget = min(budget, max(_NUMBERS / lanes, _PASSES))
+        most = max(int(budget ** (1 / len(heads))), _FEW)
         self.sampled |= top > most
         looked = spread_places(top, most)
         counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
