@@ -298,7 +298,8 @@ class Reading:
 
         for kept in (self.blocks, self.passes):
             for number, value in kept.items():
-                kept[number] = rebuilt(value, named)
+                if any(one.kind == "loaded" for one in value.atoms()):
+                    kept[number] = rebuilt(value, named)
 
     def _passes_of(self, head: int) -> Whole | None:
         """Return the passes of a loop each time it is entered; None while they are sought."""
