@@ -11,10 +11,17 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dse.gpu.launch_times import blocks, launches
-from dse.gpu.losses import lockstep
-from dse.gpu.measuring import demand, latency, power, supply
-from dse.gpu.paths import paths, shortest_paths
+from dse.gpu.measuring import (
+    blocks,
+    demand,
+    latency,
+    launches,
+    lockstep,
+    paths,
+    power,
+    shortest_paths,
+    supply,
+)
 from dse.measured.records import Records, shaped
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cuda, types
-from numba.cuda.extending import intrinsic
+from numba import cuda
 
 from stochastic.kernels.device import SIMULATED, clock
 
@@ -19,43 +18,33 @@ ROUND = 64
 _APART = 0.05
 
 
-@cache
-def waiting() -> Any:
+@cuda.jit
+def waiting(ring: Any, ends: Any, requests: Any) -> None:
     """Each thread follows a ring: one request in memory, and nothing to do until it is back.
 
     Its arguments: ``ring`` int32 (size), the place after each place; ``ends`` int32 (threads),
     where each thread comes to; how many requests a thread makes.
     """
-
-    @cuda.jit
-    def follow(ring: Any, ends: Any, requests: Any) -> None:
-        thread = cuda.grid(1)
-        place = thread
-        for _ in range(requests):
-            place = ring[place]
-        ends[thread] = place
-
-    return follow
+    thread = cuda.grid(1)
+    place = thread
+    for _ in range(requests):
+        place = ring[place]
+    ends[thread] = place
 
 
-@cache
-def thinking() -> Any:
+@cuda.jit
+def thinking(values: Any, factor: Any, term: Any, rounds: Any) -> None:
     """Each thread multiplies and adds, an operation on the result of the one before.
 
     Its arguments: ``values`` (threads), which is overwritten, ``factor`` and ``term`` (1) of the
     same precision; how many rounds of :data:`ROUND` operations.
     """
-
-    @cuda.jit
-    def compute(values: Any, factor: Any, term: Any, rounds: Any) -> None:
-        thread = cuda.grid(1)
-        value, times, plus = values[thread], factor[0], term[0]
-        for _ in range(rounds):
-            for _ in range(ROUND):
-                value = value * times + plus
-        values[thread] = value
-
-    return compute
+    thread = cuda.grid(1)
+    value, times, plus = values[thread], factor[0], term[0]
+    for _ in range(rounds):
+        for _ in range(ROUND):
+            value = value * times + plus
+    values[thread] = value
 
 
 @cache
@@ -105,16 +94,6 @@ def squaring(tile: int) -> Any:
                 shorter[down + i, across + j] = mine[i, j]
 
     return square
-
-
-def sent(array: Any) -> Any:
-    """An array on the device."""
-    return cuda.to_device(array)
-
-
-def copied(array: Any) -> Any:
-    """An array of the device, here."""
-    return array.copy_to_host()
 
 
 def seconds(run: Callable[[], None]) -> float:
@@ -180,78 +159,49 @@ if SIMULATED:
         return time.perf_counter_ns()
 
 else:
+    from stochastic.kernels.device import special_register
 
-    @intrinsic
-    def place(typing_context: Any) -> Any:
-        """The multiprocessor on which a block runs, as hardware numbers it."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _read(builder, 32, "mov.u32 $0, %smid;", "=r,~{memory}")
-
-        return types.int32(), generate
-
-    @intrinsic
-    def instant(typing_context: Any) -> Any:
-        """The clock that all multiprocessors share, read where it stands. [ns]"""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _read(builder, 64, "mov.u64 $0, %globaltimer;", "=l,~{memory}")
-
-        return types.int64(), generate
+    #: The multiprocessor on which a block runs, as hardware numbers it.
+    place = special_register(32, "mov.u32 $0, %smid;")
+    #: The clock that all multiprocessors share. [ns]
+    instant = special_register(64, "mov.u64 $0, %globaltimer;")
 
 
-def _read(builder: Any, bits: int, text: str, constraint: str) -> Any:
-    """A special register, read where it stands: neither moved nor left out."""
-    from llvmlite import ir
-
-    return builder.asm(ir.FunctionType(ir.IntType(bits), []), text, constraint, [], True)
-
-
-@cache
-def standing() -> Any:
+@cuda.jit
+def standing(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
     """Each block computes for a while, and tells where it ran, from when and until when.
 
     Its arguments: ``values`` float32 (threads), which is overwritten; ``factor`` and ``term`` (1);
     ``rounds`` int32 (blocks) of :data:`ROUND` operations; ``stamps`` int64 (3, blocks):
     multiprocessor, start and end.
     """
-
-    @cuda.jit
-    def stand(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
-        block, thread = cuda.blockIdx.x, cuda.grid(1)
-        if cuda.threadIdx.x == 0:
-            stamps[0, block] = place()
-            stamps[1, block] = instant()
-        cuda.syncthreads()
-        value, times, plus = values[thread], factor[0], term[0]
-        for _ in range(rounds[block]):
-            for _ in range(ROUND):
-                value = value * times + plus
-        values[thread] = value
-        cuda.syncthreads()
-        if cuda.threadIdx.x == 0:
-            stamps[2, block] = instant()
-
-    return stand
+    block, thread = cuda.blockIdx.x, cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        stamps[0, block] = place()
+        stamps[1, block] = instant()
+    cuda.syncthreads()
+    value, times, plus = values[thread], factor[0], term[0]
+    for _ in range(rounds[block]):
+        for _ in range(ROUND):
+            value = value * times + plus
+    values[thread] = value
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        stamps[2, block] = instant()
 
 
-@cache
-def chasing() -> Any:
+@cuda.jit
+def chasing(ring: Any, requests: Any, found: Any) -> None:
     """One thread follows a ring twice, and times the second time by its multiprocessor's clock.
 
     Its arguments: ``ring`` int32 (size), the place after each place; how many requests; ``found``
     int64 (2): where it came to, and the cycles of the second time.
     """
-
-    @cuda.jit
-    def chase(ring: Any, requests: Any, found: Any) -> None:
-        place_now = 0
-        for _ in range(requests):
-            place_now = ring[place_now]
-        start = clock()
-        for _ in range(requests):
-            place_now = ring[place_now]
-        found[0] = place_now
-        found[1] = clock() - start
-
-    return chase
+    place_now = 0
+    for _ in range(requests):
+        place_now = ring[place_now]
+    start = clock()
+    for _ in range(requests):
+        place_now = ring[place_now]
+    found[0] = place_now
+    found[1] = clock() - start

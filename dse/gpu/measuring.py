@@ -1,4 +1,8 @@
-"""The GPU at hand, measured: Transit's two curves (Li 2015, §3), latency, clocks and power."""
+"""Measurements of the GPU at hand, as columns of tables.
+
+Transit's two curves (Li 2015, §3), latency, clocks and power, times of launches and their blocks,
+the loss of lockstep (Swatman 2022, Algorithm 1), shortest paths of all pairs (Ma 2014, §IV).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.gpu.device import MOST_THREADS, Board, Look, board_of, checked, device, least
+from dse.gpu.device import Board, Look, board_of
+from stochastic import Pmf, imbalance
+from stochastic.validation import describe, losses
 from symbolic.errors import DseError
 
 Floats = NDArray[np.float64]
@@ -18,6 +24,34 @@ Columns = dict[str, NDArray[Any]]
 Launch = tuple[Callable[[], None], Callable[[], bool]]
 #: Numbers of the ring that is read: beyond any cache. [int32]
 _RING = 2**26
+#: Threads of a block, at most.
+MOST_THREADS = 1024
+#: Rows of three sub-blocks of float32 that fit in 48 KiB.
+_MOST_ROWS = 64
+
+
+def device() -> tuple[Any, int]:
+    """The kernels and the multiprocessors of what runs them; the simulator counts as one."""
+    facts = describe()
+    from dse.gpu import kernels
+
+    return kernels, int(facts.get("multiprocessors", 1))
+
+
+def least(kernels: Any, run: Any) -> float:
+    """The shortest of three runs, after one in which the kernel is compiled. [s]"""
+    run()
+    taken: float = min(kernels.seconds(run) for _ in range(3))
+    return taken
+
+
+def checked(right: bool) -> None:
+    """The time of work that was not done is worth nothing."""
+    if not right:
+        raise DseError(
+            "the threads did not do their work: GPU driver, CUDA toolkit and numba-cuda do not fit "
+            "together; see `numba -s`"
+        )
 
 
 def _waiting(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> Launch:
@@ -26,25 +60,25 @@ def _waiting(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> 
     if total > size:
         raise DseError(f"size = {size}: expected {total} or more, a number for each thread")
     places = np.arange(size, dtype=np.int64)
-    ring = kernels.sent(((places + total) % size).astype(np.int32))
-    ends = kernels.sent(np.zeros(total, np.int32))
+    ring = kernels.cuda.to_device(((places + total) % size).astype(np.int32))
+    ends = kernels.cuda.to_device(np.zeros(total, np.int32))
 
     def done() -> bool:
         expected = (places[:total] + total * requests) % size
-        return np.array_equal(kernels.copied(ends), expected)
+        return np.array_equal(ends.copy_to_host(), expected)
 
-    return lambda: kernels.waiting()[shape](ring, ends, requests), done
+    return lambda: kernels.waiting[shape](ring, ends, requests), done
 
 
 def _thinking(kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32) -> Launch:
     """Return a launch whose threads only compute."""
-    half, one = (kernels.sent(np.array([number], kind)) for number in (0.5, 1.0))
-    values = kernels.sent(np.zeros(shape[0] * shape[1], kind))
+    half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
+    values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 
     def done() -> bool:
-        return bool(np.all(kernels.copied(values) == 2))  # the limit of v/2 + 1
+        return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
 
-    return lambda: kernels.thinking()[shape](values, half, one, rounds), done
+    return lambda: kernels.thinking[shape](values, half, one, rounds), done
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
@@ -165,11 +199,11 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     for size in sizes:
         ring, order = _ring(size, rng)
         count = max(requests, len(order))
-        there = kernels.sent(np.full(2, -1, np.int64))
-        given: Any = kernels.sent(ring)
+        there = kernels.cuda.to_device(np.full(2, -1, np.int64))
+        given: Any = kernels.cuda.to_device(ring)
         for _ in range(2):
-            kernels.chasing()[1, 1](given, count, there)
-        end, cycles = kernels.copied(there).tolist()
+            kernels.chasing[1, 1](given, count, there)
+        end, cycles = there.copy_to_host().tolist()
         checked(cycles > 0 and end == order[(2 * count) % len(order)])
         found.append(cycles / count)
     return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(found)}
@@ -320,3 +354,308 @@ def _told(seen: Sequence[Look], each: float) -> dict[str, Any]:
         "power_std": float(looks[:, 0].std()),
         "looks": float(len(looks)),
     }
+
+
+def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
+    """Start, end and multiprocessor of every block of one launch, for laws of launches.
+
+    Parameters
+    ----------
+    rounds : sequence of int
+        Work of each block, in rounds of 64 multiplications and additions of each thread.
+    threads : int
+        Of a block.
+
+    Returns
+    -------
+    dict
+        ``block``, ``block_rounds``, ``sm`` as hardware numbers it, ``block_start`` and
+        ``block_end`` [s] since the first start, one entry a block.
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing.
+    DseError
+        For a launch that cannot be, or blocks that did not do their work.
+    """
+    work = checked_work(rounds, threads)
+    stamps = stamps_of(work, threads)
+    start, end = (1e-9 * (stamps[k] - stamps[1].min()) for k in (1, 2))
+    numbers = np.arange(len(work), dtype=float)
+    columns = numbers, work.astype(float), stamps[0].astype(float), start, end
+    names = ("block", "block_rounds", "sm", "block_start", "block_end")
+    return dict(zip(names, columns, strict=True))
+
+
+def checked_work(rounds: Any, threads: int) -> NDArray[np.int64]:
+    """The rounds of each block of a launch that can be."""
+    work = np.array(rounds, dtype=np.int64)
+    if work.ndim != 1 or not len(work) or work.min() < 1 or work.max() >= 2**31:
+        raise DseError("rounds: expected a number of 1 or more for each block")
+    if not 1 <= threads <= MOST_THREADS:
+        raise DseError(f"threads = {threads}: expected 1 to {MOST_THREADS}")
+    return work
+
+
+def stamps_of(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
+    """Multiprocessor, start and end [ns] of each block of a launch."""
+    kernels, _ = device()
+    half, one = (kernels.cuda.to_device(np.array([number], np.float32)) for number in (0.5, 1.0))
+    given = kernels.cuda.to_device(work.astype(np.int32))
+    stamps = np.zeros((3, len(work)), np.int64)
+    for _ in range(2):  # compiled before the launch that counts
+        values = kernels.cuda.to_device(np.zeros(len(work) * threads, np.float32))
+        there = kernels.cuda.to_device(np.zeros_like(stamps))
+        kernels.standing[len(work), threads](values, half, one, given, there)
+        stamps = there.copy_to_host()
+    checked(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
+    checked(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
+    return stamps
+
+
+def launches(
+    blocks: Sequence[int],
+    *,
+    law: str = "uniform:1,2000",
+    times: int = 50,
+    threads: int = 32,
+    seed: int = 0,
+) -> dict[str, NDArray[Any]]:
+    """Times of launches whose blocks work for random whiles, for the law of a launch.
+
+    Parameters
+    ----------
+    blocks : sequence of int
+        Of a launch; a row each.
+    law : str
+        Of the work of a block, in rounds of 64 operations of each thread, 1 or more.
+    times : int
+        Launches of each, with fresh work.
+    threads : int
+        Of a block, which all work for as long.
+    seed : int
+        Of the work.
+
+    Returns
+    -------
+    dict
+        ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (1: the work is that of a
+        block), ``slots`` (blocks that ran at once, at most, by the multiprocessors that were
+        seen), ``step_time`` (time of all blocks by their rounds) [s], ``launch_time_mean`` and
+        ``launch_time_std`` over the launches, ``block_time_mean`` [s], ``launches``. For
+        :func:`dse.validate` of the model ``launch``.
+
+    Raises
+    ------
+    LawError, DseError
+        As :func:`blocks`.
+    """
+    if times < 2 or not len(blocks):
+        raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
+    work_law, rng = Pmf.parse(law), np.random.default_rng(seed)
+    rows = []
+    for count in blocks:
+        taken, worked, rounds, slots = [], 0.0, 0.0, 0
+        for _ in range(times):
+            work = checked_work(work_law.sample(count, int(rng.integers(2**31))), threads)
+            sm, start, end = stamps_of(work, threads)
+            taken.append(1e-9 * float(end.max() - start.min()))
+            worked += 1e-9 * float((end - start).sum())
+            rounds += float(work.sum())
+            slots = max(slots, _at_once(sm, start, end))
+        rows.append(
+            {
+                "distribution": law,
+                "blocks": count,
+                "lanes": 1,
+                "warps_per_block": 1,
+                "slots": slots,
+                "step_time": worked / rounds,
+                "launch_time_mean": np.mean(taken),
+                "launch_time_std": np.std(taken, ddof=1),
+                "block_time_mean": worked / (count * times),
+                "launches": times,
+            }
+        )
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _at_once(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
+    """Slots: multiprocessors that ran a block, times the most that one of them ran at once.
+
+    >>> _at_once(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
+    4
+    """
+    most = 0
+    for number in np.unique(sm):
+        own = sm == number
+        moments = np.concatenate([start[own], end[own]])
+        steps = np.repeat([1, -1], [own.sum(), own.sum()])
+        order = np.lexsort((steps, moments))  # at one moment, one that ends goes first
+        most = max(most, int(np.cumsum(steps[order]).max()))
+    return most * len(np.unique(sm))
+
+
+#: The 25 cases of Table I: each law with each number of lanes.
+LAWS = (
+    "binomial:40,0.5",
+    "geometric:0.05",
+    "poisson:30",
+    "uniform:20,40",
+    "negative_binomial:5,0.3",
+)
+LANES = (2, 4, 8, 16, 32)
+
+
+def lockstep(
+    laws: Sequence[str] = LAWS,
+    lanes: Sequence[int] = LANES,
+    *,
+    groups: int = 2**18,
+    each: bool = False,
+    size: int = 16,
+    threads: int = 256,
+    seed: int = 1,
+) -> dict[str, NDArray[Any]]:
+    """Losses of groups in lockstep by their clocks, beside those of the work that was drawn.
+
+    Parameters
+    ----------
+    laws : sequence of str
+        Of the iterations of a lane, as :meth:`stochastic.Pmf.parse` reads them.
+    lanes : sequence of int
+        Of a group, 1 to 32.
+    groups : int
+        To be drawn for each law and number of lanes; the paper has 2**18.
+    each : bool
+        A row for each group, as :func:`stochastic.fit_timing` takes them, in place of means.
+    size, threads, seed : int
+        Rows of the matrices, threads of a block, seed of the draws;
+        see :func:`stochastic.validation.time_powers`.
+
+    Returns
+    -------
+    dict
+        ``distribution``, ``lanes``, ``imbalance_loss`` as timed, ``unsynchronised_loss`` without
+        synchronisation, ``drawn_loss`` of the work itself; of means also the standard deviations
+        over groups, ``imbalance_loss_std`` and ``drawn_loss_std``, the exact law's mean,
+        ``modelled_loss``, and ``groups``. For :func:`dse.validate` of the model ``imbalance``.
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing, for a text that is no law, or lanes beyond a warp.
+    DseError
+        Where no case is named.
+    """
+    cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
+    if not cases:
+        raise DseError("laws and lanes: expected at least one of each")
+    if wrong := [count for count in lanes if not 1 <= count <= 32]:
+        raise DseError(f"lanes = {wrong[0]}: expected 1 to 32, the lanes of one warp")
+    parts: list[dict[str, Any]] = []
+    for text, law, count in cases:
+        drawn, timed, apart = losses(
+            law, count, groups=groups, size=size, threads=threads, seed=seed
+        )
+        named = {"imbalance_loss": timed, "unsynchronised_loss": apart, "drawn_loss": drawn}
+        if each:
+            own = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
+            parts.append(own | named)
+            continue
+        row: dict[str, Any] = {"distribution": text, "lanes": count}
+        row |= {name: values.mean() for name, values in named.items()}
+        row |= {"imbalance_loss_std": timed.std(), "drawn_loss_std": drawn.std()}
+        row |= {"modelled_loss": float(imbalance(law, count).mean()), "groups": groups}
+        parts.append({name: [value] for name, value in row.items()})
+    return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in parts[0]}
+
+
+def shortest_paths(
+    distances: Any, *, tile_dim: int = 32, threads: int = 256, padding: int = 0
+) -> tuple[NDArray[np.float32], float]:
+    """The length of the shortest path from every vertex to every other (Ma 2014, Eq. 9).
+
+    Parameters
+    ----------
+    distances : array, shape (vertices, vertices)
+        Of the edges; infinite where there is none, 0 from a vertex to itself.
+    tile_dim : int
+        Edge of the sub-block of one thread block, S_D.
+    threads : int
+        Of a block, T_r.
+    padding : int
+        Shared memory asked for and not used, which lowers the active blocks (§V). [B]
+
+    Returns
+    -------
+    tuple
+        The lengths, and the time of all squarings. [s]
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing.
+    DseError
+        For a matrix or numbers that do not fit.
+    """
+    matrix = np.array(distances, dtype=np.float32)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
+        raise DseError(f"distances of shape {matrix.shape}: expected (vertices, vertices)")
+    if np.isnan(matrix).any() or (matrix < 0).any():
+        raise DseError("distances: expected numbers of 0 or more, inf where there is no edge")
+    for name, value, most in (
+        ("tile_dim", tile_dim, _MOST_ROWS),
+        ("threads", threads, MOST_THREADS),
+    ):
+        if not 1 <= value <= most:
+            raise DseError(f"{name} = {value}: expected 1 to {most}")
+    kernels, _ = device()
+    np.fill_diagonal(matrix, 0)
+    blocks = -(-len(matrix) // tile_dim)
+    shape = (blocks, blocks), threads, 0, padding
+    here, there = kernels.cuda.to_device(matrix), kernels.cuda.to_device(matrix)
+    kernels.squaring(tile_dim)[shape](here, there)  # compiled before the clock runs
+    arrays = [kernels.cuda.to_device(matrix), there]
+
+    def run() -> None:
+        for _ in range(max(len(matrix) - 1, 1).bit_length()):
+            kernels.squaring(tile_dim)[shape](*arrays)
+            arrays.reverse()
+
+    taken = kernels.seconds(run)
+    found: NDArray[np.float32] = arrays[0].copy_to_host()
+    return found, taken
+
+
+def paths(
+    vertices: int,
+    tile_dims: Sequence[int],
+    threads: Sequence[int],
+    *,
+    padding: int = 0,
+    seed: int = 0,
+) -> dict[str, Floats]:
+    """Run times of :func:`shortest_paths` over sub-blocks and threads (Ma 2014, Figs. 2-5).
+
+    Returns
+    -------
+    dict
+        ``tile_dim``, ``threads_per_block``, ``shared_mem_padding`` [B] and ``time`` [s], one entry
+        a run of a random graph, for :func:`dse.calibrate`.
+
+    Raises
+    ------
+    LawError, DseError
+        As :func:`shortest_paths`.
+    """
+    matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)
+    rows = []
+    for edge in tile_dims:
+        for count in threads:
+            each = {"tile_dim": edge, "threads": count, "padding": padding}
+            rows.append((edge, count, padding, shortest_paths(matrix, **each)[1]))
+    names = ("tile_dim", "threads_per_block", "shared_mem_padding", "time")
+    columns = zip(*rows, strict=True)
+    return {name: np.array(column, float) for name, column in zip(names, columns, strict=True)}

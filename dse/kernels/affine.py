@@ -214,19 +214,31 @@ def floordiv(one: Whole, two: Whole) -> Whole:
         return Whole(whole) + constant(number // divisor)
     whole_number, number = divmod(number, divisor)
     rest |= {(): number} if number else {}
-    inner = _floor_of_floor(Whole(rest), divisor)
-    return Whole(whole) + constant(whole_number) + inner
+    inner = sole_atom(Whole(rest), "over")
+    if inner is not None and (number_inside := inner.of[1].number) is not None:
+        floor = floordiv(inner.of[0], constant(number_inside * divisor))
+    else:
+        floor = atom("over", Whole(rest), constant(divisor))
+    return Whole(whole) + constant(whole_number) + floor
 
 
-def _floor_of_floor(one: Whole, divisor: int) -> Whole:
-    """(x // a) // b as x // (a b)."""
-    if len(one.terms) == 1:
-        ((product, times),) = one.terms.items()
-        if times == 1 and len(product) == 1 and product[0].kind == "over":
-            inside, below = product[0].of
-            if (number := below.number) is not None:
-                return floordiv(inside, constant(number * divisor))
-    return atom("over", one, constant(divisor))
+def sole_atom(value: Whole, kind: str) -> Atom | None:
+    """Return the atom of a kind that a value is, or None where it is anything else."""
+    if len(value.terms) == 1:
+        ((product, times),) = value.terms.items()
+        if times == 1 and len(product) == 1 and product[0].kind == kind:
+            return product[0]
+    return None
+
+
+def quotient_of_product(product: Product, *factors: Atom) -> Product | None:
+    """Return a product divided by some of its factors; None where it lacks one."""
+    rest = list(product)
+    for each in factors:
+        if each not in rest:
+            return None
+        rest.remove(each)
+    return tuple(rest)
 
 
 def _exact(one: Whole, two: Whole) -> Whole | None:
@@ -236,14 +248,10 @@ def _exact(one: Whole, two: Whole) -> Whole | None:
     ((below, by),) = two.terms.items()
     terms = {}
     for product, times in one.terms.items():
-        left = list(product)
-        for each in below:
-            if each not in left:
-                return None
-            left.remove(each)
-        if times % by:
+        left = quotient_of_product(product, *below)
+        if left is None or times % by:
             return None
-        terms[tuple(left)] = times // by
+        terms[left] = times // by
     return Whole(terms)
 
 
@@ -392,11 +400,10 @@ def _below(value: Whole) -> Whole:
         for one in product:
             if times >= 0 or one.kind != "over" or not (by := one.of[1].number) or times % by:
                 continue
-            rest = list(product)
-            rest.remove(one)
-            if by > 0 and _not_negative(Whole({tuple(rest): 1})):
+            rest = quotient_of_product(product, one) or ()
+            if by > 0 and _not_negative(Whole({rest: 1})):
                 part = Whole({product: times})
-                found = found - part + one.of[0] * Whole({tuple(rest): times // by})
+                found = found - part + one.of[0] * Whole({rest: times // by})
                 break
     return found
 
@@ -458,15 +465,11 @@ class Replacing:
                 return negated(self.condition(inside))
         return one
 
-    def _related(self, word: str, value: Whole) -> Condition:
-        """``value >= 0`` or ``value == 0``, of a value in which atoms are replaced."""
-        return truth(word, value)
+    #: Decides ``value >= 0`` or ``value == 0``, of a value in which atoms are replaced.
+    _related = staticmethod(truth)
 
     def _atom(self, one: Atom) -> Whole | None:
-        if one.kind == "if":
-            when = self.condition(one.of[0])
-            return indicator(when)
-        return self._change(one)
+        return indicator(self.condition(one.of[0])) if one.kind == "if" else self._change(one)
 
 
 _UNKNOWN = ("unknown", "entry", "reciprocal", "table")
@@ -501,11 +504,9 @@ def _scaled(value: Whole, factor: int, by: int) -> Whole:
 
 def shifted_down(value: Whole, by: int) -> Whole:
     """A value shifted down."""
-    if len(value.terms) == 1:
-        ((product, times),) = value.terms.items()
-        if times == 1 and len(product) == 1 and product[0].kind == "scaled":
-            inside, factor, before = product[0].of
-            return _scaled(inside, factor, before + by)
+    if (one := sole_atom(value, "scaled")) is not None:
+        inside, factor, before = one.of
+        return _scaled(inside, factor, before + by)
     return floordiv(value, constant(2**by))
 
 

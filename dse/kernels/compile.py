@@ -9,13 +9,15 @@ the compiler, so that nothing is counted without it.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from dse.kernels.source import FRAME, device_part, marks_of, pieces, without_comments
 from symbolic.errors import DseError
@@ -63,7 +65,7 @@ def _cause(log: str, headers: Sequence[str]) -> str:
     names = [each for each in names if each[2] != "void"]
     if not names and not missing:
         return ""
-    many = len(dict.fromkeys(headers)) > 1
+    many = len(set(headers)) > 1
     away = f"the header{'s' if many else ''} {missing} {'were' if many else 'was'} not found"
     if not names:
         return f"{away}: give the folder (--include FOLDER)."
@@ -104,39 +106,22 @@ _MORE = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers that those headers name.
 _NUMBERS = {
-    "M_E": "2.7182818284590452354",
-    "M_PI": "3.14159265358979323846",
-    "M_PI_2": "1.57079632679489661923",
-    "M_PI_4": "0.78539816339744830962",
-    "M_1_PI": "0.31830988618379067154",
-    "M_2_PI": "0.63661977236758134308",
-    "M_2_SQRTPI": "1.12837916709551257390",
-    "M_LN2": "0.69314718055994530942",
-    "M_LN10": "2.30258509299404568402",
-    "M_LOG2E": "1.4426950408889634074",
-    "M_LOG10E": "0.43429448190325182765",
-    "M_SQRT2": "1.41421356237309504880",
-    "M_SQRT1_2": "0.70710678118654752440",
-    "FLT_MAX": "3.402823466e+38F",
-    "FLT_MIN": "1.175494351e-38F",
-    "FLT_EPSILON": "1.192092896e-07F",
-    "DBL_MAX": "1.7976931348623158e+308",
-    "DBL_MIN": "2.2250738585072014e-308",
-    "DBL_EPSILON": "2.2204460492503131e-16",
-    "INFINITY": "__int_as_float(0x7f800000)",
-    "NAN": "__int_as_float(0x7fffffff)",
-    "INT_MAX": "2147483647",
-    "INT_MIN": "(-INT_MAX - 1)",
-    "UINT_MAX": "4294967295U",
-    "CHAR_BIT": "8",
-    "SCHAR_MAX": "127",
-    "UCHAR_MAX": "255",
-    "SHRT_MAX": "32767",
-    "USHRT_MAX": "65535",
-    "LLONG_MAX": "9223372036854775807LL",
-    "LLONG_MIN": "(-LLONG_MAX - 1)",
-    "ULLONG_MAX": "18446744073709551615ULL",
-}
+    "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
+    "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,
+    "M_1_PI": 1 / math.pi, "M_2_PI": 2 / math.pi, "M_2_SQRTPI": 2 / math.sqrt(math.pi),
+    "M_SQRT2": math.sqrt(2), "M_SQRT1_2": math.sqrt(0.5),
+    "FLT_MAX": "3.402823466e+38F", "FLT_MIN": "1.175494351e-38F", "FLT_EPSILON": "1.192092896e-07F",
+    "DBL_MAX": sys.float_info.max, "DBL_MIN": sys.float_info.min,
+    "DBL_EPSILON": sys.float_info.epsilon, "CHAR_BIT": 8,
+    "INFINITY": "__int_as_float(0x7f800000)", "NAN": "__int_as_float(0x7fffffff)",
+}  # fmt: skip
+for bits, own, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (64, "LLONG", "LL")):
+    names = ("SCHAR" if bits == 8 else own, f"U{own}"), (f"INT{bits}", f"UINT{bits}")
+    for signed, unsigned in names:
+        _NUMBERS[f"{signed}_MAX"] = f"{2 ** (bits - 1) - 1}{end}"
+        _NUMBERS[f"{signed}_MIN"] = f"(-{signed}_MAX - 1)"
+        _NUMBERS[f"{unsigned}_MAX"] = f"{2**bits - 1}{'U' if bits >= 32 else ''}{end}"
+_NUMBERS["SIZE_MAX"] = "UINT64_MAX"
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
 _NAMES = "names-of-hosts.h"
 _DECLARED = """
@@ -151,19 +136,6 @@ typedef int64_t intptr_t; typedef uint64_t uintptr_t;
 typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
 namespace std { using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
 using ::uint16_t; using ::uint32_t; using ::uint64_t; }
-#ifndef INT8_MAX
-#define INT8_MAX 127
-#define INT16_MAX 32767
-#define INT32_MAX INT_MAX
-#define INT32_MIN INT_MIN
-#define INT64_MAX LLONG_MAX
-#define INT64_MIN LLONG_MIN
-#define UINT8_MAX 255
-#define UINT16_MAX 65535
-#define UINT32_MAX UINT_MAX
-#define UINT64_MAX ULLONG_MAX
-#define SIZE_MAX UINT64_MAX
-#endif
 #ifndef INT64_C
 #define INT32_C(c) c
 #define INT64_C(c) c##LL
@@ -260,22 +232,11 @@ def compiled(
     wanted: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str, list[str]]:
-    """The machine code of a source, the name in it of a kernel that is wanted, lacking headers.
+    """Return machine code, the name in it of a kernel that is wanted, and headers that lack.
 
-    Parameters
-    ----------
-    source : str
-        CUDA C++; what is host code is not looked at where the source compiles without it.
-    arch : int
-        Compute capability without its point: 80.
-    define : mapping
-        Macros.
-    options : sequence of str
-        Of the compiler, such as ``-use_fast_math``.
-    wanted : str
-        The kernel, with arguments of its template: ``scale<float>``.
-    headers : mapping
-        Texts of headers by their names. What is neither there nor in a file is taken as empty.
+    Host code is not looked at where the source compiles without it. ``wanted`` is the kernel with
+    arguments of its template (``scale<float>``), ``headers`` are texts by their names; a header
+    that is neither there nor in a file is taken as empty.
 
     Raises
     ------
@@ -359,15 +320,6 @@ _DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
 _KERNEL = re.compile(r"\b__global__\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """Machine code, the name in it of the kernel that is wanted, and what was left out."""
-
-    cubin: bytes
-    lowered: str
-    left_out: Sequence[str] = field(default=())
-
-
 def redefined(source: str, define: Mapping[str, object]) -> str:
     """The source without its own values of macros that are given; lines keep their places."""
     for key in define:
@@ -385,8 +337,10 @@ def built(
     define: Mapping[str, object],
     options: Sequence[str],
     wanted: str,
-) -> Built:
-    """The machine code of a source, as it stands or without its host code.
+) -> tuple[bytes, str, list[str]]:
+    """Return machine code, the name in it of the kernel that is wanted, and what was left out.
+
+    The source is compiled as it stands, or without its host code.
 
     Raises
     ------
@@ -397,20 +351,10 @@ def built(
     options = [*options, f"-I{file.parent}"]
     name = _UNTOLD.sub("_", str(file))
 
-    def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str, list[str]]:
-        return compiled(
-            text,
-            arch,
-            name=name,
-            define=define,
-            options=options,
-            wanted=wanted,
-            headers=headers,
-        )
-
+    about: dict[str, Any] = {"name": name, "define": define, "options": options, "wanted": wanted}
     try:
-        cubin, lowered, missing = attempt(source, {})
-        return Built(cubin=cubin, lowered=lowered, left_out=_not_found(missing))
+        cubin, lowered, missing = compiled(source, arch, **about)
+        return cubin, lowered, _not_found(missing)
     except CompileError as error:
         first = error
     texts = {name: source, **included(source, file, options)}
@@ -424,7 +368,7 @@ def built(
     for _ in range(_ROUNDS):
         try:
             headers = {each: text for each, text in texts.items() if each != name}
-            cubin, lowered, missing = attempt(texts[name], headers)
+            cubin, lowered, missing = compiled(texts[name], arch, headers=headers, **about)
         except CompileError as error:
             more = _without_errors(texts, str(error), kernel)
             if not more:
@@ -433,7 +377,7 @@ def built(
                 raise DseError(f"{told}{said if left else ''}") from None
             left += more
         else:
-            return Built(cubin=cubin, lowered=lowered, left_out=(*_not_found(missing), *left))
+            return cubin, lowered, [*_not_found(missing), *left]
     raise DseError(explained(str(first), first.lacking))
 
 
@@ -441,13 +385,9 @@ def _not_found(headers: Sequence[str]) -> list[str]:
     return [f"#include {name}: no such file" for name in headers]
 
 
-def _folders(options: Sequence[str]) -> list[Path]:
-    return [Path(each[2:]) for each in options if each.startswith("-I")]
-
-
 def included(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
     """Return what a source includes of files beside it, and what these do, by their names."""
-    folders = [file.parent, *_folders(options)]
+    folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     found: dict[str, str] = {}
     waiting = [(source, list(folders))]
     while waiting:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-
-from dse.kernels.affine import FALSE, TRUE, ZERO, Atom, Condition, Whole, alone, atom, known
-from dse.kernels.instructions import WORD, Instruction, width_of
-from dse.kernels.launch_values import Launch
-from dse.kernels.memory_accesses import (
-    SECTOR,
-    Access,
-    Accesses,
-    Address,
-    Footprints,
+from dse.kernels.affine import (
+    ONE,
+    Atom,
+    Whole,
+    common,
 )
+from dse.kernels.formula import Formulas, UnwrittenError
+from dse.kernels.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, width_of
+from dse.kernels.launch_values import Launch
+from dse.kernels.loop_counts import Reading, free_name, resting
+from dse.kernels.memory_accesses import Memory, Request
 from dse.kernels.source import plain
-from dse.kernels.tally import GLOBAL, MEMORY, SHARED, Reading, Tally
 from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, Table, Visible
+from symbolic.quantities import TABLE
 
 #: Classes of instructions (see :mod:`dse.kernels.instructions`) that each quantity counts.
 UNITS: Mapping[str, tuple[str, ...]] = {
@@ -94,7 +94,7 @@ class Counted(Visible, Mapping[str, float]):
     formulas: Mapping[str, str]
     declared: Mapping[str, tuple[str, float | str]]
     numbers: Mapping[str, float]
-    origin: str
+    origin: str = ""
     assumed: Mapping[str, str] = field(default_factory=dict)
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -148,163 +148,160 @@ class Counted(Visible, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
-_STORES = ("global_store", "atomic", "local_store")
+#: Registers that tell a thread its place.
+_PLACES = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
-@dataclass(frozen=True, slots=True)
-class _Often:
-    """How often a warp and a thread run an instruction, and which lanes do (1 where all).
-
-    ``runs`` is that as an expression; ``decided`` where no guard is left out that rests on data.
-    """
-
-    runs: Whole
-    warp: float
-    thread: float
-    asks: Whole
-    decided: bool
-
-
-def _is_of_thread(one: Atom) -> bool:
-    return one.kind == "special" and one.of[0].startswith(("tid", "lane"))
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """An instruction that asks memory, in ``many`` requests of each warp.
-
-    ``runs`` is how often it runs, by its block. ``lanes`` and ``addresses`` are what its lanes and
-    its addresses rest on. It is ``decided`` where no guard is left out that rests on data, and
-    ``within`` where its bytes over all of the launch are known.
-    """
-
-    one: Instruction
-    runs: tuple[int, Whole]
-    many: float
-    access: Access
-    lanes: frozenset[Atom]
-    addresses: frozenset[Atom]
-    decided: bool
-    within: bool
-
-    @property
-    def bytes(self) -> float:
-        """The bytes of the sectors that it asks for."""
-        access = self.access
-        return SECTOR * (access.least if access.sectors is None else access.sectors)
-
-
-class Memory:
-    """The requests of a launch to memory, added one by one.
-
-    A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
-    what it stores, each byte once. DRAM moves what all blocks touch, once, if the
-    second cache keeps it; local memory is taken to stay in the caches.
-    """
-
-    def __init__(self, reading: Reading, tally: Tally) -> None:
-        self.reading, self.tally, self.launch = reading, tally, tally.launch
-        self.accesses = Accesses(reading.values, tally.launch)
-        self.made: list[Request] = []
-        self._footprints = Footprints(tally.launch)
-        self._often: dict[tuple[int, Condition], _Often] = {}
-        self._alone = self._local = 0.0
-
-    def of(self, kinds: Collection[str]) -> list[Request]:
-        """Return the requests of some classes of instructions."""
-        return [each for each in self.made if each.one.kind in kinds]
-
-    def add(self, number: int, place: int) -> None:
-        """Add an instruction, by the block it stands in and its place there."""
-        one = self.reading.flow.blocks[number].body[place]
-        often = self.how_often(number, place)
-        where = self.accesses.address(one, number, place)
-        lanes = addresses = self.tally.rests_on(often.asks)
-        if where is not None:
-            lanes |= self.tally.rests_on(_of_lanes(where[0]), places=False)
-            addresses |= self.tally.rests_on(where[0], places=False)
-        request = Request(
-            one=one,
-            runs=(number, often.runs),
-            many=often.warp,
-            access=self.accesses.of(one, where, often.asks),
-            lanes=lanes,
-            addresses=addresses,
-            decided=often.decided,
-            within=bool(often.warp) and self._touch(one, where, often.thread),
-        )
-        self.made.append(request)
-        warps = len(self.launch.active)
-        if one.kind in GLOBAL and not request.within:
-            self._alone += request.bytes * request.many * warps
-        elif one.kind == "local_store":  # a place of the stack, however often it is written
-            self._local += request.bytes * min(request.many, 1.0) * warps
-
-    def _touch(self, one: Instruction, where: Address | None, each: float) -> bool:
-        """Add the bytes of an instruction to those of the launch; True if they are known."""
-        if one.kind not in GLOBAL or where is None:
-            return False
-        way, threads = "store" if one.kind in _STORES else "load", each * self.launch.threads
-        return self._footprints.add(where, width_of(one), threads, way)
-
-    def how_often(self, number: int, place: int) -> _Often:
-        """Return how often an instruction runs, as far as its guard is known."""
-        guarded = bool(self.reading.flow.blocks[number].body[place].guard)
-        when = self.reading.values.holds(number, place) if guarded else TRUE
-        if (number, when) not in self._often:
-            runs = self.reading.often.blocks[number]
-            decided = True
-            for each in alone(when):
-                if each == FALSE:
-                    runs = ZERO
-                elif each != TRUE and known(each):
-                    runs = runs * atom("if", each)
-                else:
-                    decided = decided and each == TRUE
-            if when != TRUE and known(when):
-                runs, decided = self.reading.often.blocks[number] * atom("if", when), True
-            many = self.launch.per_warp(runs)
-            sized = self.launch.sized(runs)
-            of_thread = self.launch.per_thread(sized)
-            self._often[number, when] = _Often(
-                runs, many, of_thread, self.accesses.asks(sized), decided
-            )
-        return self._often[number, when]
-
-    def touched(
-        self, grid: int | None, names: Collection[str]
-    ) -> tuple[dict[str, float], dict[str, str]]:
-        """Bytes of a block and, where the grid is known, of the launch: numbers and formulas.
-
-        Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
-        """
-        threads, growing = self.launch.threads, np.array([0.0, 1.0])
-        own = self._footprints.block("load") + self._footprints.block("store")
-        own += growing * (self._alone + self._local)
-        found = {"block_bytes": (own, threads, "threads_per_block")}
-        if grid is not None:
-            every = self._footprints.launched("load") + self._footprints.launched("store")
-            every += growing * self._alone * grid
-            found["launch_bytes"] = every, grid * threads, "elements"
-        values, formulas = {}, {}
-        for name, (each, of, by) in found.items():
-            fixed, grows = each.tolist()
-            values[name] = fixed + grows
-            if grows and "threads_per_block" in names:
-                before = f"{fixed:.10g} + " if fixed else ""
-                formulas[name] = f"{before}{grows / of:.10g} * {by}"
-        return values, formulas
-
-
-def _of_lanes(where: Whole) -> Whole:
-    """Return the part of an address in which the lanes of a warp differ."""
-    return Whole(
-        {
-            product: times
-            for product, times in where.terms.items()
-            if any(_is_of_thread(one) for one in Whole({product: 1}).atoms())
-        }
+def _uniform(one: Atom) -> bool:
+    """Whether an atom is the same for every thread of a launch."""
+    return not any(
+        (each.kind == "special" and each.of[0] in _PLACES)
+        or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
+        for each in Whole({(one,): 1}).atoms()
     )
+
+
+class Tally:
+    """Counts of one launch, as numbers and as formulas.
+
+    A count is a sum over expressions of how often something runs. What differs between threads or
+    passes is enumerated: such a count holds for this launch alone, and :meth:`rests_on` returns
+    the arguments and sizes for which it does.
+    """
+
+    def __init__(self, reading: Reading, launch: Launch, names: Mapping[Atom, str]) -> None:
+        self.reading, self.launch = reading, launch
+        self.formulas = Formulas(names)
+        self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names
+        self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
+        self._rests: dict[tuple[Whole, bool], frozenset[Atom]] = {}
+
+    def number(self, block: int) -> float:
+        """How often a warp runs a block, on average."""
+        return self.launch.per_warp(self.reading.blocks[block])
+
+    def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
+        """Return the arguments, answers and sizes that an enumerated expression rests on.
+
+        Those of the passes of loops in it are among them. Sizes of the launch are left out
+        without ``places``.
+        """
+        key = value, places
+        if key not in self._rests:
+            passes = resting(value, self.reading.passes)
+            found: set[Atom] = set()
+            for each in (value, *passes.values()):
+                found.update(one for one in each.atoms() if one.kind in ("argument", "asked"))
+                if places:
+                    found.update(Atom("special", (name,)) for name in _sizes(each))
+            self._rests[key] = frozenset(found)
+        return self._rests[key]
+
+    def _written(self, runs: Whole, block: int) -> tuple[float, str, frozenset[Atom]]:
+        """A factor, the name of a formula in quantities or nothing, what the factor rests on."""
+        alike = [one for one in common(runs) if not _uniform(one)]
+        rest = Whole(
+            {tuple(one for one in p if one not in alike): t for p, t in runs.terms.items()}
+        )
+        try:
+            if not all(map(_uniform, rest.atoms())):
+                raise UnwrittenError
+            told = self.formulas.text(rest)
+        except UnwrittenError:
+            return self.launch.per_warp(runs), "", self.rests_on(runs)
+        product = ONE
+        for one in alike:
+            product = product * Whole({(one,): 1})
+        fixed = self.rests_on(product)
+        share = self.launch.per_warp(product)
+        if rest.number is not None:
+            return share * rest.number, "", fixed
+        return share, self.runs.setdefault(told, self._name(block)), fixed
+
+    def _name(self, block: int) -> str:
+        at = self.reading.flow.blocks[block].body[0].at
+        runs = self.runs.values()
+        return free_name("runs", self.reading.lines, at, lambda name: name in runs or name in TABLE)
+
+    def total(
+        self, counts: Mapping[tuple[int, Whole], float]
+    ) -> tuple[float, str, frozenset[Atom]]:
+        """Return a count over the launch, its formula where it has one, and what it holds for.
+
+        It is a sum over how often blocks and instructions run.
+        """
+        number = 0.0
+        by_name = defaultdict[str, float](float)
+        fixed: set[Atom] = set()
+        for (block, runs), many in counts.items():
+            if not many:
+                continue
+            if runs not in self._texts:
+                self._texts[runs] = self._written(runs, block)
+            share, name, rests = self._texts[runs]
+            by_name[name] += share * many
+            number += self.launch.per_warp(runs) * many
+            fixed |= rests
+        plain = by_name.pop("", 0.0)
+        parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
+        if not parts:
+            return number, "", frozenset(fixed)
+        text = self.formulas.total([*([f"{plain:.10g}"] if plain else []), *parts])
+        return number, text, frozenset(fixed)
+
+
+def _sizes(value: Whole) -> set[str]:
+    """Return the sizes of the launch that a value rests on, as registers that hold them.
+
+    A value that knows no more of a thread than its number in the launch is the same for blocks of
+    other sizes: it rests on the number of threads alone (``nctaid.x``).
+    """
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        index, rest = _index_removed(one)
+        if index:
+            found.add("nctaid.x")
+        for product in rest.terms:
+            for each in product:
+                if each.kind != "special":
+                    waiting += _values_in(each.of)
+                elif each.of[0].startswith(("ctaid", "nctaid")):
+                    found.add("nctaid.x")
+                    found.update({"ntid.x"} if len(product) > 1 else ())
+                elif each.of[0] != "lane":
+                    found.add("ntid.x")
+    return found
+
+
+def _index_removed(value: Whole) -> tuple[bool, Whole]:
+    """Return whether a value has a thread's number in the launch, and what else there is."""
+    block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
+    many = Atom("special", ("nctaid.x",))
+    terms = dict(value.terms)
+    for product, times in value.terms.items():
+        if product.count(size) != 1:
+            continue
+        rest = [one for one in product if one not in (size, block, many)]
+        if product.count(many) == 1 and block not in product:  # the number of threads
+            del terms[product]
+        elif product.count(block) == 1 and many not in product:
+            other = tuple(sorted([*rest, thread], key=id))
+            if terms.get(other) == times:
+                del terms[product], terms[other]
+    gone = Whole({p: t for p, t in value.terms.items() if p not in terms})
+    places = (block, size, thread, many)
+    factors = {tuple(one for one in p if one not in places): 1 for p in gone.terms}
+    return bool(gone.terms), Whole(terms) + Whole(factors)
+
+
+def _values_in(part: Any) -> Iterator[Whole]:
+    if isinstance(part, Whole):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _values_in(each)
 
 
 def told(
@@ -312,36 +309,31 @@ def told(
     launch: Launch,
     names: Mapping[Atom, str],
     sources: Mapping[Atom, str],
-    *,
-    origin: str,
-    declared: Mapping[str, tuple[str, float | str]],
-    left_out: Sequence[str],
-    lines: Mapping[int, int] | None,
     blocks: int | None,
 ) -> Counted:
     """Return the quantities of a kernel at a launch, of so many blocks where that is known.
 
     ``names`` are the quantities of which formulas may be, ``sources`` the names of all that
-    counts can rest on, and ``declared`` are quantities of this kernel alone.
+    counts can rest on.
     """
-    tally, function = Tally(reading, launch, names, lines or {}), reading.function
+    tally, function = Tally(reading, launch, names), reading.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _GROUPS}
-    memory = Memory(reading, tally)
+    memory = Memory(reading, launch, tally.rests_on)
     flops = floating = 0.0
-    for number in reading.often.blocks:
+    for number in reading.blocks:
         body, often = reading.flow.blocks[number].body, tally.number(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
-            classes[kind][number, tally.of(number)] += many
+            classes[kind][number, reading.blocks[number]] += many
             if kind in UNITS["fp_insts"] or name == "MUFU":
                 floating += often * many
         for of, many in Counter(each for one in body for each in _groups(one)).items():
-            groups[of][number, tally.of(number)] += many
+            groups[of][number, reading.blocks[number]] += many
         for place, one in enumerate(body):
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
-                held = memory.how_often(number, place).warp if one.guard else often
+                held = memory.how_often(number, place)[1] if one.guard else often
                 flops += held * FLOPS[one.name]
     counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()} | groups
     every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
@@ -351,27 +343,22 @@ def told(
     }
     counts["global_insts"] = _summed(classes, GLOBAL)
     made, shared, to_global = memory.of(MEMORY), memory.of(SHARED), memory.of(GLOBAL)
-    apart = [each.one.kind in GLOBAL and each.access.coalesced is False for each in made]
-    for name, is_apart in (("coalesced_insts", False), ("uncoalesced_insts", True)):
-        blocks_of = [each.runs[0] for each, way in zip(made, apart, strict=True) if way == is_apart]
-        counts[name] = _sums(((number, tally.of(number)), 1.0) for number in blocks_of)
+    for name, uncoalesced in (("coalesced_insts", False), ("uncoalesced_insts", True)):
+        blocks_of = [each.runs[0] for each in made if each.is_uncoalesced == uncoalesced]
+        counts[name] = _sums(((number, reading.blocks[number]), 1.0) for number in blocks_of)
     counts["warp_bytes"] = _sums((each.runs, each.bytes) for each in made if each.many)
     counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)
-    counts["l1_wavefronts"] = _sums((each.runs, each.access.wavefronts) for each in made)
-    counts["shared_wavefronts"] = _sums((each.runs, each.access.wavefronts) for each in shared)
+    counts["l1_wavefronts"] = _sums((each.runs, each.wavefronts) for each in made)
+    counts["shared_wavefronts"] = _sums((each.runs, each.wavefronts) for each in shared)
+    addresses = _union(each.addresses for each in made)
+    runs_rest = _union(tally.rests_on(each.runs[1]) for each in made)
     rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
-    for each in shared:
-        rests["shared_wavefronts"] |= each.addresses
-    for each in made:
-        runs_rest = tally.rests_on(each.runs[1])
-        for names_of, what in (
-            (("l1_wavefronts", "warp_bytes"), each.addresses),
-            (("coalesced_insts", "uncoalesced_insts"), each.lanes),
-            (("block_bytes", "launch_bytes"), each.addresses | runs_rest),
-            (("bytes_per_thread",), runs_rest),
-        ):
-            for name in names_of:
-                rests[name] |= what
+    rests["shared_wavefronts"] = _union(each.addresses for each in shared)
+    rests |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), addresses)
+    lanes = _union(each.lanes for each in made)
+    rests |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lanes)
+    rests |= dict.fromkeys(("block_bytes", "launch_bytes"), addresses | runs_rest)
+    rests["bytes_per_thread"] = runs_rest
     values, formulas = {}, {}
     for name, by_runs in counts.items():
         values[name], formula, resting_on = tally.total(by_runs)
@@ -386,11 +373,9 @@ def told(
     formulas |= by_size
     requests = sum(each.many for each in to_global)
     if requests:
-        width = sum(each.many * each.access.bytes for each in to_global)
+        width = sum(each.many * width_of(each.one) for each in to_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if (
-            len({each.access.bytes for each in to_global}) == 1
-        ):  # the same however often each is made
+        if len({width_of(each.one) for each in to_global}) == 1:  # however often each is made
             del rests["bytes_per_thread"]
     strength, rests["mem_strength"] = _mean(reading, tally, _strengths)
     if strength > 1:
@@ -415,17 +400,14 @@ def told(
     if followed:
         numbers["sectors_per_request"] = sectors / followed
     assumed = {}
-    if requests > followed:
-        assumed["coalesced_insts"] = (
-            f"the addresses of {1 - followed / requests:.0%} of the accesses cannot be followed: "
-            "taken as coalesced"
-        )
-    in_shared = sum(each.many for each in shared)
-    if in_shared > (known_shared := _followed(shared)[0]):
-        assumed["shared_wavefronts"] = (
-            f"the addresses of {1 - known_shared / in_shared:.0%} of the accesses cannot be "
-            "followed: taken as in a row, without conflicts of banks"
-        )
+    for name, asked, taken in (
+        ("coalesced_insts", to_global, "taken as coalesced"),
+        ("shared_wavefronts", shared, "taken as in a row, without conflicts of banks"),
+    ):
+        all_asked, known_ones = sum(each.many for each in asked), _followed(asked)[0]
+        if all_asked > known_ones:
+            lacking = f"{1 - known_ones / all_asked:.0%} of the accesses cannot be followed"
+            assumed[name] = f"the addresses of {lacking}: {taken}"
     if requests > sum(each.many for each in to_global if each.within):
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)
@@ -437,12 +419,9 @@ def told(
     if launch.sampled:
         why = "of passes of loops within loops some are looked at, which stand for all"
         assumed.setdefault("load_requests", why)
-    not_counted = [f"not taken: {what}" for what in reading.often.assumed]
-    calls = [
-        one
-        for at, _, one in reading.instructions()
-        if one.name in ("CALL", "JCAL") and tally.number(at)
-    ]
+    not_counted = [f"not taken: {what}" for what in reading.assumed]
+    every_one = reading.instructions()
+    calls = [i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.number(at)]
     if calls:
         within = dict(function.called)
         places = [(one.target or 0) - one.at + one.of for one in calls]
@@ -459,18 +438,23 @@ def told(
             formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
     runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
-    holds_for = {name: sorted({sources[each] for each in rests[name] if each in sources})
-                 for name in values if rests.get(name)}  # fmt: skip
+    holds_for = {
+        name: sorted({sources[each] for each in rests[name] if each in sources})
+        for name in values
+        if rests.get(name)
+    }
     return Counted(
         quantities=values,
         formulas=formulas,
-        declared={**declared, **runs},
+        declared=runs,
         numbers=numbers,
-        origin=origin,
         assumed=assumed,
-        left_out=left_out,
         holds_for={name: of for name, of in holds_for.items() if of},
     )
+
+
+def _union(parts: Iterable[frozenset[Atom]]) -> frozenset[Atom]:
+    return frozenset().union(*parts)
 
 
 def _sums(parts: Iterable[tuple[tuple[int, Whole], float]]) -> _Sums:
@@ -486,7 +470,7 @@ def _summed(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 def _followed(requests: Sequence[Request]) -> tuple[float, float]:
     """Return how many requests have sectors that are known, and how many sectors."""
-    known = [(each.many, each.access.sectors) for each in requests]
+    known = [(each.many, each.sectors) for each in requests]
     of = [(many, sectors) for many, sectors in known if sectors is not None]
     return sum(many for many, _ in of), sum(many * sectors for many, sectors in of)
 
@@ -496,7 +480,8 @@ def _groups(one: Instruction) -> Iterator[str]:
     if one.kind not in _NO_REGISTER:
         yield "register_insts"
     if one.kind in UNITS["fp_insts"]:
-        loads = one.name == "HFMA2" and "RZ" in one.operands[1].lstrip("-")  # a constant
+        # HFMA2 of zeros loads a constant
+        loads = one.name == "HFMA2" and any("RZ" in each for each in one.operands[1:2])
         yield "fp_fused_insts" if one.name in _FUSED and not loads else "narrow_fp_insts"
     if one.name in _LONG and _MOVES.isdisjoint(one.modifiers):
         yield _LONG[one.name]
@@ -517,12 +502,12 @@ def _mean(
     total = weight = 0.0
     rests: frozenset[Atom] = frozenset()
     values = set[float]()
-    for number in reading.often.blocks:
+    for number in reading.blocks:
         for value, share in measure(reading.flow.blocks[number].body):
             total += value * share * tally.number(number)
             weight += share * tally.number(number)
             values.add(value)
-            rests |= tally.rests_on(tally.of(number))
+            rests |= tally.rests_on(reading.blocks[number])
     if len(values) < 2:  # the same however often each runs
         rests = frozenset()
     return (total / weight if weight else 1.0), rests

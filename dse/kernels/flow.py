@@ -110,6 +110,7 @@ def _targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
     leads: dict[int, list[int]] = {}
     barriers: dict[str, int] = {}
     for one in body:
+        onward = [one.at + 1] if one.guards else []
         if one.name == "BSSY":
             barriers[one.operands[0]] = one.target or one.at + 1
         elif one.name in ("BRX", "BRXU", "JMX", "JMXU"):
@@ -124,14 +125,11 @@ def _targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
             )
         elif one.name in ("BRA", "JMP") and one.target is not None:
             rare = "DIV" in one.modifiers or "CONV" in one.modifiers
-            leads[one.at] = (
-                [one.at + 1] if rare else [one.target, *([one.at + 1] if one.guards else [])]
-            )
+            leads[one.at] = [one.at + 1] if rare else [one.target, *onward]
         elif one.name in ("EXIT", "KILL", "RET"):
-            leads[one.at] = [len(body), *([one.at + 1] if one.guards else [])]
+            leads[one.at] = [len(body), *onward]
         elif one.name == "BSYNC":
-            target = barriers.get(one.operands[0], one.at + 1)
-            leads[one.at] = [target, *([one.at + 1] if one.guard else [])]
+            leads[one.at] = [barriers.get(one.operands[0], one.at + 1), *onward]
     return leads
 
 

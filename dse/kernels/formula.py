@@ -22,6 +22,13 @@ _MOST, _INSIDE = 80, 12
 #: Terms of a count.
 _TERMS = 40
 
+_FORMS = {
+    "over": "floor(({}) / ({}))",
+    "least": "minimum({}, {})",
+    "most": "maximum({}, {})",
+}
+_OPPOSITE = {">=": "<", "==": "!="}
+
 #: A piece of a formula and how many operators and functions are in it.
 Piece = tuple[str, int]
 
@@ -133,12 +140,8 @@ class Formulas:
         match one:
             case Atom("asked", (name,)):
                 return str(name), 0
-            case Atom("over", (above, below)):
-                return self._applied("floor(({}) / ({}))", above, below)
-            case Atom("least", (first, second)):
-                return self._applied("minimum({}, {})", first, second)
-            case Atom("most", (first, second)):
-                return self._applied("maximum({}, {})", first, second)
+            case Atom("over" | "least" | "most" as kind, values):
+                return self._applied(_FORMS[kind], *values)
             case Atom("if", (when,)):
                 text, many = self._condition(when)
                 return f"where({text}, 1, 0)", many + 1
@@ -154,14 +157,10 @@ class Formulas:
                 return "1 >= 0", 1
             case ("false",):
                 return "1 < 0", 1
-            case (">=", value):
-                return self._applied("{} >= 0", value)
-            case ("==", value):
-                return self._applied("{} == 0", value)
-            case ("not", (">=", value)):
-                return self._applied("{} < 0", value)
-            case ("not", ("==", value)):
-                return self._applied("{} != 0", value)
+            case (">=" | "==" as word, value):
+                return self._applied(f"{{}} {word} 0", value)
+            case ("not", (">=" | "==" as word, value)):
+                return self._applied(f"{{}} {_OPPOSITE[word]} 0", value)
             case ("not", inside):
                 text, many = self._short(inside)
                 return f"not ({text})", many + 1
@@ -221,11 +220,7 @@ def _plain(name: str) -> str:
 
 def _is_reserved(name: str) -> bool:
     return (
-        name in _RESERVED
-        or name in TABLE
-        or name in FUNCTIONS
-        or name in STATISTICS
-        or name in KEYWORDS
+        any(name in each for each in (_RESERVED, TABLE, FUNCTIONS, STATISTICS, KEYWORDS))
         or keyword.iskeyword(name)
         or is_unit(name)
         or _PART.match(name) is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +47,10 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
         "SHL", "SHR", "SGXT", "BMSK", "VIADD", "VIMNMX", "PLOP", "VABSDIFF", "XMAD", "BFE", "BFI",
     ),
 }  # fmt: skip
+#: Classes of instructions that ask global memory, memory of the device, and shared memory.
+GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
+MEMORY = (*GLOBAL, "local_load", "local_store")
+SHARED = ("shared_load", "shared_store", "shared_atomic")
 _FROM_UNIFORM = re.compile(r"^U(?!TC|TMA|BLKCP)")
 _REGISTER = re.compile(r"(U?[RP])(\d+)")
 _NAMED = re.compile(r"\bU?[RP]\d+")
@@ -70,8 +74,8 @@ def split(operands: str) -> list[str]:
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
-#: Name, modifiers, class, operands, results and reads.
-_Operation = tuple[str, list[str], str, list[str], tuple[str, ...], frozenset[str]]
+#: Name, modifiers, class, operands, how many of these are results, results and reads.
+_Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozenset[str]]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -87,7 +91,7 @@ def _operation(opcode: str, text: str) -> _Operation:
     elif kind not in _NO_RESULT and name != "RED":
         results, behind = _written(operands, name, _width(opcode, name, modifiers, kind))
     reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
-    return name, modifiers, kind, operands, results, reads
+    return name, modifiers, kind, operands, behind, results, reads
 
 
 def _written(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
@@ -134,7 +138,7 @@ class Instruction:
     modifiers : list of str
         What stands after the points of the name.
     operands : list of str
-        Without marks of reuse.
+        Without marks of reuse; the first ``result_count`` of them are results.
     kind : str
         Its class, a key of :data:`CLASSES`; ``other`` where none fits.
     results : tuple of str
@@ -144,20 +148,19 @@ class Instruction:
     """
 
     __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
-                 "operands", "reads", "results", "text")  # fmt: skip
+                 "operands", "reads", "result_count", "results", "text")  # fmt: skip
 
     def __init__(
-        self, at: int, told: Mapping[str, Any], told_at: int | None = None, of: int | None = None
-    ) -> None:
-        self.at = at
+        self, at: int, opcode: str, text: str = "", guard: str = "",
+        told_at: int | None = None, of: int | None = None,
+    ) -> None:  # fmt: skip
+        self.at, self.opcode, self.text, self.guard = at, opcode, text, guard
         #: Where in the code it is, of which it may be a copy.
         self.of = at if of is None else of
         self._told_at = at if told_at is None else told_at
-        self.opcode: str = told["opcode"]
-        self.text: str = told.get("operands", "")
-        self.guard: str = told.get("predicate", "").removeprefix("@")
         does = _operation(self.opcode, self.text)
-        self.name, self.modifiers, self.kind, self.operands, self.results, self.reads = does
+        self.name, self.modifiers, self.kind, self.operands, self.result_count = does[:5]
+        self.results, self.reads = does[5:]
         #: The predicates that must all hold for it to do what it does.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):
@@ -171,8 +174,7 @@ class Instruction:
 
     def moved(self, at: int) -> Instruction:
         """A copy at another place, whose branches lead as far."""
-        told = {"opcode": self.opcode, "operands": self.text, "predicate": self.guard}
-        return Instruction(at, told, self._told_at, self.of)
+        return Instruction(at, self.opcode, self.text, self.guard, self._told_at, self.of)
 
     @property
     def target(self) -> int | None:
@@ -191,14 +193,15 @@ def width_of(one: Instruction) -> int:
 def instructions(
     told: Sequence[Mapping[str, Any]], told_at: Sequence[int] = ()
 ) -> list[Instruction]:
-    """The instructions of one function, as the disassembler's JSON tells them.
+    """Return the instructions of one function, as the disassembler's JSON tells them.
 
     ``told_at`` is where each stood when it was told, from which its branches count.
     """
-    if not told_at:
-        return [Instruction(at, each) for at, each in enumerate(told)]
-    both = zip(told, told_at, strict=True)
-    return [Instruction(at, each, place) for at, (each, place) in enumerate(both)]
+    return [
+        Instruction(at, one["opcode"], one.get("operands", ""),
+                    one.get("predicate", "").removeprefix("@"), place)
+        for at, (one, place) in enumerate(zip(told, told_at or range(len(told)), strict=True))
+    ]  # fmt: skip
 
 
 _CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:(U?R)(\d+|Z)\+?)?(-?0x[0-9a-f]+)?\]$")
@@ -222,15 +225,9 @@ class Constants:
     bank: int
     upper: frozenset[int]
     table: tuple[int, ...] = ()
-    _known: dict[str, Whole | tuple[bool, str] | None] = field(default_factory=dict)
 
     def plain(self, text: str) -> Whole | tuple[bool, str] | None:
         """An operand; of a register whether it is negative and its name, None of any other."""
-        if text not in self._known:
-            self._known[text] = self._read(text)
-        return self._known[text]
-
-    def _read(self, text: str) -> Whole | tuple[bool, str] | None:
         if text.startswith("-") and text[1:2] != "0":
             found = self.plain(text[1:])
             return (not found[0], found[1]) if isinstance(found, tuple) else found and -found
@@ -260,15 +257,15 @@ class Constants:
         held = _CONSTANT.match(text)
         if held is None or held[2] or held[1] != "0x0":
             return None
-        found = _CONSTANT.match(f"c[0x0][{int(held[4] or '0x0', 16) + 4:#x}]")
-        assert found is not None
-        return self._held(found)
+        return self._of_launch(int(held[4] or "0x0", 16) + 4)
 
     def _held(self, told: re.Match[str]) -> Whole:
-        """A constant: of the launch, or an argument."""
         if told[1] != "0x0" or (told[2] and told[3] != "Z"):
             return atom("unknown", ("constant", told[0]))
-        offset = int(told[4] or "0x0", 16)
+        return self._of_launch(int(told[4] or "0x0", 16))
+
+    def _of_launch(self, offset: int) -> Whole:
+        """Return a constant of the launch, or an argument."""
         if offset - self.bank in self.upper:
             return ZERO
         if offset in self.layout:

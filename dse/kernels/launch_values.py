@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,16 @@ _PLACES = sizes.BLOCKS_LOOKED
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
+def spread_places(size: int, most: int) -> Any:
+    """Return places from 0 to below a size, evenly spread where there would be more than a few."""
+    return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(np.int64))
+
+
 def along(size: int, most: int) -> tuple[Any, Any]:
     """A few places along an axis, and how many each stands for."""
+    looked = spread_places(size, most)
     if size <= most:
-        return np.arange(size), np.ones(size)
-    looked = np.unique(np.linspace(0, size - 1, most).round().astype(np.int64))
+        return looked, np.ones(size)
     middle = (looked[1:] + looked[:-1]) / 2
     edges = np.concatenate([[-0.5], middle, [size - 0.5]])
     weights = np.diff(edges)
@@ -71,42 +75,33 @@ class Sized(Replacing):
     """Expressions with sizes of grid and block, arguments and what was asked as numbers.
 
     A condition is decided where it is the same at all threads, as those of most guards of edges
-    are; one that cannot be followed stays. Arguments that are ``left`` stay, too.
+    are; one that cannot be followed stays, and so do addresses.
     """
 
-    def __init__(
-        self,
-        grid: Sequence[int],
-        block: Sequence[int],
-        arguments: Mapping[int, int],
-        asked: Mapping[str, float],
-        left: Collection[int] = (),
-    ) -> None:
+    def __init__(self, launch: Launch) -> None:
         super().__init__(self._number)
-        self._most: dict[str, int] = {}
-        for axis, blocks, threads in zip("xyz", grid, block, strict=True):
-            self._most |= {f"ctaid.{axis}": blocks - 1, f"tid.{axis}": threads - 1}
-        sizes = {f"nctaid.{axis}": size for axis, size in zip("xyz", grid, strict=True)}
-        sizes |= {f"ntid.{axis}": size for axis, size in zip("xyz", block, strict=True)}
-        self._sizes = {
-            **dict.fromkeys((n for n, most in self._most.items() if not most), 0),
-            **sizes,
+        given: dict[tuple[str, object], int] = {
+            ("argument", at): value
+            for at, value in launch.arguments.items()
+            if at not in launch.pointers
         }
-        self._asked = {name: int(many) for name, many in asked.items() if float(many).is_integer()}
-        self._arguments = {at: value for at, value in arguments.items() if at not in left}
+        for name, many in launch.asked.items():
+            if float(many).is_integer():
+                given["asked", name] = int(many)
+        self._most: dict[str, int] = {}
+        for axis, blocks, threads in zip("xyz", launch.grid, launch.block, strict=True):
+            for name, size in (("ctaid", blocks), ("tid", threads)):
+                self._most[f"{name}.{axis}"] = size - 1
+                given["special", f"n{name}.{axis}"] = size
+                if size == 1:
+                    given["special", f"{name}.{axis}"] = 0
+        self._given = {Atom(kind, (of,)): constant(one) for (kind, of), one in given.items()}
 
     def _number(self, one: Atom) -> Whole | None:
-        match one:
-            case Atom("argument", (offset,)) if offset in self._arguments:
-                return constant(self._arguments[offset])
-            case Atom("special", (name,)) if name in self._sizes:
-                return constant(self._sizes[name])
-            case Atom("asked", (name,)) if name in self._asked:
-                return constant(self._asked[name])
-            case Atom("over", (above, below)):
-                above, below = self.value(above), self.value(below)
-                return floordiv(above, below) if below.number != 0 else atom("over", above, below)
-        return None
+        if one.kind == "over":
+            above, below = (self.value(each) for each in one.of)
+            return floordiv(above, below) if below.number != 0 else atom("over", above, below)
+        return self._given.get(one)
 
     def _related(self, word: str, value: Whole) -> Condition:
         """Decided where a sum is at least 0, or is 0, at all threads alike."""
@@ -117,10 +112,8 @@ class Sized(Replacing):
                 if one.kind != "special" or one.of[0] not in self._most:
                     return word, value
                 top *= self._most[one.of[0]]
-            low, high = (
-                low + (min(top, 0) if product else top),
-                high + (max(top, 0) if product else top),
-            )
+            low += min(top, 0) if product else top
+            high += max(top, 0) if product else top
         if word == ">=":
             return TRUE if low >= 0 else FALSE if high < 0 else (word, value)
         return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (word, value)
@@ -151,7 +144,6 @@ class Launch:
         arguments: Mapping[int, int],
         asked: Mapping[str, float],
         passes: Mapping[int, Whole],
-        warp: int = 32,
         pointers: frozenset[int] = frozenset(),
         kept: dict[Any, Any] | None = None,
     ) -> None:
@@ -159,20 +151,18 @@ class Launch:
         self.pointers = pointers
         self.threads = math.prod(block)
         self._special: dict[str, Any] = {}
-        self._place(warp)
+        self._place()
         self._known: dict[Atom, Any] = {}
         self._now: dict[int, Any] = {}
         self._through: dict[Any, Any] = {}
         self._heads_of: dict[Atom, frozenset[int]] = {}
         self._kept: dict[Any, Any] = {} if kept is None else kept
-        sized = Sized(grid, block, arguments, asked, pointers)
-        self._sized: Sized = self._kept.setdefault("sized", sized)
+        self._sized: Sized = self._kept.setdefault("sized", Sized(self))
         self.passes = {head: self.sized(many) for head, many in passes.items()}
-        self._turned: dict[Whole, tuple[Any, ...]] = {}
         #: True once some passes of loops stood for all.
         self.sampled = False
 
-    def _place(self, warp: int) -> None:
+    def _place(self, warp: int = 32) -> None:
         """Set the special registers, which lanes have a thread, and what warps stand for."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp)
@@ -215,9 +205,7 @@ class Launch:
 
     def once(self, value: Whole, work: Callable[[], Any], *what: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""
-        if value not in self._turned:
-            self._turned[value] = tuple(sorted(resting(value, self.passes).items()))
-        key = (*what, value, self._turned[value])
+        key = (*what, value, *sorted(resting(value, self.passes).items()))
         if key not in self._kept:
             self._kept[key] = work()
         return self._kept[key]
@@ -298,7 +286,7 @@ class Launch:
             budget = min(budget, max(_NUMBERS / lanes, _PASSES))
         most = max(int(budget ** (1 / len(heads))), _FEW)
         self.sampled |= top > most
-        looked = np.unique(np.linspace(0, top - 1, min(top, most)).round())
+        looked = spread_places(top, most)
         counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
         total: Any = 0.0
         for one in looked:
@@ -337,11 +325,8 @@ class Launch:
     def _atom(self, one: Atom) -> Any:
         if one not in self._known:
             if one.kind in ("first", "total"):  # whose passes are gone through each time
-                key = (
-                    one,
-                    *((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one))),
-                )
-                if key not in self._through:
+                now = ((head, self._now.get(head, 0)) for head in sorted(self.free_heads(one)))
+                if (key := (one, *now)) not in self._through:
                     self._through[key] = self._found(one)
                 self._known[one] = self._through[key]
             else:
@@ -352,8 +337,13 @@ class Launch:
         match one:
             case Atom("special", (name,)):
                 return self._special[name]
-            case Atom("argument", (offset,)):
+            case Atom("argument", (offset,)) if offset in self.arguments:
                 return self.arguments[offset]
+            case Atom("argument", (offset,)):
+                raise DseError(
+                    f"a count rests on the argument at byte {offset} of the arguments, which has "
+                    "no value: give each argument by set (--set NAME=VALUE)"
+                )
             case Atom("asked", (name,)):
                 return self.asked[name]
             case Atom("loaded", _):
@@ -387,31 +377,28 @@ class Launch:
         """Return the number of passes up to the one in which a condition no longer holds."""
         passes: Any = 1
         going: Any = True
-        with self._moving(head):
-            for number in range(_MOST):
-                self._now[head], self._known = number, {}
-                going = going & self.holds(stays)
-                if not np.any(going):
-                    break
-                passes = passes + np.asarray(going).astype(int)
+        for _ in self._iterate_passes(head, _MOST):
+            going = going & self.holds(stays)
+            if not np.any(going):
+                break
+            passes = passes + np.asarray(going).astype(int)
         return passes
 
     def _total(self, head: int, often: Whole) -> Any:
         """Return the sum of a value over all passes of a loop."""
         many = np.asarray(self.value(self.passes[head]))
         total: Any = 0
-        with self._moving(head):
-            for number in range(min(int(many.max()), _MOST)):
-                self._now[head], self._known = number, {}
-                total = total + np.where(number < many, self.value(often), 0)
+        for number in self._iterate_passes(head, min(int(many.max()), _MOST)):
+            total = total + np.where(number < many, self.value(often), 0)
         return total
 
-    @contextmanager
-    def _moving(self, head: int) -> Iterator[None]:
-        """Go through passes of a loop, whichever one was looked at before."""
+    def _iterate_passes(self, head: int, most: int) -> Iterator[int]:
+        """Go through passes of a loop, and back to the one that was looked at before."""
         known, now = self._known, self._now.get(head)
         try:
-            yield
+            for number in range(most):
+                self._now[head], self._known = number, {}
+                yield number
         finally:
             self._known = known
             if now is None:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dse.kernels.affine import Atom
 from dse.kernels.compile import built, capability, included
 from dse.kernels.counted import Counted, told
-from dse.kernels.cubin import Function, functions, source_lines
-from dse.kernels.disassembly import disassembled
+from dse.kernels.cubin import Function, disassembled, functions, source_lines
 from dse.kernels.formula import quantity_names
 from dse.kernels.instructions import WORD, Instruction
 from dse.kernels.launch_values import Launch
-from dse.kernels.ptx import entries, is_ptx, read_entry
+from dse.kernels.loop_counts import Reading
+from dse.kernels.ptx import Reader, entries, is_ptx
 from dse.kernels.source import Signature, plain, signatures
-from dse.kernels.tally import Reading, read
 from symbolic.errors import DseError, check_known
 
 _Kernel = TypeVar("_Kernel")
@@ -36,12 +35,19 @@ class Code:
 
     function: Function
     cubin: bytes
-    arguments: Mapping[int, str]
     origin: str
+    names: Sequence[str] = ()
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
     body: Sequence[Instruction] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[int, str]:
+        """The names of arguments by their offsets."""
+        names = dict(enumerate(self.names))
+        offsets = enumerate(offset for offset, _ in self.function.arguments)
+        return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
 
     @property
     def quantities(self) -> dict[int, str]:
@@ -64,45 +70,45 @@ def code_of(
     options: Sequence[str],
 ) -> Code:
     """Return the machine code of a kernel of a file."""
-    data = file.read_bytes()
-    called = file.name.encode("utf-8", "replace").decode()
-    if data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin":
-        _no_source(file, define, options)
-        function = _chosen(functions(data), entry, str(file))
-        return Code(
-            function=function,
-            cubin=data,
-            arguments=_named(function, ()),
-            origin=f"{called}, sm_{function.arch}",
-        )
+    data, called = file.read_bytes(), file.name.encode("utf-8", "replace").decode()
+    is_code = data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin"
     try:
-        text = data.decode("utf-8-sig")
+        text = "" if is_code else data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DseError(
             f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
             "or PTX (.ptx)"
         ) from None
-    if file.suffix == ".ptx" or is_ptx(text):
-        _no_source(file, define, options)
+    of_ptx = not is_code and (file.suffix == ".ptx" or is_ptx(text))
+    if (is_code or of_ptx) and (define or options):
+        raise DseError(
+            f"{file} is compiled already: macros and options of a compiler "
+            "(--define, --option) are of source"
+        )
+    if is_code:
+        function = _chosen(functions(data), entry, str(file))
+        return Code(function=function, cubin=data, origin=f"{called}, sm_{function.arch}")
+    if of_ptx:
         heads = entries(text, str(file))
         chosen = _chosen({name: name for name in heads}, entry, str(file))
-        read = read_entry(text, chosen, heads[chosen], str(file))
-        return Code(
-            function=read.function,
-            cubin=b"",
-            arguments=_named(read.function, read.names),
-            origin=f"{called}, PTX",
-            source=text.splitlines(),
-            body=read.body,
-            lines=read.lines,
-        )
+        function, names, body, lines = Reader(text, chosen, heads[chosen], str(file)).read()
+        of: dict[str, Any] = {
+            "names": names,
+            "source": text.splitlines(),
+            "body": body,
+            "lines": lines,
+        }
+        return Code(function=function, cubin=b"", origin=f"{called}, PTX", **of)
     if _LISTING.search(text):
         raise DseError(
             f"{file} lists machine code as text: give the cubin itself (cuobjdump -xelf all, "
             "nvcc -cubin), its CUDA source, or PTX"
         )
-    number = capability(arch)
-    known, own = _kernels(text, file, options)
+    number, own = capability(arch), dict(signatures(text))
+    known: dict[str, Signature] = {}
+    for each in included(text, file, options).values():
+        known |= signatures(each)
+    known |= own
     name = entry.partition("<")[0].rpartition("::")[2]
     beside = own if own and (not entry or name in own) else known
     if not beside:
@@ -113,36 +119,19 @@ def code_of(
     wanted = _wanted(entry, beside, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].space, wanted)))
-    code = built(text, number, file, define=define, options=options, wanted=qualified)
-    found = functions(code.cubin)
-    function = found.get(code.lowered) or _chosen(found, plain, str(file))
+    cubin, lowered, left_out = built(
+        text, number, file, define=define, options=options, wanted=qualified
+    )
+    found = functions(cubin)
+    function = found.get(lowered) or _chosen(found, plain, str(file))
     return Code(
         function=function,
-        cubin=code.cubin,
-        arguments=_named(function, known[plain].arguments),
+        cubin=cubin,
         origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
+        names=known[plain].arguments,
         source=beside[plain].text.splitlines(),
-        left_out=code.left_out,
+        left_out=left_out,
     )
-
-
-def _kernels(
-    text: str, file: Path, options: Sequence[str]
-) -> tuple[dict[str, Signature], dict[str, Signature]]:
-    """Return the kernels of a source and of what it includes, and those of the source itself."""
-    own = dict(signatures(text))
-    every: dict[str, Signature] = {}
-    for each in included(text, file, options).values():
-        every |= signatures(each)
-    return every | own, own
-
-
-def _no_source(file: Path, define: Mapping[str, object], options: Sequence[str]) -> None:
-    if define or options:
-        raise DseError(
-            f"{file} is compiled already: macros and options of a compiler "
-            "(--define, --option) are of source"
-        )
 
 
 def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
@@ -174,14 +163,6 @@ def _chosen(found: Mapping[str, _Kernel], entry: str, file: str) -> _Kernel:
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
 
 
-def _named(function: Function, names: Sequence[str]) -> dict[int, str]:
-    """The arguments' names by their offsets."""
-    return {
-        offset: names[number] if number < len(names) else f"arg{number}"
-        for number, (offset, _) in enumerate(function.arguments)
-    }
-
-
 #: What names of what is asked begin with.
 _ASKED = {
     "trips": "passes of the loop",
@@ -195,9 +176,8 @@ def counted(file: Path, define: Mapping[str, object], told: Mapping[str, Any]) -
     of = {name: told[name] for name in ("entry", "arch", "options")}
     code = code_of(file, define=define, **of)
     (body,) = bodies([code])
-    lines = lines_wanted(code, body)
-    reading = read(code.function, body, lines)
-    return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"], lines)
+    reading = Reading(code.function, body, lines_wanted(code, body))
+    return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"])
 
 
 def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
@@ -221,7 +201,6 @@ def counts_of(
     grid: Sequence[int],
     given: Mapping[str, float],
     asked: Mapping[str, float],
-    lines: Mapping[int, int] | None = None,
     kept: dict[Any, dict[Any, Any]] | None = None,
 ) -> Counted:
     """The quantities of a kernel that was read, at a launch.
@@ -235,14 +214,15 @@ def counts_of(
     for name in asked:
         said = f"nothing is asked by the name {name!r}"
         said += " (loops are followed, or asked for by their lines)" if code.body else ""
-        check_known(name, reading.often.asked, said, "asked for")
+        check_known(name, reading.asked, said, "asked for")
     _complete(code, reading, given, asked)
     values = {offsets[name]: _whole(name, value) for name, value in given.items()}
     pointers = code.function.pointers
     alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, asked)))
     common = {} if kept is None else kept.setdefault(alike, {})
-    passes = reading.often.passes
-    launch = Launch(sizes[1], sizes[0], values, asked, passes, pointers=pointers, kept=common)
+    launch = Launch(
+        sizes[1], sizes[0], values, asked, reading.passes, pointers=pointers, kept=common
+    )
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     if launch.is_of_one_axis() and sizes[0][0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
@@ -256,17 +236,9 @@ def counts_of(
     known |= {Atom("asked", (name,)): name for name in asked}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    return told(
-        reading,
-        launch,
-        names,
-        known,
-        origin=code.origin,
-        declared=declared,
-        left_out=code.left_out,
-        lines=lines,
-        blocks=math.prod(sizes[1]) if grid else None,
-    )
+    found = told(reading, launch, names, known, math.prod(sizes[1]) if grid else None)
+    of_all = {**declared, **found.declared}
+    return replace(found, declared=of_all, origin=code.origin, left_out=code.left_out)
 
 
 def _sizes(given: Sequence[Any], name: str) -> tuple[int, int, int]:
@@ -296,7 +268,7 @@ def _complete(
 ) -> None:
     """Raise where a count rests on what was not given."""
     lacking = []
-    for name, at in reading.often.asked.items():
+    for name, at in reading.asked.items():
         if name in asked:
             continue
         told_line = re.search(r"_line_(\d+)", name)

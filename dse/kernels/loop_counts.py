@@ -8,8 +8,7 @@ branches. A warp runs a block if any of its threads does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -31,46 +30,15 @@ from dse.kernels.affine import (
     indicator,
     known,
     negated,
+    quotient_of_product,
     rebuilt,
     truth,
 )
-from dse.kernels.flow import Flow, Loop, always_leads
-from dse.kernels.instructions import WORD
+from dse.kernels.cubin import Function
+from dse.kernels.flow import Loop, always_leads, flow_of
+from dse.kernels.instructions import MEMORY, WORD, Constants, Instruction
 from dse.kernels.registers import Values
 from stochastic import sizes
-
-
-@dataclass(slots=True)
-class Frequencies:
-    """Frequencies of blocks for each thread that starts, and what had to be asked or assumed.
-
-    ``passes`` are of loops by their heads; ``asked`` names what depends on data, by the place of
-    the instruction that decides.
-    """
-
-    blocks: dict[int, Whole] = field(default_factory=dict)
-    passes: dict[int, Whole] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)
-    assumed: dict[str, int] = field(default_factory=dict)
-
-
-def name_loaded(flow: Flow, found: Frequencies, lines: Mapping[int, int]) -> None:
-    """Ask for what is loaded and decides, by the line that loads it."""
-    names: dict[Atom, Whole] = {}
-
-    def named(one: Atom) -> Whole | None:
-        if one.kind != "loaded":
-            return None
-        if one not in names:
-            _, block, place = one.of[0]
-            at = flow.blocks[block].body[place].at
-            names[one] = atom("asked", noted("loaded", lines, at, found.asked))
-        return names[one]
-
-    for kept in (found.blocks, found.passes):
-        for number, value in kept.items():
-            if any(one.kind == "loaded" for one in value.atoms()):
-                kept[number] = rebuilt(value, named)
 
 
 def joined(often: Whole) -> Whole:
@@ -83,14 +51,12 @@ def joined(often: Whole) -> Whole:
             for one in product:
                 if one.kind != "if" or product not in terms:
                     continue
-                rest = list(product)
-                rest.remove(one)
+                rest = quotient_of_product(product, one) or ()
                 (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
                 other = tuple(sorted([*rest, *opposite], key=id))
                 if other != product and terms.get(other) == times:
                     del terms[product], terms[other]
-                    joined = tuple(rest)
-                    terms[joined] = terms.get(joined, 0) + times
+                    terms[rest] = terms.get(rest, 0) + times
                     again = True
     return Whole({product: times for product, times in terms.items() if times})
 
@@ -124,7 +90,7 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
                 start = _lasting(each, loop)
                 rest = None if start is None else until(other, loop)
                 if start is not None and rest is not None:
-                    return _if_lasting(start, rest)
+                    return ONE + (rest - ONE) * indicator(truth(">=", start))
             # that a counter meets a number is certain only where nothing else ends the loop
             certain = not any(each[0] == "not" for each in alone(stays))
             first, second = (until(one, loop), until(two, loop)) if certain else (None, None)
@@ -134,16 +100,13 @@ def until(stays: Condition, loop: Loop) -> Whole | None:
             return until((">=", two), loop)  # below 0, which an unsigned counter never is
         case (">=", value):
             parts = _linear(value, loop)
-            if parts is not None and (each := parts[1].number) is not None and each < 0:
-                return floordiv(parts[0], constant(-each)) + constant(2)
-            if parts is not None and _falls(-parts[1]):
+            if parts is not None and _rises(-parts[1]):
                 return floordiv(parts[0], -parts[1]) + constant(2)
         case ("not", ("==", value)):
             parts = _linear(value, loop)
             if parts is not None and parts[1].terms:
                 start, step = parts
-                if ((number := step.number) is not None and number > 0) or _falls(step):
-                    start, step = -start, -step
+                start, step = (-start, -step) if _rises(step) else (start, step)
                 return floordiv(start, -step) + ONE
     head = loop.head
     if known(stays) and is_moving(stays, head) and not varies(stays, loop):
@@ -186,6 +149,10 @@ def free_passes(part: Any, known: dict[Atom, frozenset[int]]) -> frozenset[int]:
     return known[part]
 
 
+def _smaller(one: Whole, two: Whole) -> Whole:
+    return one if one == two else atom("least", one, two)
+
+
 def varies(when: Condition, loop: Loop) -> bool:
     """Whether a condition rests on what each pass loads anew."""
     return any(one.kind == "loaded" and one.of[0][1] in loop.blocks for one in atoms_of(when))
@@ -199,16 +166,7 @@ def _lasting(when: Condition, loop: Loop) -> Whole | None:
     if when[0] != ">=" or (parts := _linear(when[1], loop)) is None:
         return None
     start, step = parts
-    number = step.number
-    return start if (_falls(step) if number is None else number >= 0) else None
-
-
-def _if_lasting(start: Whole, passes: Whole) -> Whole:
-    """Return passes of a loop that goes on only if a start is not negative: else one."""
-    lasts = truth(">=", start)
-    if lasts in (TRUE, FALSE):
-        return passes if lasts == TRUE else ONE
-    return ONE + (passes - ONE) * atom("if", lasts)
+    return start if not step.terms or _rises(step) else None
 
 
 def _tried(stays: Condition, head: int) -> int | None:
@@ -233,13 +191,13 @@ def _tried(stays: Condition, head: int) -> int | None:
     return None
 
 
-def _falls(step: Whole) -> bool:
-    """Whether a step that is no number is a sum of sizes."""
-    return bool(step.terms) and step.number is None and all(t > 0 for t in step.terms.values())
+def _rises(step: Whole) -> bool:
+    """True if a step is a number above 0, or a sum of sizes."""
+    return bool(step.terms) and all(times > 0 for times in step.terms.values())
 
 
-def is_moving(when: Condition, head: int) -> bool:
-    """True if a condition rests on how many passes of a loop there were."""
+def is_moving(when: Condition | Whole, head: int) -> bool:
+    """True if a condition or value rests on how many passes of a loop there were."""
     return any(one.kind in ("pass", "power") and head in one.of for one in atoms_of(when))
 
 
@@ -255,78 +213,120 @@ def _linear(value: Whole, loop: Loop) -> tuple[Whole, Whole] | None:
         moving = any(
             one.kind in ("unknown", "entry", "reciprocal")
             or (one.kind == "loaded" and one.of[0][1] in loop.blocks)
-            or (one.kind in ("pass", "power") and head in one.of)
             for one in Whole({rest: 1}).atoms()
         )
-        if many > 1 or moving:
+        if many > 1 or moving or is_moving(Whole({rest: 1}), head):
             return None
         into = step if many else start
         into[rest] = into.get(rest, 0) + times
     return Whole(start), Whole(step)
 
 
-def frequencies(flow: Flow, values: Values, lines: Mapping[int, int]) -> Frequencies:
-    """Return how often each block runs."""
-    counting = _Counting(flow, values, lines)
-    values.passes = counting.passes
-    for number in flow.order:
-        counting.own(number)
-    found = counting.found
-    for number in flow.order:
-        found.blocks[number] = counting.full(number)
-    name_loaded(flow, found, lines)
-    values.settled = True
-    return found
+def layout(arch: int) -> dict[int, str]:
+    """Where the constants hold the sizes of block and grid, which compute capability 10 moved."""
+    block, grid = (0x360, 0x370) if arch >= 100 else (0x0, 0xC)
+    found = {block + 4 * at: f"ntid.{axis}" for at, axis in enumerate("xyz")}
+    return found | {grid + 4 * at: f"nctaid.{axis}" for at, axis in enumerate("xyz")}
 
 
-class _Counting:
-    """Frequencies of blocks: of each within one pass of the loop around it, and of the loop.
+class Reading:
+    """A kernel's machine code, read: its flow, its values, how often each block runs.
+
+    ``blocks`` are frequencies of blocks for each thread that starts, ``passes`` those of loops by
+    their heads. ``asked`` names what depends on data, and ``assumed`` what was taken, each by the
+    place of the instruction that decides.
 
     A loop that is left at one place alone has passes by the guard there. Of one that is left at
     several places, which of them ends it is decided pass by pass.
+
+    Raises
+    ------
+    DseError
+        A jump to a computed address, or a loop that is entered at two places.
     """
 
-    def __init__(self, flow: Flow, values: Values, lines: Mapping[int, int]) -> None:
-        self.flow, self.values, self.lines = flow, values, lines
-        self.found = Frequencies()
-        self._own: dict[int, Whole] = {}
+    def __init__(
+        self,
+        function: Function,
+        body: Sequence[Instruction],
+        lines: Mapping[int, int] | None = None,
+    ) -> None:
+        self.function, self.lines, self.flow = function, lines or {}, flow_of(body)
+        upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
+        constants = Constants(layout(function.arch), function.bank, upper, function.table)
+        self.values = Values(self.flow, constants)
+        self.passes: dict[int, Whole] = {}
+        self.asked: dict[str, int] = {}
+        self.assumed: dict[str, int] = {}
         self._entering: dict[int, Whole] = {}
         #: The places where a loop is left, and when it goes on there, if that is all that decides.
         self._ends: dict[int, list[int]] = {}
         self._stays: dict[int, Condition] = {}
         self._shared: dict[int, tuple[Whole, Whole]] = {}
+        self.values.passes = self._passes_of
+        for number in self.flow.order:
+            self._own(number)
+        self.blocks = {number: self._full(number) for number in self.flow.order}
+        self._name_loaded()
+        self.values.settled = True
 
-    def passes(self, head: int) -> Whole | None:
+    def instructions(self) -> Iterator[tuple[int, int, Instruction]]:
+        """Yield each instruction that can run, with its block and place."""
+        for number in self.blocks:
+            for place, one in enumerate(self.flow.blocks[number].body):
+                yield number, place, one
+
+    def needed(self) -> list[int]:
+        """Return the offsets of arguments that counts and guards of loads and stores rest on."""
+        every = [*self.blocks.values(), *self.passes.values()]
+        for number, place, one in self.instructions():
+            if one.guard and one.kind in MEMORY:
+                when = self.values.holds(number, place)
+                every += [atom("if", when)] if known(when) else []
+        return sorted({a.of[0] for value in every for a in value.atoms() if a.kind == "argument"})
+
+    def _name_loaded(self) -> None:
+        """Ask for what is loaded and decides, by the line that loads it."""
+
+        @functools.cache
+        def named(one: Atom) -> Whole | None:
+            if one.kind != "loaded":
+                return None
+            _, block, place = one.of[0]
+            at = self.flow.blocks[block].body[place].at
+            return atom("asked", noted("loaded", self.lines, at, self.asked))
+
+        for kept in (self.blocks, self.passes):
+            for number, value in kept.items():
+                if any(one.kind == "loaded" for one in value.atoms()):
+                    kept[number] = rebuilt(value, named)
+
+    def _passes_of(self, head: int) -> Whole | None:
         """Return the passes of a loop each time it is entered; None while they are sought."""
-        if head not in self.found.passes:
+        if head not in self.passes:
             if head in self._ends:
                 return None
             self._ends[head] = []
-            self.found.passes[head] = self._passes(self.flow.loops[head])
-        return self.found.passes[head]
+            self.passes[head] = self._passes(self.flow.loops[head])
+        return self.passes[head]
 
     # --- how often a block runs
-    def own(self, number: int) -> Whole:
+    def _own(self, number: int) -> Whole:
         """Return how often a block runs in a pass of the loop around it, or of a thread."""
-        if number not in self._own:
-            loop = self.flow.loops.get(number)
-            if loop is not None:
-                self._own[number] = ONE
-                self._entering[number] = self._reached(number, loop)
-            else:
-                self._own[number] = self._reached(number, None)
-        return self._own[number]
+        if number not in self._entering:
+            self._entering[number] = self._reached(number)
+        return ONE if number in self.flow.loops else self._entering[number]
 
-    def full(self, number: int) -> Whole:
+    def _full(self, number: int) -> Whole:
         """Return how often a block runs for each thread that starts."""
-        found, head = self.own(number), self.flow.inner.get(number)
+        found, head = self._own(number), self.flow.inner.get(number)
         while head is not None:
-            passes = self.passes(head)
+            passes = self._passes_of(head)
             assert passes is not None
             total = ZERO
             for product, times in found.terms.items():
                 total = total + self._of_passes(product, head, passes).times(times)
-            self.own(head)
+            self._own(head)
             found = total * self._entering[head]
             head = self.flow.loops[head].outer
         return found
@@ -337,22 +337,21 @@ class _Counting:
         rest = Whole({tuple(one for one in product if one != staying): 1})
         if staying not in product:
             return rest * passes
-        moves = any(one.kind in ("pass", "power") and head in one.of for one in rest.atoms())
-        if moves and head in self._stays:
+        if head in self._stays and is_moving(rest, head):
             return rest * passes * atom("if", self._stays[head])
         return rest * (passes - ONE)
 
-    def _reached(self, number: int, loop: Loop | None) -> Whole:
+    def _reached(self, number: int) -> Whole:
         """Return how often a block is entered but by what leads back to it."""
-        flow, around = self.flow, self._around(number)
+        flow, loop, around = self.flow, self.flow.loops.get(number), self._around(number)
         if number == 0:
             return ONE
         above = self._same_level(number, around)
         if above is not None and always_leads(flow, above, number):
             if above == around:
                 return ONE
-            often = self.own(above)
-            return self._entering.get(above, often)
+            self._own(above)
+            return self._entering[above]
         often = ZERO
         for each in dict.fromkeys(flow.blocks[number].of):
             if loop is None or each not in loop.blocks:
@@ -381,21 +380,22 @@ class _Counting:
 
     def _edge(self, number: int, to: int, around: int | None) -> Whole:
         """Return how often one block leads to another, in a pass of a loop around both."""
-        found, head = self.own(number) * self._share(number, to), self.flow.inner.get(number)
-        while head is not None and head != around:
-            found = self._left(found, head)
-            head = self.flow.loops[head].outer
-        return found
+        often = self._own(number) * self._share(number, to)
+        return self._left(often, self.flow.inner.get(number), around)
 
-    def _left(self, often: Whole, head: int) -> Whole:
-        """Return how often a loop is left where that happens so often in each pass."""
-        self.passes(head)
-        self.own(head)
-        if not often.terms:
-            return ZERO
-        if len(self._ends[head]) <= 1:
-            return self._entering[head]
-        return self._entering[head] * atom("total", head, often)
+    def _left(self, often: Whole, head: int | None, around: int | None) -> Whole:
+        """Return how often loops up to one around them are left, from that in each pass."""
+        while head is not None and head != around:
+            self._passes_of(head)
+            self._own(head)
+            if not often.terms:
+                often = ZERO
+            elif len(self._ends[head]) <= 1:
+                often = self._entering[head]
+            else:
+                often = self._entering[head] * atom("total", head, often)
+            head = self.flow.loops[head].outer
+        return often
 
     def _share(self, number: int, to: int) -> Whole:
         """Return the share of a block's runs that lead to another."""
@@ -412,46 +412,35 @@ class _Counting:
         block = self.flow.blocks[number]
         while head is not None:
             leaving = [each not in self.flow.loops[head].blocks for each in block.to]
-            self.passes(head)
+            self._passes_of(head)
             if any(leaving) and self._ends[head] == [number]:
                 stays = atom("staying", head)
                 return (ONE, stays) if leaving[0] else (stays, ONE)
             head = self.flow.loops[head].outer
         when = self.values.holds(number, len(block.body) - 1)
-        if when == TRUE:
-            return ONE, ZERO
-        if when == FALSE:
-            return ZERO, ONE
         loop = self.flow.inner.get(number)
         if known(when) and (loop is None or not varies(when, self.flow.loops[loop])):
-            return atom("if", when), atom("if", negated(when))
-        for way, share in (
-            (0, (ZERO, ONE)),
-            (1, (ONE, ZERO)),
-        ):  # the slow way of a division or root is rare
-            taken = self.flow.blocks[block.to[way]].body
-            if any(one.name == "CALL" for one in taken):
-                self.found.assumed[f"slow path at line {self.lines.get(block.last.at, 0)}"] = (
-                    block.last.at
-                )
+            return indicator(when), indicator(negated(when))
+        at, other = block.last.at, ((ZERO, ONE), (ONE, ZERO))
+        for to, share in zip(block.to, other, strict=True):
+            if any(one.name == "CALL" for one in self.flow.blocks[to].body):
+                # the slow way of a division or root is rare
+                self.assumed[f"slow path at line {self.lines.get(at, 0)}"] = at
                 return share
-        if loop is not None:  # a loop left early
-            inside = self.flow.loops[loop].blocks
-            for way, share in ((0, (ZERO, ONE)), (1, (ONE, ZERO))):
-                if block.to[way] not in inside:
-                    noted("leaves", self.lines, block.last.at, self.found.assumed)
-                    return share
-        chance = atom("asked", noted("chance", self.lines, block.last.at, self.found.asked))
+        for to, share in zip(block.to, other, strict=True):
+            if loop is not None and to not in self.flow.loops[loop].blocks:  # a loop left early
+                noted("leaves", self.lines, at, self.assumed)
+                return share
+        chance = atom("asked", noted("chance", self.lines, at, self.asked))
         return chance, ONE - chance
 
     # --- how often a loop runs
     def _passes(self, loop: Loop) -> Whole:
         """Return how often the head of a loop runs each time it is entered; note what ends it."""
-        known_passes: list[Whole] = []
+        passes: list[Whole | None] = []
         ends: list[int] = []
         unknown: list[int] = []
         stays: Condition = TRUE
-        plain = True
         for number in (each for each in self.flow.order if each in loop.blocks):
             block = self.flow.blocks[number]
             leaving = [each not in loop.blocks for each in block.to]
@@ -467,43 +456,27 @@ class _Counting:
                 unknown.append(number)
                 continue
             if len(decided) < len(parts):
-                noted("leaves", self.lines, block.last.at, self.found.assumed)
+                noted("leaves", self.lines, block.last.at, self.assumed)
             when = functools.reduce(both, decided)
             ends.append(number)
-            inner = self.flow.inner[number] == loop.head
-            reached = self.own(number) if inner else self._deep(number, loop, when)
-            if reached == ONE and inner:
-                passes = until(when, loop)
+            reached, inner = self._own(number), self.flow.inner[number]
+            if reached == ONE and inner == loop.head:
+                passes.append(until(when, loop))
                 stays = both(stays, when)
             else:
-                passes = None
-                gone = reached * indicator(negated(when)) if inner else reached
+                passes.append(None)
+                gone = self._left(reached * indicator(negated(when)), inner, loop.head)
                 stays = both(stays, truth("==", gone))
-            plain = plain and passes is not None
-            known_passes += [] if passes is None else [passes]
-        if ends and (plain or (known(stays) and is_moving(stays, loop.head))):
+        if ends and (None not in passes or (known(stays) and is_moving(stays, loop.head))):
             self._ends[loop.head] = ends
             if len(ends) == 1:
                 self._stays[loop.head] = stays
-            if not plain:
+            if None in passes:
                 return atom("first", loop.head, stays)
-            first = known_passes[0]
-            for more in known_passes[1:]:
-                first = first if more == first else atom("least", first, more)
-            return first
+            return functools.reduce(_smaller, filter(None, passes))
         candidates = [*unknown, *ends]
         at = self.flow.blocks[candidates[0] if candidates else loop.back[0]].last.at
         line = self.lines.get(self.flow.blocks[loop.head].body[0].at) or self.lines.get(at)
-        name = noted("trips", {at: line} if line else {}, at, self.found.asked)
+        name = noted("trips", {at: line} if line else {}, at, self.asked)
         self._ends[loop.head] = candidates[:1]
         return atom("asked", name)
-
-    def _deep(self, number: int, loop: Loop, when: Condition) -> Whole:
-        """Return how often a loop is left within a pass by a block of a loop inside it."""
-        found, head = self.own(number) * indicator(negated(when)), self.flow.inner[number]
-        while head != loop.head:
-            found = self._left(found, head)
-            outer = self.flow.loops[head].outer
-            assert outer is not None
-            head = outer
-        return found

@@ -21,7 +21,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -29,11 +29,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.kernels.affine import ONE, ZERO, Atom, Whole, atom, common, constant, rebuilt
-from dse.kernels.instructions import Instruction, split, width_of
-from dse.kernels.launch_values import BLOCKS, Launch, along
-from dse.kernels.loop_counts import resting
-from dse.kernels.registers import Values
+from dse.kernels.affine import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Atom,
+    Condition,
+    Whole,
+    alone,
+    atom,
+    common,
+    constant,
+    known,
+    rebuilt,
+)
+from dse.kernels.instructions import GLOBAL, Instruction, split, width_of
+from dse.kernels.launch_values import BLOCKS, Launch, along, spread_places
+from dse.kernels.loop_counts import Reading, resting
 from stochastic import sizes
 
 #: Bytes of a sector, the piece in which caches and DRAM move data; of a word of a bank.
@@ -56,10 +69,7 @@ def sectors(first: Lanes, active: Active, width: int) -> Any:
 
 def cache_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = True) -> Any:
     """The wavefronts of each request to global memory in the first cache."""
-    words = max(width // WORD, 1)
-    held = _asking(active, words)
-    if load and words > 1:
-        held = np.where(_paired(first, active), _asking(active, words // 2), held)
+    held = _count_by_groups(lambda groups: _asking(active, groups), first, active, width, load)
     return np.maximum(held, _fullest(_pieces(first, active, width, SECTOR), QUARTERS))
 
 
@@ -70,12 +80,19 @@ def shared_wavefronts(first: Lanes, active: Active, width: int, *, load: bool = 
     >>> [shared_wavefronts(stride * first, every, 4).item() for stride in (0, 1, 2, 32, 33)]
     [1, 1, 2, 32, 1]
     """
+    return _count_by_groups(
+        lambda groups: _in_groups(first, active, width, groups), first, active, width, load
+    )
+
+
+def _count_by_groups(
+    count: Callable[[int], Any], first: Lanes, active: Active, width: int, load: bool
+) -> Any:
+    """Return a count by groups of lanes served in turn; by half as many where pairs meet."""
     words = max(width // WORD, 1)
-    found = _in_groups(first, active, width, words)
     if load and words > 1:
-        joined = _in_groups(first, active, width, words // 2)
-        found = np.where(_paired(first, active), joined, found)
-    return found
+        return np.where(_paired(first, active), count(words // 2), count(words))
+    return count(words)
 
 
 def _in_groups(first: Lanes, active: Active, width: int, groups: int) -> Any:
@@ -130,21 +147,11 @@ _BLOCKS, _REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for.
-
-    ``known`` keeps what was worked out of them.
-    """
+    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for."""
 
     first: npt.NDArray[np.int64]
     active: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float64]
-    known: dict[object, Any] = field(default_factory=dict)
-
-    def once(self, what: object, work: Callable[[], Any]) -> Any:
-        """What is worked out of these requests, kept by its name."""
-        if what not in self.known:
-            self.known[what] = work()
-        return self.known[what]
 
     def least(self, width: int) -> float:
         """The sectors that hold as many bytes a lane as are asked for."""
@@ -178,12 +185,17 @@ def _of_passes(launch: Launch, where: Whole, asks: Whole) -> list[Atom]:
     return [one for many in every.values() for one in many.atoms()]
 
 
+def _is_place(one: Atom) -> bool:
+    """True if an atom is a pass of a loop or a block's number in its grid."""
+    return one.kind == "pass" or (one.kind == "special" and one.of[0] in BLOCKS)
+
+
 def _blocks(one: Atom) -> set[str]:
     return {each.of[0] for each in one.atoms() if each.kind == "special" and each.of[0] in BLOCKS}
 
 
 def _of_blocks(one: Atom) -> bool:
-    """Whether a condition rests on nothing but the numbers of blocks."""
+    """True if a condition rests on nothing but the numbers of blocks."""
     return one.kind == "if" and all(
         each.kind in ("if", "over", "scaled", "least", "most")
         or (each.kind == "special" and each.of[0] in BLOCKS)
@@ -208,7 +220,10 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     heads = [one.of[0] for one in atoms if one.kind == "pass"]
     most = max(_REQUESTS // math.prod(shape[:-1]), 2)
     each = int(most ** (1 / max(len(heads), 1)) + 1e-9)
-    passes = [_some(launch.most(launch.passes[head]), max(each, 2)) for head in heads]
+    passes = [
+        spread_places(max(launch.most(launch.passes[head]), 1), max(each, 2)).tolist()
+        for head in heads
+    ]
     found = []
     for now in itertools.product(*passes):
         here = launch.at(dict(zip(heads, now, strict=True)), blocks)
@@ -222,12 +237,6 @@ def requests(launch: Launch, where: Whole, asks: Whole) -> Requests:
     if not asking.any():
         asking, active = ~asking, np.broadcast_to(launch.active, active.shape)
     return Requests(first[asking].astype(np.int64), active[asking], of[asking])
-
-
-def _some(many: int, most: int) -> Sequence[int]:
-    """Some passes of a loop, the first and last among them."""
-    last = max(many, 1) - 1
-    return sorted({round(each) for each in np.linspace(0, last, min(last + 1, most)).tolist()})
 
 
 def phases(moves: Moves, fixed: int, unit: int) -> dict[int, float]:
@@ -251,7 +260,7 @@ def moved(launch: Launch, where: Whole) -> tuple[Moves, Moves, Whole]:
     """The moves of an address by passes and by blocks, and what remains of it."""
     passes, blocks, rest = [], [], dict(where.terms)
     for product, times in where.terms.items():
-        if len(product) != 1 or not _moves(one := product[0]):
+        if len(product) != 1 or not _is_place(one := product[0]):
             continue
         if any(one in each.atoms() for p in where.terms if p != product for each in p):
             continue
@@ -263,10 +272,7 @@ def moved(launch: Launch, where: Whole) -> tuple[Moves, Moves, Whole]:
     return tuple(passes), tuple(blocks), Whole(rest)
 
 
-def _moves(one: Atom) -> bool:
-    return one.kind == "pass" or (one.kind == "special" and one.of[0].startswith("ctaid"))
-
-
+_STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
 #: What moves an address, and the constant bytes from there.
@@ -274,60 +280,160 @@ Address = tuple[Whole, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """One instruction that loads or stores: bytes a thread; of a warp's request the mean numbers.
+class Request:
+    """An instruction that asks memory, in ``many`` requests of each warp, and a mean one of these.
 
-    ``least`` is the sectors that as many bytes take at least. ``sectors`` is None where the address
-    depends on data, and ``wavefronts`` then those of addresses in a row.
+    ``runs`` is how often it runs, by its block. ``least`` is the sectors that as many bytes take at
+    least; ``sectors`` is None where the address depends on data, and ``wavefronts`` then those of
+    addresses in a row. ``lanes`` and ``addresses`` are what its lanes and its addresses rest on. It
+    is ``decided`` where no guard is left out that rests on data, and ``within`` where its bytes
+    over all of the launch are known.
     """
 
-    bytes: int
+    one: Instruction
+    runs: tuple[int, Whole]
+    many: float
     sectors: float | None
     wavefronts: float
     least: float
+    lanes: frozenset[Atom]
+    addresses: frozenset[Atom]
+    decided: bool
+    within: bool
 
     @property
-    def coalesced(self) -> bool | None:
-        """Whether a warp's request takes no more sectors than its bytes, and one at an edge."""
-        return None if self.sectors is None else self.sectors <= self.least + 1
+    def bytes(self) -> float:
+        """The bytes of the sectors that it asks for."""
+        return SECTOR * (self.least if self.sectors is None else self.sectors)
+
+    @property
+    def is_uncoalesced(self) -> bool:
+        """True if global memory is asked for more sectors than the bytes take, and one more."""
+        sectors = self.sectors if self.one.kind in GLOBAL else None
+        return sectors is not None and sectors > self.least + 1
 
 
-class Accesses:
-    """The accesses of a kernel at a launch; what many have in common is worked out once."""
+class Memory:
+    """The requests of a launch to memory, added one by one; ``rests_on`` is :meth:`Tally.rests_on`.
 
-    def __init__(self, values: Values, launch: Launch) -> None:
-        self.values, self.launch = values, launch
+    A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
+    what it stores, each byte once. DRAM moves what all blocks touch, once, if the
+    second cache keeps it; local memory is taken to stay in the caches.
+    """
+
+    def __init__(
+        self, reading: Reading, launch: Launch, rests_on: Callable[..., frozenset[Atom]]
+    ) -> None:
+        self.reading, self.launch, self._rests_on = reading, launch, rests_on
+        self.made: list[Request] = []
+        self._footprints = Footprints(launch)
+        self._often: dict[tuple[int, Condition], tuple[Whole, float, float, Whole, bool]] = {}
+        self._alone = self._local = 0.0
         #: Arrays begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
         self._solved: dict[tuple[Whole, int], Address] = {}
 
-    def of(self, one: Instruction, where: Address | None, asks: Whole) -> Access:
-        """What an instruction asks memory for at its address, in the lanes that ask."""
-        width = width_of(one)
-        load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
-        moving, fixed = where or (None, 0)
-        fixed %= WORD if shared else SECTOR  # whole ones on, it is the same
-        sectors, wavefronts, least = self.launch.once(
-            atom("requests", moving or ZERO, asks),
-            lambda: self._numbers(moving, fixed, width, asks, load, shared),
-            *(moving is None, fixed, width, load, shared),
-        )
-        return Access(width, sectors, wavefronts, least)
+    def of(self, kinds: Collection[str]) -> list[Request]:
+        """Return the requests of some classes of instructions."""
+        return [each for each in self.made if each.one.kind in kinds]
 
-    def address(self, one: Instruction, block: int, place: int) -> Address | None:
-        """The address that an instruction names, by arguments, threads, blocks and passes."""
-        where = _address(one, self.values, block, place)
-        if where is None:
+    def add(self, number: int, place: int) -> None:
+        """Add an instruction, by the block it stands in and its place there."""
+        one = self.reading.flow.blocks[number].body[place]
+        runs, many, each, asks, decided = self.how_often(number, place)
+        where = self._address(one, number, place)
+        lanes = addresses = self._rests_on(asks)
+        if where is not None:
+            lanes |= self._rests_on(_of_lanes(where[0]), places=False)
+            addresses |= self._rests_on(where[0], places=False)
+        sectors, wavefronts, least = self._numbers(one, where, asks)
+        within = False
+        if many and one.kind in GLOBAL and where is not None:
+            way = "store" if one.kind in _STORES else "load"
+            within = self._footprints.add(where, width_of(one), each * self.launch.threads, way)
+        request = Request(
+            one=one,
+            runs=(number, runs),
+            many=many,
+            sectors=sectors,
+            wavefronts=wavefronts,
+            least=least,
+            lanes=lanes,
+            addresses=addresses,
+            decided=decided,
+            within=within,
+        )
+        self.made.append(request)
+        warps = len(self.launch.active)
+        if one.kind in GLOBAL and not within:
+            self._alone += request.bytes * many * warps
+        elif one.kind == "local_store":  # a place of the stack, however often it is written
+            self._local += request.bytes * min(many, 1.0) * warps
+
+    def how_often(self, number: int, place: int) -> tuple[Whole, float, float, Whole, bool]:
+        """Return how often an instruction runs, as far as its guard is known.
+
+        That is an expression, runs of a warp and of a thread, which lanes run it (1 where all), and
+        whether no guard is left out that rests on data.
+        """
+        guarded = bool(self.reading.flow.blocks[number].body[place].guard)
+        when = self.reading.values.holds(number, place) if guarded else TRUE
+        if (number, when) not in self._often:
+            runs, decided = self.reading.blocks[number], True
+            if when != TRUE and known(when):
+                runs = runs * atom("if", when)
+            else:
+                for each in alone(when):
+                    if each == FALSE:
+                        runs = ZERO
+                    elif each != TRUE and known(each):
+                        runs = runs * atom("if", each)
+                    else:
+                        decided = decided and each == TRUE
+            many, sized = self.launch.per_warp(runs), self.launch.sized(runs)
+            of_thread = self.launch.per_thread(sized)
+            self._often[number, when] = runs, many, of_thread, self._asks(sized), decided
+        return self._often[number, when]
+
+    def touched(
+        self, grid: int | None, names: Collection[str]
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """Return bytes of a block and, where the grid is known, of the launch; and their formulas.
+
+        Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
+        """
+        threads, growing = self.launch.threads, np.array([0.0, 1.0])
+        own = self._footprints.bytes(every=False) + growing * (self._alone + self._local)
+        found = {"block_bytes": (own, threads, "threads_per_block")}
+        if grid is not None:
+            every = self._footprints.bytes(every=True) + growing * self._alone * grid
+            found["launch_bytes"] = every, grid * threads, "elements"
+        values, formulas = {}, {}
+        for name, (each, of, by) in found.items():
+            fixed, grows = each.tolist()
+            values[name] = fixed + grows
+            if grows and "threads_per_block" in names:
+                before = f"{fixed:.10g} + " if fixed else ""
+                formulas[name] = f"{before}{grows / of:.10g} * {by}"
+        return values, formulas
+
+    # --- addresses
+    def _address(self, one: Instruction, block: int, place: int) -> Address | None:
+        """Return the address of an instruction, by arguments, threads, blocks and passes."""
+        if (parts := _parts(one.text, one.kind == "global_copy")) is None:
             return None
+        values, where = self.reading.values, ZERO
+        for name, times in parts:
+            where = where + values.operand(name, block, place).times(times)
         moving, fixed = _apart(where)
         if (moving, block) not in self._solved:
-            solved = self.values.solved(moving, block)
+            solved = values.solved(moving, block)
             self._solved[moving, block] = _apart(self.launch.sized(solved))
         moving, more = self._solved[moving, block]
         return moving, fixed + more
 
-    def asks(self, runs: Whole) -> Whole:
-        """Which lanes ask of what runs: 1 where all conditions hold that can be followed."""
+    def _asks(self, runs: Whole) -> Whole:
+        """Return which lanes ask of what runs: 1 where all conditions hold that can be followed."""
         found = ONE
         for one in common(runs):
             if one.kind == "if" and self._known(Whole({(one,): 1})):
@@ -335,7 +441,7 @@ class Accesses:
         return found
 
     def _known(self, value: Whole) -> bool:
-        """Whether a value is known at each thread, and does not rest on data."""
+        """True if a value is known at each thread, and does not rest on data."""
         return not any(
             one.kind in _UNKNOWN
             or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
@@ -343,7 +449,7 @@ class Accesses:
         )
 
     def _base(self, product: tuple[Atom, ...], shared: bool) -> bool:
-        """Whether a part of an address is where an array begins; in shared memory a constant."""
+        """True if a part of an address is where an array begins; in shared memory a constant."""
         if len(product) != 1:
             return False
         (one,) = product
@@ -352,40 +458,57 @@ class Accesses:
         return _constant(one) if shared else is_device_array(one)
 
     def _numbers(
-        self, where: Whole | None, fixed: int, width: int, asks: Whole, load: bool, shared: bool
+        self, one: Instruction, where: Address | None, asks: Whole
     ) -> tuple[float | None, float, float]:
-        """Of a warp's request on average: sectors, wavefronts, and the least sectors."""
-        moves: Moves = ()
-        if where is not None:
-            kept = {p: t for p, t in where.terms.items() if t != 1 or not self._base(p, shared)}
-            passes, blocks, where = moved(self.launch, self.launch.numbered(Whole(kept)))
-            moves = (*passes, *blocks)
-            where = where if self._known(where) else None
-        every = of_lanes(self.launch, ZERO if where is None else where, asks)
-        way = (width, load, shared)
-        if where is None:
-            wavefronts, least = every.once(("row", *way), lambda: _in_a_row(every, *way))
-            return None, wavefronts, least
-        found = through = least = 0.0
-        for at, share in phases(moves, fixed, WORD if shared else SECTOR).items():
-            told = every.once((at, *way), lambda at=at: _at(every, at, *way))  # type: ignore[misc]
-            found, through, least = found + share * told[0], through + share * told[1], told[2]
-        return found, through, least
+        """Return sectors, wavefronts and the least sectors of a warp's request on average."""
+        load, shared = one.kind.endswith("load"), one.kind.startswith("shared")
+        moving, fixed = where or (None, 0)
+        unit = WORD if shared else SECTOR
+        way, fixed = (width_of(one), load, shared), fixed % unit  # whole ones on, it is the same
+
+        def numbers() -> tuple[float | None, float, float]:
+            moves, still = tuple[tuple[int, int], ...](), moving
+            if moving is not None:
+                kept = {
+                    p: t for p, t in moving.terms.items() if t != 1 or not self._base(p, shared)
+                }
+                passes, blocks, still = moved(self.launch, self.launch.numbered(Whole(kept)))
+                moves, still = (*passes, *blocks), still if self._known(still) else None
+            every = of_lanes(self.launch, ZERO if still is None else still, asks)
+            if still is None:  # taken as one after the other
+                row = way[0] * np.arange(every.active.shape[-1]) + 0 * every.first
+                return None, *_mean_request(every, row, *way)[1:]
+            found = through = least = 0.0
+            for at, share in phases(moves, fixed, unit).items():
+                told = _mean_request(every, every.first + at, *way)
+                found, through, least = found + share * told[0], through + share * told[1], told[2]
+            return found, through, least
+
+        key = atom("requests", moving or ZERO, asks)
+        return self.launch.once(key, numbers, moving is None, fixed, *way)  # type: ignore[no-any-return]
 
 
-def _at(every: Requests, at: int, width: int, load: bool, shared: bool) -> tuple[float, ...]:
-    """Sectors, wavefronts and the least sectors of requests that are moved by some bytes."""
-    first, active = every.first + at, every.active
+def _of_lanes(where: Whole) -> Whole:
+    """Return the part of an address in which the lanes of a warp differ."""
+    return Whole(
+        {
+            product: times
+            for product, times in where.terms.items()
+            if any(
+                one.kind == "special" and one.of[0].startswith(("tid", "lane"))
+                for one in Whole({product: 1}).atoms()
+            )
+        }
+    )
+
+
+def _mean_request(
+    every: Requests, first: Lanes, width: int, load: bool, shared: bool
+) -> tuple[float, float, float]:
+    """Return sectors, wavefronts and the least sectors of requests that begin at some bytes."""
     wavefronts = shared_wavefronts if shared else cache_wavefronts
-    through = every.mean(wavefronts(first, active, width, load=load))
-    return every.mean(sectors(first, active, width)), through, every.least(width)
-
-
-def _in_a_row(every: Requests, width: int, load: bool, shared: bool) -> tuple[float, float]:
-    """Wavefronts and the least sectors, where lanes are taken to ask for one after the other."""
-    wavefronts = shared_wavefronts if shared else cache_wavefronts
-    row = width * np.arange(every.active.shape[-1]) + 0 * every.first
-    return every.mean(wavefronts(row, every.active, width, load=load)), every.least(width)
+    through = every.mean(wavefronts(first, every.active, width, load=load))
+    return every.mean(sectors(first, every.active, width)), through, every.least(width)
 
 
 def is_device_array(one: Atom) -> bool:
@@ -395,16 +518,6 @@ def is_device_array(one: Atom) -> bool:
 
 def _constant(one: Atom) -> bool:
     return one.kind == "unknown" and one.of[0][0] == "constant"
-
-
-def _address(one: Instruction, values: Values, block: int, place: int) -> Whole | None:
-    """The address that an instruction names, in bytes."""
-    if (parts := _parts(one.text, one.kind == "global_copy")) is None:
-        return None
-    total = ZERO
-    for name, times in parts:
-        total = total + values.operand(name, block, place).times(times)
-    return total
 
 
 def _apart(where: Whole) -> Address:
@@ -554,21 +667,21 @@ class Footprints:
         passes, blocks, rest = moved(self.launch, self.launch.numbered(offset))
         if any(one.kind not in _FOLLOWED for one in rest.atoms()):
             return None
-        places = _places(self.launch, rest, LOOKED)
+        places = _places(self.launch, rest)
         if places is None:
             return None
         base = union(np.stack([places, places + width], axis=1))
         return arrays or (offset,), passes, blocks, base
 
-    def block(self, way: str) -> Bytes:
-        """What one block touches; what its threads touch one by one grows with it."""
-        return self._held(way, every=False)
+    def bytes(self, *, every: bool) -> Bytes:
+        """Return the bytes that one block touches, or ``every`` block.
 
-    def launched(self, way: str) -> Bytes:
-        """What all blocks touch; what each touches of its own grows with their number."""
-        return self._held(way, every=True)
+        What the threads of a block touch one by one grows with it, and what each block touches of
+        its own with their number.
+        """
+        return self._of("load", every) + self._of("store", every)
 
-    def _held(self, way: str, *, every: bool) -> Bytes:
+    def _of(self, way: str, every: bool) -> Bytes:
         """The bytes of all arrays, of each no more than lie between the first and the last."""
         found: dict[object, list[tuple[Touched, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if every else 1
@@ -592,22 +705,20 @@ class Footprints:
                 total[int(grows)] += held * kept
         return total
 
-    # --- addresses
     def _pointer(self, one: Atom) -> bool:
         return is_device_array(one) or (
             one.kind == "argument" and one.of[0] in self.launch.pointers
         )
 
 
-def _places(launch: Launch, value: Whole, most: int) -> npt.NDArray[np.int64] | None:
-    """The different numbers of an expression over a block's threads, and the passes and blocks
-    that are in it; None of more than ``most``."""
+def _places(launch: Launch, value: Whole) -> npt.NDArray[np.int64] | None:
+    """Return the different numbers of an expression; None if there are too many."""
     inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
     heads = [name for kind, name in inside if kind == "pass"]
     blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]
     sizes = [launch.most(launch.passes[head]) for head in heads]
     sizes += [launch.grid[BLOCKS.index(name)] for name in blocks]
-    if math.prod(sizes) * launch.active.size > most:
+    if math.prod(sizes) * launch.active.size > LOOKED:
         return None
     found = set[int]()
     for at in itertools.product(*map(range, sizes)):

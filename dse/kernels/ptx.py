@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from dse.kernels.cubin import Function
 from dse.kernels.instructions import WORD, Instruction
@@ -80,14 +79,8 @@ _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$|0[fFdD]([0-9a-f
 _OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\s][^,]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A kernel of PTX text: what a cubin says of it, its instructions and their lines."""
-
-    function: Function
-    names: tuple[str, ...]
-    body: list[Instruction]
-    lines: Mapping[int, int]
+#: A kernel of PTX text: what a cubin says of it, names of arguments, instructions, their lines.
+Entry = tuple[Function, tuple[str, ...], list[Instruction], Mapping[int, int]]
 
 
 def is_ptx(text: str) -> bool:
@@ -96,32 +89,11 @@ def is_ptx(text: str) -> bool:
 
 
 def entries(text: str, file: str) -> dict[str, int]:
-    """Return where the heads of the kernels of PTX text begin, by their names.
-
-    Raises
-    ------
-    DseError
-        No kernel.
-    """
+    """Return where the heads of the kernels of PTX text begin, by their names."""
     found = {told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _bare(text))}
     if not found:
         raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
     return found
-
-
-def read_entry(text: str, name: str, head: int, file: str) -> Entry:
-    """Return a kernel of PTX text, whose head begins at a place.
-
-    Raises
-    ------
-    DseError
-        A kernel without code; a branch to a label that is nowhere.
-    """
-    text = _bare(text)
-    begin = text.find("{", head)
-    if begin < 0:
-        raise DseError(f"{file} has no code of {name}: the text is cut")
-    return _Reader(text, name, text[head:begin], begin, closed(text, begin) - 1, file).read()
 
 
 def _bare(text: str) -> str:
@@ -129,27 +101,34 @@ def _bare(text: str) -> str:
     return _UNSAID.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
 
 
-@dataclass
-class _Reader:
-    """Reads the statements of one kernel."""
+class Reader:
+    """Reads a kernel of PTX text, whose head begins at a place.
 
-    text: str
-    name: str
-    head: str
-    begin: int
-    end: int
-    file: str
-    registers: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-    shared: int = 0
+    Raises
+    ------
+    DseError
+        A kernel without code; a branch to a label that is nowhere.
+    """
+
+    def __init__(self, text: str, name: str, head: int, file: str) -> None:
+        self.text, self.name, self.file = _bare(text), name, file
+        self.begin = self.text.find("{", head)
+        self.head = self.text[head : self.begin]
+        self.end = closed(self.text, self.begin) - 1
+        self.registers: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        self.shared = 0
 
     def read(self) -> Entry:
         """Return the kernel."""
+        lacks = DseError(f"{self.file} has no code of {self.name}: the text is cut")
+        if self.begin < 0:
+            raise lacks
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
         if not statements:
-            raise DseError(f"{self.file} has no code of {self.name}: the text is cut")
+            raise lacks
         body = []
         for at, statement in enumerate(statements):
             try:
@@ -170,7 +149,7 @@ class _Reader:
             bank=_BANK,
             arguments=arguments,
         )
-        return Entry(function, names, body, lines)
+        return function, names, body, lines
 
     # --- what is declared
     def _arguments(self) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
@@ -191,7 +170,8 @@ class _Reader:
         body = self.text[self.begin : self.end]
         arrays = 0
         for space, more, kind, name, many in _VARIABLE.findall(self.text):
-            if name in self.variables or not _names(name, body):
+            named = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body)
+            if name in self.variables or named is None:
                 continue
             size = _size(kind)
             align = re.search(r"\.align\s+(\d+)", more)
@@ -240,7 +220,7 @@ class _Reader:
         opcode, _, text = told.partition(" ")
         mark = "!" if guard.startswith("@!") else ""
         guard = mark + self._predicate(guard.lstrip("@!")) if guard else ""
-        one = Instruction(at, {"opcode": opcode, "operands": text, "predicate": guard})
+        one = Instruction(at, opcode, text, guard)
         one.kind = _kind(first, parts, one.kind)
         one.results = tuple(written)
         return one
@@ -414,7 +394,3 @@ def _size(kind: str) -> int:
     """Return the bytes of a type such as ``f32``."""
     told = re.search(r"(\d+)(x2)?$", kind)
     return _BYTES.get(told[1], 4) * (2 if told[2] else 1) if told else 4
-
-
-def _names(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None

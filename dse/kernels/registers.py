@@ -37,6 +37,7 @@ from dse.kernels.affine import (
     quotient,
     rebuilt,
     shifted_down,
+    sole_atom,
     truth,
 )
 from dse.kernels.flow import Flow, Loop
@@ -86,13 +87,9 @@ def unknown(what: str, block: int, place: int) -> Whole:
 
 
 def _add(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
-    parts = v.inputs(one, block, place)
     if "X" in one.modifiers:
         return ZERO  # a high half, of what is no larger than 2^32
-    total = ZERO
-    for part in parts[:3]:
-        total = total + part
-    return total
+    return sum(v.inputs(one, block, place)[:3], ZERO)
 
 
 def _mad(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -116,18 +113,21 @@ def _upper(v: Values, text: str, block: int, place: int) -> Whole:
 
 
 def _shift(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
+    """Return a shifted value; PTX's shift to the right (SHFR) may be of 64 bits."""
     parts = v.inputs(one, block, place)
-    by = parts[1].number
+    value, by = parts[0], parts[1].number
     if "L" in one.modifiers:
         if by is None or not 0 <= by < 64:
-            return parts[0] * atom("power of two", parts[1])
-        return parts[0].times(2**by)
-    value = parts[2] if "HI" in one.modifiers and len(parts) > 2 else parts[0]
+            return value * atom("power of two", parts[1])
+        return value.times(2**by)
+    if "HI" in one.modifiers and len(parts) > 2:
+        value = parts[2]
     if by is None:
         return floordiv(value, atom("power of two", parts[1]))
-    if by >= _SIGNED_SHIFT:
-        return ZERO
-    return shifted_down(value, by)
+    is_wide = one.name == "SHFR" and any(
+        len(each) == 1 and each[0].kind == "scaled" for each in value.terms
+    )
+    return shifted_down(value, by) if by < _SIGNED_SHIFT or is_wide else ZERO
 
 
 def _wide(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -138,16 +138,6 @@ def _wide(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     if factor is None or value.number is not None or abs(factor) < 2**16:
         return value * by
     return atom("scaled", value, factor % 2**32 if "U32" in one.modifiers else factor, -32)
-
-
-def _shift_down(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
-    """Return PTX's shift to the right, which may be of 64 bits."""
-    value, power = v.inputs(one, block, place)[:2]
-    wide = [each[0] for each in value.terms if len(each) == 1 and each[0].kind == "scaled"]
-    if power.number is not None and power.number >= _SIGNED_SHIFT and not wide:
-        return ZERO
-    by = power.number
-    return floordiv(value, atom("power of two", power)) if by is None else shifted_down(value, by)
 
 
 def _quotient(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -194,7 +184,7 @@ def logic(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
         return -second - ONE
     if table == 0x0F:
         return -first - ONE
-    return atom("unknown", (f"bits {table}", block, place))
+    return unknown(f"bits {table}", block, place)
 
 
 def _move(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
@@ -209,14 +199,11 @@ def _constant(v: Values, one: Instruction, _: int, block: int, place: int) -> Wh
     return atom("table", v.constants.table, v.operand(register, block, place) + constant(offset))
 
 
-def _is_place(value: Whole, place: int) -> Condition | None:
+def _is_place(value: Whole, place: int | None) -> Condition | None:
     """Return when a place of the table of jumps is a given one; None for any other value."""
-    if len(value.terms) != 1:
+    if place is None or (one := sole_atom(value, "table")) is None:
         return None
-    ((product, times),) = value.terms.items()
-    if times != 1 or len(product) != 1 or product[0].kind != "table":
-        return None
-    table, at = product[0].of
+    table, at = one.of
     found = FALSE
     for number, each in enumerate(table):
         if each == place:
@@ -228,7 +215,7 @@ def _halves(v: Values, one: Instruction, _: int, block: int, place: int) -> Whol
     """HFMA2 of zeros: two numbers of 16 bits, as compilers load a constant."""
     operands = one.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
-        return atom("unknown", ("halves", block, place))
+        return unknown("halves", block, place)
     high, low = (struct.unpack("<H", struct.pack("<e", float(each)))[0] for each in operands[2:])
     number = high << 16 | low
     return constant(number - 2**32 if number >= 2**31 else number)
@@ -245,22 +232,16 @@ def _least(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole
     when = v.predicate(one.operands[-1], block, place)
     if one.name == "VIADDMNMX":
         parts = [parts[0] + parts[1], parts[2]]
-    if when in (TRUE, FALSE):
-        first, second = parts[:2]
-        found = atom("least" if when == TRUE else "most", first, second)
-        return _unsigned_least(v, when == TRUE, first, second, found) if unsigned else found
-    return atom("unknown", ("least or most", block, place))
-
-
-def _unsigned_least(v: Values, is_least: bool, one: Whole, two: Whole, signed: Whole) -> Whole:
-    """Return the least or the most of values of which a negative one is larger than all others.
-
-    ``signed`` is that of values as they are: right where both or none are negative.
-    """
-    of_one_negative, of_two_negative = (two, one) if is_least else (one, two)
-    is_one, is_two = truth(">=", one), truth(">=", two)
-    of_two_size = v.chosen(is_one, signed, of_one_negative)
-    found: Whole = v.chosen(is_two, of_two_size, v.chosen(is_one, of_two_negative, signed))
+    if when not in (TRUE, FALSE):
+        return unknown("least or most", block, place)
+    first, second = parts[:2]
+    signed = atom("least" if when == TRUE else "most", first, second)
+    if not unsigned:  # right, too, where both or none are negative
+        return signed
+    of_first_negative, of_second_negative = (second, first) if when == TRUE else (first, second)
+    is_first, is_second = truth(">=", first), truth(">=", second)
+    of_size = v.chosen(is_first, signed, of_first_negative)
+    found: Whole = v.chosen(is_second, of_size, v.chosen(is_first, of_second_negative, signed))
     return found
 
 
@@ -284,7 +265,7 @@ def _converted(v: Values, one: Instruction, _: int, block: int, place: int) -> W
 def _reciprocal(v: Values, one: Instruction, _: int, block: int, place: int) -> Whole:
     value = v.inputs(one, block, place)[0]
     if one.modifiers[0] != "RCP":
-        return atom("unknown", (one.opcode, block, place))
+        return unknown(one.opcode, block, place)
     return atom("reciprocal", value)
 
 
@@ -296,22 +277,15 @@ def _compare(v: Values, one: Instruction, result: int, block: int, place: int) -
         found = v.predicate(operands[-1], block, place)
         return found if result == 0 else negated(found)
     difference = first - second
-    match word:
-        case "GE":
-            found = truth(">=", difference)
-        case "GT":
-            found = truth(">=", difference - ONE)
-        case "LE":
-            found = truth(">=", -difference)
-        case "LT":
-            found = truth(">=", -difference - ONE)
-        case "EQ":
-            jump = None if second.number is None else _is_place(first, second.number)
-            found = truth("==", difference) if jump is None else jump
-        case "NE":
-            found = negated(truth("==", difference))
-        case _:
-            return ("unknown", (word, block, place))
+    signs = {"GE": difference, "GT": difference - ONE, "LE": -difference, "LT": -difference - ONE}
+    if word in signs:
+        found = truth(">=", signs[word])
+    elif word in ("EQ", "NE"):
+        jump = _is_place(first, second.number) if word == "EQ" else None
+        found = truth("==", difference) if jump is None else jump
+        found = negated(found) if word == "NE" else found
+    else:
+        return ("unknown", (word, block, place))
     if "U32" in one.modifiers and not v.is_low_half(one, block, place):
         found = _unsigned(word, first, second, found)
     found = found if result == 0 else negated(found)
@@ -393,7 +367,7 @@ READ: dict[str, Reader] = {
     "IABS": _move, "SGXT": _move,
     "ISETP": _compare, "PLOP3": _predicates, "I2F": _converted, "F2I": _converted,
     "MUFU": _reciprocal, "P2R": _packed, "P2UR": _packed, "R2P": _unpacked, "R2UP": _unpacked,
-    "WIDE": _wide, "SHFR": _shift_down, "IDIV": _quotient, "IREM": _quotient,
+    "WIDE": _wide, "SHFR": _shift, "IDIV": _quotient, "IREM": _quotient,
     "HFMA2": _halves, "VOTE": _vote, "VOTEU": _vote,
 }  # fmt: skip
 
@@ -500,17 +474,13 @@ class Values:
             loop = self.flow.loops.get(block)
             if loop is None and block == 0:
                 self._known[key] = self._lost(register, block)
-            elif loop is not None and self._carries(register, loop):
+            elif loop and any(register in self._writes[number] for number in loop.blocks):
                 here = Whole({(Atom("entry", (block, register)),): 1})
                 predicate = register.lstrip("U")[0] == "P"
                 self._known[key] = negated(("==", here)) if predicate else here
             else:
                 self._known[key] = self._before(register, block, loop)
         return self._known[key]
-
-    def _carries(self, register: str, loop: Loop) -> bool:
-        """Whether a loop changes a register."""
-        return any(register in self._writes[number] for number in loop.blocks)
 
     def _before(self, register: str, block: int, loop: Loop | None) -> Any:
         """What a register holds where a block is entered, but for what leads back to it."""
@@ -530,53 +500,39 @@ class Values:
             return values[0]
         if len(values) > _WAYS:
             return self._lost(register, block)
-        fork, on, stack = self.flow.above[block], set(), list(of)
+        flow, fork, on, stack = self.flow, self.flow.above[block], set[int](), list(of)
         while stack:  # the blocks between the fork and the meeting
             each = stack.pop()
             if each not in on:
                 on.add(each)
-                stack += self.flow.blocks[each].of if each != fork else ()
-        found = self._ways(register, fork, block, on, {})
-        return self._lost(register, block) if found is None else found
+                stack += flow.blocks[each].of if each != fork else ()
+        known: dict[int, Any] = {}
 
-    def _ways(
-        self, register: str, number: int, block: int, on: set[int], known: dict[int, Any]
-    ) -> Any:
-        """What a register holds where ways from one block meet in another, by their guards."""
-        if number in known:
-            return known[number]
-        if number in self.flow.loops and not self._inside(block, number):
-            ends = {
-                (each, to)
-                for each in self.flow.loops[number].blocks
-                for to in self.flow.blocks[each].to
-                if to not in self.flow.loops[number].blocks
-            }
-            ways = [self._way(register, each, to, block, on, known) for each, to in sorted(ends)]
-            found = ways[0] if ways and all(way == ways[0] for way in ways) else None
-        else:
-            to = list(dict.fromkeys(self.flow.blocks[number].to))
-            ways = [self._way(register, number, each, block, on, known) for each in to]
+        def way(number: int, to: int) -> Any:
+            if to == block:
+                return self._leaving(register, number)
+            if to not in on:
+                return _NEVER
+            if to not in known:
+                known[to] = ways_from(to)
+            return known[to]
+
+        def ways_from(number: int) -> Any:
+            """What the register holds where ways from a block meet, by their guards."""
+            if number in flow.loops and block not in (inside := flow.loops[number].blocks):
+                ends = {(n, to) for n in inside for to in flow.blocks[n].to if to not in inside}
+                ways = [way(*each) for each in sorted(ends)]
+                return ways[0] if ways and all(each == ways[0] for each in ways) else None
+            ways = [way(number, each) for each in dict.fromkeys(flow.blocks[number].to)]
             ways = [each for each in ways if each is not _NEVER]
-            found = ways[0] if ways else _NEVER
             if len(ways) == 2 and ways[0] != ways[1]:
-                when = self.guarded(number, len(self.flow.blocks[number].body) - 1)
-                known_way = None not in ways and when[0] != "unknown"
-                found = self.chosen(when, *ways) if known_way else None
-        known[number] = found
-        return found
+                when = self.guarded(number, len(flow.blocks[number].body) - 1)
+                is_known = None not in ways and when[0] != "unknown"
+                return self.chosen(when, *ways) if is_known else None
+            return ways[0] if ways else _NEVER
 
-    def _way(
-        self, register: str, number: int, to: int, block: int, on: set[int], known: dict[int, Any]
-    ) -> Any:
-        if to == block:
-            return self._leaving(register, number)
-        if to not in on:
-            return _NEVER
-        return self._ways(register, to, block, on, known)
-
-    def _inside(self, block: int, head: int) -> bool:
-        return block in self.flow.loops[head].blocks
+        found = ways_from(fork)
+        return self._lost(register, block) if found is None else found
 
     def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
         """True if a comparison is of the low halves of pairs: that of the high ones reads it."""
@@ -609,7 +565,7 @@ class Values:
             value = self.at(found[1], block, place, under)
             if isinstance(value, Whole):
                 return -value if found[0] else value
-        return atom("unknown", (text, block, place))
+        return unknown(text, block, place)
 
     # --- operations
     def _result(self, one: Instruction, register: str, block: int, place: int) -> Any:
@@ -629,14 +585,15 @@ class Values:
             (each for each in results if each.lstrip("U")[0] != "P"), register
         ):
             if one.name in ("LDC", "LDCU", "MOV") and "64" in one.modifiers:
-                return self._half(one, block, place)
+                behind = self.constants.behind(one.operands[-1])
+                return unknown(one.text, block, place) if behind is None else behind
             if one.name == "CS2R":
                 return ZERO
             if one.name == "IMAD" and "WIDE" in one.modifiers:
                 first, second, third = self.inputs(one, block, place)[:3]
                 if third == ZERO:
                     return high(first, second, signed="U32" not in one.modifiers)
-            return atom("unknown", (register, block, place))
+            return unknown(register, block, place)
         if not predicate and one.name == "LOP3":
             read = logic
         return read(self, one, results.index(register) if predicate else 0, block, place)
@@ -648,25 +605,9 @@ class Values:
             told = f"R{int(told[1:]) + word}"
         return self.operand(told, block, place)
 
-    def _half(self, one: Instruction, block: int, place: int) -> Whole:
-        """The high half of a pair of constants: the argument that lies behind the first."""
-        found = self.constants.behind(one.operands[-1])
-        return atom("unknown", (one.text, block, place)) if found is None else found
-
     def inputs(self, one: Instruction, block: int, place: int) -> list[Whole]:
         """The operands that are read, after results and carries."""
-        skip = 0
-        for each in one.operands:
-            plain = each.lstrip("U")
-            if skip == 0 or plain == "PT" or (plain[0] == "P" and plain[1:].isdigit()):
-                skip += 1
-                if skip == 1 and plain[0] == "P":
-                    continue
-            else:
-                break
-        if one.operands[0].lstrip("U")[0] == "P" and one.name == "LOP3":
-            skip = 2
-        return [self.operand(each, block, place) for each in one.operands[skip:]]
+        return [self.operand(each, block, place) for each in one.operands[one.result_count :]]
 
     # --- what loops change
     def holds(self, block: int, place: int) -> Condition:
@@ -736,16 +677,13 @@ class Values:
         after = [Replacing(inner).value(each) for each in after]
         if any(each != after[0] for each in after[1:]):
             return None
-        return self._carried(_number(self._before(register, head, loop)), after[0], here, loop)
-
-    def _carried(self, before: Whole, after: Whole, here: Whole, loop: Loop) -> Whole | None:
-        """What a register holds at the head of a loop, by the pass."""
-        if self._still(after - here, loop):
-            return before + (after - here) * atom("pass", loop.head)
-        if self._still(after, loop):
-            return after + (before - after) * atom("if", ("==", atom("pass", loop.head)))
-        found = _power(before, after, here, loop.head)
-        return self._of_pass(before, after, loop) if found is None else found
+        before, last = _number(self._before(register, head, loop)), after[0]
+        if self._still(last - here, loop):
+            return before + (last - here) * atom("pass", head)
+        if self._still(last, loop):
+            return last + (before - last) * atom("if", ("==", atom("pass", head)))
+        found = _power(before, last, here, head)
+        return self._of_pass(before, last, loop) if found is None else found
 
     def _of_pass(self, before: Whole, after: Whole, loop: Loop) -> Whole | None:
         """What rests on the pass before, by what else the loop changes."""

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,10 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dse.kernels.cubin import Function
 from dse.kernels.instructions import Instruction
 from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
-from dse.kernels.tally import Reading, read
+from dse.kernels.loop_counts import Reading
 from stochastic import sizes
 from stochastic.kept.folder import load, save
 from symbolic.errors import DseError, nearest
@@ -53,17 +53,11 @@ _MORE = {
 def kernel_space(
     file: Path, axes: Mapping[str, Sequence[object]], told: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return the quantities of a kernel over its macros.
+    """Return the quantities of a kernel over macros with several values (``axes``).
 
-    ``axes`` are the macros with the values of each, ``told`` is what :func:`tuned` needs. Of a warp
-    there are ``instructions``, requests (``global_loads``, ``global_stores``), sectors of a load's
-    request (``transactions_per_request``), ``flops`` and ``floating_insts``, too. All are NaN where
-    a variant does not compile or cannot be counted, and ``status`` holds the reason.
-
-    Raises
-    ------
-    DseError
-        No variant can be counted.
+    Of a warp there are ``instructions``, requests, sectors of a load's request, ``flops`` and
+    ``floating_insts``, too. All are NaN where a variant does not compile or cannot be counted, and
+    ``status`` holds the reason. Where none can be counted, that of the first is raised.
     """
     import xarray as xr
 
@@ -98,7 +92,8 @@ def tuned(
     """The quantities of each variant, in order; ``status`` where there are none."""
     source = file.read_bytes()
     about = (sorted(told.items(), key=str), _versions())
-    keys = [_identity(source, sorted(each.items()), about) for each in variants]
+    rests_on = [repr((sorted(each.items()), about)).encode() for each in variants]
+    keys = [hashlib.sha256(source + each).hexdigest() for each in rests_on]
     found: dict[str, dict[str, Any]] = {}
     if keep:
         for key in dict.fromkeys(keys):
@@ -124,11 +119,6 @@ def tuned(
             if keep:
                 save(key, json.dumps(each).encode())
     return [found[key] for key in keys]
-
-
-def _identity(code: bytes, *given: object) -> str:
-    """What a compiled kernel is kept under: its source and all that changes it."""
-    return hashlib.sha256(code + repr(given).encode()).hexdigest()
 
 
 def _named_in(source: str) -> set[str] | None:
@@ -179,10 +169,22 @@ def _part(
         of_body = zip(alike.values(), bodies(list(alike.values())), strict=True)
         readings = {code.function: _or_error(_read, code, body) for code, body in of_body}
         kept: dict[Any, dict[Any, Any]] = {}
-        return [
-            _counted(codes[key], readings, each, told, kept)
-            for key, each in zip(keys, variants, strict=True)
+
+        def counted(code: Code | DseError, variant: Mapping[str, object]) -> dict[str, Any]:
+            if isinstance(code, DseError):
+                raise code
+            if isinstance(reading := readings[code.function], DseError):
+                raise reading
+            block, grid = ([_size(s, variant) for s in told[name]] for name in ("block", "grid"))
+            times = {name: value for name, value in told["times"].items() if name in reading.asked}
+            found = counts_of(code, reading, block, grid, told["set"], times, kept=kept)
+            numbers = found.numbers
+            return {**found, **{n: numbers[own] for n, own in _MORE.items() if own in numbers}}
+
+        answers = [
+            _or_error(counted, codes[key], each) for key, each in zip(keys, variants, strict=True)
         ]
+        return [{"status": str(each)} if isinstance(each, DseError) else each for each in answers]
     finally:
         if collecting:
             gc.enable()
@@ -197,55 +199,24 @@ def _or_error(work: Callable[..., _T], *given: Any, **named: Any) -> _T | DseErr
 
 
 def _read(code: Code, body: Sequence[Instruction]) -> Reading:
-    reading = read(code.function, body)
-    if reading.often.asked:  # by lines
-        return read(code.function, body, lines_wanted(code, body))
+    reading = Reading(code.function, body)
+    if reading.asked:  # by lines
+        return Reading(code.function, body, lines_wanted(code, body))
     return reading
-
-
-def _counted(
-    code: Code | DseError,
-    readings: Mapping[Function, Reading | DseError],
-    variant: Mapping[str, object],
-    told: Mapping[str, Any],
-    kept: dict[Any, dict[Any, Any]],
-) -> dict[str, Any]:
-    try:
-        if isinstance(code, DseError):
-            raise code
-        reading = readings[code.function]
-        if isinstance(reading, DseError):
-            raise reading
-        sizes = [[_size(each, variant) for each in told[name]] for name in ("block", "grid")]
-        times = {
-            name: value for name, value in told["times"].items() if name in reading.often.asked
-        }
-        found = counts_of(code, reading, sizes[0], sizes[1], told["set"], times, kept=kept)
-    except DseError as error:
-        return {"status": str(error)}
-    numbers = found.numbers
-    more = {name: numbers[told] for name, told in _MORE.items() if told in numbers}
-    return {**found, **more}
 
 
 def _size(given: int | str, variant: Mapping[str, object]) -> int:
     """A size of a block or grid: a number, or a formula in macros."""
     if not isinstance(given, str):
         return given
-    names = {name: Quantity(name=name) for name in variant}
-    value = parse_value(given, Quantity(name="size"), names)
+    value = parse_value(given, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
     if isinstance(value, Node):
-        numbers = {name: float(str(number)) for name, number in variant.items() if _numeric(number)}
+        numbers = {}
+        for name, number in variant.items():
+            with suppress(ValueError):
+                numbers[name] = float(str(number))
         value = interpret_arrays([value], numbers)[0]
     return int(value)
-
-
-def _numeric(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True
 
 
 #: What is counted, and the quantity of a profile that it should equal.
@@ -270,10 +241,9 @@ def beside(
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, beside those measured.
 
-    ``profile`` is what :func:`dse.open` reads: a profile, or the results of a tuner. Macros that it
-    has are those of each row, and so are sizes that ``told`` (see :func:`tuned`) lacks. All rows
-    are counted where there is no ``row``. Along ``configuration`` each count that the profile has,
-    too, is ``NAME`` (counted) and ``NAME_measured``; ``status`` is why a launch is not counted.
+    Macros that the profile has are those of each row, and so are sizes that ``told`` lacks. Along
+    ``configuration`` each count that the profile has, too, is ``NAME`` (counted) and
+    ``NAME_measured``; ``status`` is why a launch is not counted.
 
     Raises
     ------

@@ -33,17 +33,27 @@ if SIMULATED:
 
 else:
 
-    @intrinsic
-    def clock(typing_context: Any) -> Any:
-        """Clock of the multiprocessor, read where it stands: neither moved nor left out. [cycle]"""
+    def special_register(bits: int, instruction: str) -> Any:
+        """Return a function of kernels that reads a register where it stands.
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            from llvmlite import ir
+        It is neither moved nor left out.
+        """
 
-            reads = ir.FunctionType(ir.IntType(64), [])
-            return builder.asm(reads, "mov.u64 $0, %clock64;", "=l,~{memory}", [], True)
+        @intrinsic
+        def read(typing_context: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                from llvmlite import ir
 
-        return types.int64(), generate
+                reads = ir.FunctionType(ir.IntType(bits), [])
+                constraint = f"={'r' if bits == 32 else 'l'},~{{memory}}"
+                return builder.asm(reads, instruction, constraint, [], True)
+
+            return (types.int32 if bits == 32 else types.int64)(), generate
+
+        return read
+
+    #: Clock of the multiprocessor. [cycle]
+    clock = special_register(64, "mov.u64 $0, %clock64;")
 
     @cuda.jit(device=True)
     def wait(mask: Any) -> None:

@@ -31,12 +31,12 @@ from typing import Any
 
 from dse.kernels.affine import Condition, atom, atoms_of, known
 from dse.kernels.compile import redefined
-from dse.kernels.disassembly import disassembled
-from dse.kernels.instructions import width_of
+from dse.kernels.cubin import disassembled
+from dse.kernels.instructions import GLOBAL, width_of
 from dse.kernels.launch_values import Launch
 from dse.kernels.launches import _complete, code_of, lines_wanted
+from dse.kernels.loop_counts import Reading
 from dse.kernels.source import FRAME, pieces, signatures, without_comments
-from dse.kernels.tally import GLOBAL, read
 from symbolic.errors import DseError
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "hecbench_rtx3080"
@@ -128,14 +128,14 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     entry, options = name if template else plain, ["--pre-include=given.h"]
     code = code_of(path, entry=entry, arch="sm_86", define={}, options=options)
     (body,) = disassembled([code.function])
-    reading = read(code.function, body, lines_wanted(code, body))
+    reading = Reading(code.function, body, lines_wanted(code, body))
     block, grid = (ast.literal_eval(row[f"{size} Size"]) for size in ("Block", "Grid"))
     threads = math.prod(block) * math.prod(grid)
     given, asked = told.get("set", {}), told.get("times", {})
     _complete(code, reading, given, asked)
     offsets = code.offsets
     values = {offsets[name]: value for name, value in given.items() if name in offsets}
-    launch = Launch(grid, block, values, asked, reading.often.passes)
+    launch = Launch(grid, block, values, asked, reading.passes)
     found = dict.fromkeys(WHAT, 0.0)
     for number, place_, one in reading.instructions():
         double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
@@ -143,7 +143,7 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
         if not (single or double or integer or asks):
             continue
         when = reading.values.holds(number, place_) if one.guard else ("true",)
-        often = reading.often.blocks[number]
+        often = reading.blocks[number]
         # a guard that rests on data or on what is not given counts as if it held
         if _is_decided(when, values):
             often = often * atom("if", when)

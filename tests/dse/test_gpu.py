@@ -20,7 +20,7 @@ import pytest
 
 import dse
 from dse import gpu
-from dse.gpu import device, launch_times, losses, measuring
+from dse.gpu import device, measuring
 from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
 from tests.long import long
@@ -126,7 +126,7 @@ found["sustained"] = looks, len(launched), taken
 class Idle:
     def __getitem__(self, shape):
         return lambda *given: None
-kernels.waiting = kernels.thinking = kernels.standing = kernels.chasing = Idle
+kernels.waiting = kernels.thinking = kernels.standing = kernels.chasing = Idle()
 said = []
 for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {}), (gpu.blocks, {}),
                          (gpu.latency, {})):
@@ -152,11 +152,11 @@ long, stamps = types.Array(types.int64, 1, "C"), types.Array(types.int64, 2, "C"
 found = {}
 try:
     for name, kernel, given in (
-        ("waiting", kernels.waiting(), (whole, whole, types.int64)),
-        ("thinking", kernels.thinking(), (real, real, real, types.int64)),
+        ("waiting", kernels.waiting, (whole, whole, types.int64)),
+        ("thinking", kernels.thinking, (real, real, real, types.int64)),
         ("squaring", kernels.squaring(32), (matrix, matrix)),
-        ("standing", kernels.standing(), (real, real, real, whole, stamps)),
-        ("chasing", kernels.chasing(), (whole, types.int64, long)),
+        ("standing", kernels.standing, (real, real, real, whole, stamps)),
+        ("chasing", kernels.chasing, (whole, types.int64, long)),
     ):
         found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
 except Exception as error:
@@ -406,15 +406,15 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
     [
         (lambda: measuring._shape(0, 1), "threads = 0: expected a number of 1 or more"),
         (lambda: measuring._shape(1031, 1), "threads = 1031: .* at most 1024"),
-        (lambda: launch_times.blocks([]), "rounds: expected a number of 1 or more for each block"),
-        (lambda: launch_times.blocks([1, 0]), "rounds: expected a number of 1 or more"),
-        (lambda: launch_times.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
+        (lambda: measuring.blocks([]), "rounds: expected a number of 1 or more for each block"),
+        (lambda: measuring.blocks([1, 0]), "rounds: expected a number of 1 or more"),
+        (lambda: measuring.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
         (lambda: gpu.launches([]), "expected 2 launches or more"),
         (lambda: gpu.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
         (lambda: measuring.power(seconds=-1), "seconds = -1: expected 0 or more"),
         (lambda: measuring.power(threads=2000), "threads = 2000: expected 1 to 1024"),
-        (lambda: losses.lockstep([]), "laws and lanes: expected at least one of each"),
-        (lambda: losses.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
+        (lambda: measuring.lockstep([]), "laws and lanes: expected at least one of each"),
+        (lambda: measuring.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
         (lambda: gpu.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
         (lambda: gpu.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
         (lambda: gpu.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),

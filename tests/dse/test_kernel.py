@@ -98,6 +98,10 @@ def test_long_operations_are_told_apart_as_in_table_6(found: Found) -> None:
     assert classes == [1, 1, 1, 2]
 
 
+def test_a_fused_operation_that_lacks_operands_is_counted(found: Found) -> None:
+    assert found("fma.rn.f16x2 0x10;")["fp_fused_insts"] == 1
+
+
 def test_loops_that_data_decide_are_asked_for_by_their_line(found: Found) -> None:
     lines = ("OUT:", "add.s32 %r1, %r1, 1;", "IN:", "add.f32 %f1, %f1, %f2;", "@%p1 bra IN;")
     lines = (*lines, "@%p2 bra.uni OUT;")

@@ -19,7 +19,7 @@ import dse
 from dse.kernels.cubin import Function, functions, source_lines
 from dse.kernels.instructions import instructions
 from dse.kernels.launches import Code, counts_of
-from dse.kernels.tally import read
+from dse.kernels.loop_counts import Reading
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws as draws_of
@@ -38,8 +38,8 @@ def counted(text: str, given: dict[str, float] | None = None, **launch: Any) -> 
         told.append({"predicate": guard and f"@{guard}", "opcode": opcode, "operands": operands})
     about = {"registers": 24, "shared": 0, "bank": 0x160, "arguments": ((0, 8), (8, 4))}
     function = Function(name="k", arch=80, code=b"", **about)  # type: ignore[arg-type]
-    code = Code(function=function, cubin=b"", arguments={0: "x", 8: "n"}, origin="by hand")
-    reading = read(function, instructions(told))
+    code = Code(function=function, cubin=b"", names=("x", "n"), origin="by hand")
+    reading = Reading(function, instructions(told))
     return counts_of(code, reading, launch.get("block", (32,)), (), given or {}, {})
 
 

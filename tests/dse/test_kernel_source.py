@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 import pytest
 
 import dse
-from dse.kernels import disassembly
+from dse.kernels import cubin as machine_code
 from dse.kernels.affine import atom, constant, floordiv, remainder
 from dse.kernels.compile import architectures, compiled
-from dse.kernels.cubin import functions
-from dse.kernels.disassembly import disassembled
+from dse.kernels.cubin import disassembled, functions
 from dse.kernels.launches import code_of
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
@@ -451,15 +450,15 @@ def test_what_was_told_of_machine_code_is_remembered_wherever_it_stands(
 ) -> None:
     """Branches lead where they led when the kernel was asked for alone."""
     first, second = list(functions(loops[75]).values())[:2]
-    monkeypatch.setattr(disassembly, "_remembered", {})
-    monkeypatch.setattr(disassembly, "_MOST", 8)
+    monkeypatch.setattr(machine_code, "_remembered", {})
+    monkeypatch.setattr(machine_code, "_MOST", 8)
     (alone,) = disassembled([first])
-    assert len(disassembly._remembered[75]) == 8 < len({each.text for each in alone})
-    monkeypatch.setattr(disassembly, "_remembered", {})
-    monkeypatch.setattr(disassembly, "_MOST", 10**4)
+    assert len(machine_code._remembered[75]) == 8 < len({each.text for each in alone})
+    monkeypatch.setattr(machine_code, "_remembered", {})
+    monkeypatch.setattr(machine_code, "_MOST", 10**4)
     disassembled([second, first])
-    monkeypatch.setattr(disassembly, "_run", None)  # nothing is asked anew
-    assert len(disassembly._remembered) == 1
+    monkeypatch.setattr(machine_code, "_run", None)  # nothing is asked anew
+    assert len(machine_code._remembered) == 1
     (found,) = disassembled([first])
     assert sum(each.name == "BRA" for each in found) > 2
     for each, other in zip(found, alone, strict=True):

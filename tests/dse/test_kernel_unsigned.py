@@ -39,7 +39,7 @@ class _Operands(Values):
 
 
 def _read(opcode: str, operands: str, one: Whole, two: Whole) -> Any:
-    found = Instruction(0, {"opcode": opcode, "operands": operands, "predicate": ""}, 0, 0)
+    found = Instruction(0, opcode, operands)
     values = _Operands({"R1": one, "R2": two})
     return READ[found.name](values, found, 0, 0, 0)
 

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.flow import flow_of
-from dse.kernels.instructions import Constants, instructions
+from dse.kernels.cubin import Function
+from dse.kernels.instructions import instructions
 from dse.kernels.launch_values import Launch
-from dse.kernels.loop_counts import frequencies
+from dse.kernels.loop_counts import Reading
 from dse.kernels.memory_accesses import cache_wavefronts, phases, sectors, shared_wavefronts
-from dse.kernels.registers import Values
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws
 
@@ -192,11 +191,13 @@ def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None
         ("EXIT", "", ""),
     ]
     told = [{"opcode": name, "operands": text, "predicate": p} for name, text, p in body]
-    flow = flow_of(instructions(told))
-    values = Values(flow, Constants({}, 0x160, frozenset()))
-    often = frequencies(flow, values, {})
-    launch = Launch((1, 1, 1), (32, 1, 1), {}, {}, often.passes)
-    assert launch.per_warp(often.blocks[1]) == 32
+    function = Function(
+        name="k", arch=80, code=b"", registers=0, shared=0, bank=0x160, arguments=()
+    )
+    reading = Reading(function, instructions(told))
+    values = reading.values
+    launch = Launch((1, 1, 1), (32, 1, 1), {}, {}, reading.passes)
+    assert launch.per_warp(reading.blocks[1]) == 32
     where = values.solved(values.operand("R2", 1, 0), 1)
     found = [int(launch.at({1: number}, {}).value(where)) for number in range(32)]
     assert found == [7, *range(8, 256, 8)]
