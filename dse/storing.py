@@ -18,7 +18,7 @@ from sweeps.store.backend import backend_of
 from sweeps.store.create import skeleton
 from sweeps.store.fill import Filled, Watch, fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
-from sweeps.store.lock import write_lock
+from sweeps.store.lock import remove_stale_lock, write_lock
 from sweeps.store.open import read_info
 from symbolic.errors import DseError, OtherProcessError
 
@@ -68,6 +68,7 @@ def run_into(
         wanted = target()
         done = None if wanted.extends else finished(wanted.layout, backend, wanted.key)
         if done is not None:
+            remove_stale_lock(backend)
             return _outcome(store, done, names)
     with ExitStack() as held:
         held.enter_context(write_lock(backend))

@@ -129,6 +129,11 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
 
     # no other format is written; some can unpickle
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
+    # labels have the type that they have in a run
+    texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
+    ds = ds.assign_coords(
+        {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
+    )
     shards = {
         name: variable.encoding.get("shards") or variable.encoding.get("chunks")
         for name, variable in ds.data_vars.items()

@@ -53,6 +53,13 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
             ) from error
 
 
+def remove_stale_lock(backend: StoreBackend) -> None:
+    """Remove the lock file that a killed writer has left."""
+    if isinstance(backend, Folder) and backend.lock_path().exists():
+        with suppress(DseError), file_lock(backend.lock_path(), backend.name):
+            pass
+
+
 def _busy(name: str, more: str = "") -> OtherProcessError:
     return OtherProcessError(
         f"{name} is being written by another process{more}: wait for it, or choose another place"

@@ -68,6 +68,16 @@ def test_kills(kills: int) -> None:
     assert json.loads(done.stdout)["kills"] == kills
 
 
+def test_the_lock_of_a_killed_writer_goes_when_the_store_is_found_finished(
+    study: Study, tmp_path: Path
+) -> None:
+    study.run(store=tmp_path / "a.zarr")
+    lock = tmp_path / ".a.zarr.lock"
+    lock.touch()
+    study.run(store=tmp_path / "a.zarr")
+    assert not lock.exists()
+
+
 # --- what is stored
 
 
