@@ -6,7 +6,6 @@ from dse.catalog import machine as machine
 from dse.catalog import machines as machines
 from dse.catalog import workload as workload
 from dse.catalog import workloads as workloads
-from dse.checking import verify as verify
 from dse.derived import derive as derive
 from dse.evaluation import evaluate as evaluate
 from dse.faces import Study as Study
@@ -15,11 +14,12 @@ from dse.files import open as open  # noqa: A004
 from dse.fitted import load_fit as load_fit
 from dse.fitting import fit as fit
 from dse.glossary import quantities as quantities
-from dse.growth import add as add
 from dse.kernels import kernel as kernel
 from dse.library import model as model
 from dse.library import models as models
 from dse.page.explore import explore as explore
+from dse.storing import add as add
+from dse.storing import verify as verify
 from dse.uncertain.spoken import beta as beta
 from dse.uncertain.spoken import discrete as discrete
 from dse.uncertain.spoken import lognormal as lognormal

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dse.rebuilding import read_study_text, rebuilt
+from dse.identity import read_study_text, rebuilt
 from dse.study.data import StudyData
 from sweeps.grid.grid import FEASIBLE
+from sweeps.store.open import info_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -56,25 +56,21 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
 
 
 def study_of(ds: xr.Dataset) -> StudyData:
-    """The study of a Dataset, as it tells it; its model and values must be what they were."""
-    from sweeps.files.written import origin
+    """Return the study of a Dataset, as it tells it; its model and values must be what they were.
 
-    place = origin(ds)
-    if place is not None:
-        return rebuilt(place)[0]
+    Raises
+    ------
+    DseError
+        It tells none, or another one than there is now.
+    """
+    info = info_of(ds)
+    if info is not None:
+        return rebuilt(info.place)[0]
     if "study" not in ds.attrs or "identity" not in ds.attrs:
         raise DseError("the Dataset tells no study: expected that of a run of one model")
-
-    def axis(name: str, spec: Any) -> Any:
-        if not isinstance(spec, dict) or "sha256" not in spec:
-            return spec
-        values = np.ascontiguousarray(ds[name].values)
-        if hashlib.sha256(values.tobytes()).hexdigest() != spec["sha256"]:
-            raise DseError(f"it holds only a part of the long axis {name}")
-        return values
-
     try:
-        study = read_study_text(ds.attrs, axis)
+        values = lambda name, _: np.ascontiguousarray(ds[name].values)  # noqa: E731
+        study = read_study_text(ds.attrs, values, "is held only in part")
     except (DseError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DseError(f"the study of the Dataset cannot be told: {error}") from error
     if study.attributes()["identity"] != str(ds.attrs["identity"]).removesuffix("-expanded"):
@@ -95,29 +91,21 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
     OtherProcessError
         Another store came to be there since the Dataset was opened.
     """
-    from sweeps.files.written import origin
-
-    place = origin(source)
-    if place is None:
+    info = info_of(source)
+    if info is None:
         return None
     try:
-        study = rebuilt(place)[0]
+        study = rebuilt(info.place)[0]
         if not isinstance(source, (str, Path)):
             names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
             study = replace(study, outputs=names, best=None)
-        if _runs_own_python(study):
+        # what a table equation of a user's file imports or reads may have changed; other equations
+        # are recorded as trees, which the identity of a store covers whole
+        definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
+        tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
+        if any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables):
             return None
     except DseError:  # the values in the store answer
         return None
-    origin(source)  # raises where another store was read
+    info.check_same()
     return study
-
-
-def _runs_own_python(study: StudyData) -> bool:
-    """True if a table equation of a user's file is used: what it imports or reads may have changed.
-
-    Other equations are recorded as trees, which the identity of a store covers whole.
-    """
-    definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
-    tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
-    return any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables)

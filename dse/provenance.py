@@ -1,15 +1,23 @@
-"""What a Dataset says of itself, so that the file explains itself years later."""
+"""What a Dataset says of itself, and hashes of it, so that any change has a name years later."""
 
 from __future__ import annotations
 
+import ast
+import copy
 import hashlib
+import importlib.util
+import inspect
 import json
+import linecache
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from dse.fingerprints import body_of, canonical
 from dse.validity import beyond_validity
+from sweeps.grid.grid import Leaf
+from symbolic.equation import Equation
+from symbolic.errors import DseError
 from symbolic.quantities import place_of
 
 if TYPE_CHECKING:
@@ -77,3 +85,128 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
         **({"validity": json.dumps(beyond)} if beyond else {}),
         **({"model_files": json.dumps(files)} if files else {}),
     }
+
+
+# --- What a function computes, as text in which comments, documentation and layout do not count
+
+
+def syntax(function: Callable[..., Any]) -> str | None:
+    """The normalised syntax tree of a function and of what it uses from its own file.
+
+    None where there is no source text: the function was typed at a prompt, or made by a program.
+    """
+    # a model file of one's own as it was run: it may have been edited since
+    data = getattr(getattr(function, "__globals__", {}).get("__loader__"), "data", None)
+    if isinstance(data, bytes):
+        text = importlib.util.decode_source(data)
+    else:
+        try:
+            path = inspect.getsourcefile(function) or ""
+        except TypeError:
+            return None
+        linecache.checkcache(path)
+        text = "".join(linecache.getlines(path))
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    top: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _defined(statement):
+            top.setdefault(name, []).append(statement)
+    pending, found = [function.__name__], {}
+    while pending:
+        name = pending.pop()
+        if name in found or name not in top:
+            continue
+        found[name] = "; ".join(_dump(statement) for statement in top[name])
+        for statement in top[name]:
+            pending += sorted({n.id for n in ast.walk(statement) if isinstance(n, ast.Name)})
+    if function.__name__ not in found:  # it stands within something else: take that whole file
+        return _dump(tree) if tree.body else None
+    return "\n".join(f"{name} = {found[name]}" for name in sorted(found))
+
+
+def _defined(statement: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a file gives a meaning."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return [(alias.asname or alias.name).split(".")[0] for alias in statement.names]
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+        targets = [statement.target]
+    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+class _Bare(ast.NodeTransformer):
+    """Without documentation, decorators and the type of the result."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        bare = copy.copy(node)
+        bare.body = body or [ast.Pass()]
+        bare.decorator_list, bare.returns = [], None
+        return bare
+
+
+def _dump(node: ast.AST) -> str:
+    return ast.dump(_Bare().visit(node), annotate_fields=False)
+
+
+def fingerprints(grid: Grid, parts: Parts, said: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """A hash of each equation, value and rule that a study uses, so that a change has a name.
+
+    ``said`` are its :func:`attributes`.
+
+    Raises
+    ------
+    DseError
+        A table equation whose text cannot be found, so that a change of it would go unseen.
+    """
+    equations = {}
+    for graph in grid.graphs.values():
+        for name, definition in graph.definitions.items():
+            eq = definition.equation
+            if eq is None:
+                continue
+            if eq.table and syntax(eq.function) is None:
+                raise DseError(
+                    f"the equation {eq.describe()} has no source text, so that a later change "
+                    "could not be told: it can be swept, but not stored; define it in a file"
+                )
+            equations[f"{name} [{eq.switches}]" if eq.when else name] = _digest(body_of(eq))
+    values: dict[str, str] = {}
+    for given in (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}):
+        values |= {name: _digest(_plain(value)) for name, value in given.items()}
+    defaults = json.loads(said["defaults"])
+    values |= {name: _digest(_plain(value)) for name, value in defaults.items()}
+    rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
+    return {"equations": equations, "values": values, "rules": rules}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def body_of(equation: Equation) -> str:
+    """What an equation computes, as text; a table equation by its source, where there is one."""
+    if not equation.table:
+        return repr(equation.node)
+    return (syntax(equation.function) or equation.doc) + equation.formula
+
+
+def canonical(values: Mapping[str, Any]) -> str:
+    """Values as text that depends on nothing but them."""
+    return repr(sorted((name, _plain(value)) for name, value in values.items()))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Leaf):
+        return f"{value.axes}: {value.array.tolist()}"
+    if isinstance(value, Mapping):
+        return canonical(value)
+    return repr(value)

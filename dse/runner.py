@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import of_a_store
 from dse.identity import attributes_of, check_storable
-from dse.outcome import Outcome
 from sweeps.nest.run import compute
-from sweeps.runtime.progress import Progress
+from sweeps.runtime.progress import Outcome, Progress
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

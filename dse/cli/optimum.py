@@ -58,12 +58,10 @@ def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
 
 def watched(best: Best, study: StudyData) -> Watch | None:
     """What a run watches, where the objective is an output and nothing else constrains it."""
-    from sweeps.store.fill import Watch
-
     (goal, *later), grid = best.goals, study.grid()
     if later or best.where or goal.text not in grid.outputs or grid.kind(goal.text) != "float":
         return None
-    return Watch(output=goal.text, sign=goal.sign)
+    return goal.text, goal.sign
 
 
 def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:

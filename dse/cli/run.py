@@ -35,9 +35,9 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.outcome import Outcome
     from dse.study.data import StudyData
     from sweeps.grid.space import Axis
+    from sweeps.runtime.progress import Outcome
 
 #: Options of a run that are handed on as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
@@ -50,7 +50,7 @@ def size_of(place: str | Path) -> int:
 
     if isinstance(place, Path) and place.is_file():
         return place.stat().st_size
-    return int(backend_of(place).total())
+    return sum(backend_of(place).files().values())
 
 
 def _run_data(

@@ -24,7 +24,7 @@ def add(store: str, quantities: tuple[str, ...], study: str | None, progress: st
     They are computed from the axes; what is stored stays as it is. A command that was interrupted
     or killed leaves the store as it was, and the same command continues.
     """
-    from dse.growth import add as add_to
+    from dse.storing import add as add_to
 
     of = read_study(study) if study else None
     with listening(progress) as listener:
@@ -45,7 +45,7 @@ def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     Every chunk, record and description is compared with its checksum. What is damaged is named,
     with the configurations of its tile. Exit status 1 says that there is damage left.
     """
-    from dse.checking import verify as check
+    from dse.storing import verify as check
 
     with listening(progress) as listener:
         found = check(

@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from stochastic.kept import compile_seconds
+
+if TYPE_CHECKING:
+    from sweeps.grid.failing import Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,29 @@ class Progress:
 
 
 Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run did.
+
+    ``open`` returns its Dataset, which a run into a store opens then. ``seconds`` is without
+    ``compiling``; ``share`` is how much of the values was computed now, ``tiles`` how many of the
+    store's tiles, and how many an earlier run had stored; ``feasible`` the feasible points, None
+    where all are; ``kept`` where a fresh run keeps the earlier store; ``failed`` the configurations
+    that could not be computed; ``barred`` how many values needed no computing, because no point of
+    their tile keeps the rules.
+    """
+
+    open: Any = None
+    seconds: float = 0.0
+    compiling: float = 0.0
+    share: float = 1.0
+    tiles: tuple[int, int] | None = None
+    feasible: int | None = None
+    kept: str | None = None
+    failed: tuple[Failure, ...] = ()
+    barred: int = 0
 
 
 def gap_of(value: float, bound: float) -> float:

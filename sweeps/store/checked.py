@@ -26,7 +26,14 @@ from zarr.storage import FsspecStore, LocalStore, WrapperStore
 from stochastic import sizes
 from sweeps.store.backend import Folder, backend_of, get_or_none
 from sweeps.store.open import StoreInfo, damaged
-from sweeps.store.records import RECORDS, checksum, read_sealed
+from sweeps.store.records import (
+    MISSING,
+    OTHER,
+    UNFIT,
+    checksum,
+    problem_of_shard,
+    read_record,
+)
 
 #: Shards that stay in memory for the next chunk of the same.
 _KEPT = sizes.READER_SHARDS
@@ -67,10 +74,11 @@ class CheckedStore(WrapperStore[Store]):
                 self._kept.move_to_end(key)
                 return self._kept[key]
         data, problem = self._checked(key)
-        if problem is not None or (data is None and key in self.info.manifest["files"]):
+        if problem:
             self.info.check_same()
             data, problem = self._checked(key)  # it may just have been repaired
-        if problem is not None:
+        if problem:
+            problem = "it is missing" if data is None else problem
             raise damaged(self._backend.name, key, problem)
         if data is not None and key not in self.info.manifest["files"]:
             with self._lock:
@@ -79,32 +87,23 @@ class CheckedStore(WrapperStore[Store]):
                     self._kept.popitem(last=False)
         return data
 
-    def _checked(self, key: str) -> tuple[Any, str | None]:
-        """Return what stands under a key, and what is wrong with it."""
+    def _checked(self, key: str) -> tuple[Any, str]:
+        """Return what stands under a key, and what is wrong with it; empty if nothing is."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
         if known is not None:
-            if data is None:
-                return None, "it is missing"
-            right = checksum(data) == known
-            return data, None if right else "its checksum does not fit"
+            return data, MISSING if data is None else "" if checksum(data) == known else UNFIT
         name, _, chunk = key.rpartition("/")
         part = self.info.manifest["chunks"].get(name)
         if part is None or chunk.split(".")[0] != "c":
-            return None, None  # no part of the store: zarr looks for metadata of other versions
+            return None, ""  # no part of the store: zarr looks for metadata of other versions
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
-        record = read_sealed(get_or_none(self._backend, f"{RECORDS}/{tile}"))
-        if record is None and not self.info.is_complete:
-            return None, None
-        if record is None or record.get("tile") != tile:
-            return None, f"the record of tile {tile} is missing or damaged"
-        if record.get("identity") != self.info.identity:
-            return None, f"the record of tile {tile} is that of another store"
-        if data is None:
-            return None, "it is missing"
-        length, crc = record["shards"].get(name, (0, ""))
-        right = len(data) == length and checksum(data) == crc
-        return data, None if right else "its checksum does not fit"
+        record, problem = read_record(self._backend, tile, self.info.identity)
+        if problem and problem != OTHER and not self.info.is_complete:
+            return None, ""
+        if problem:
+            return data, f"the record of tile {tile}: {problem}"
+        return data, problem_of_shard(data, record, name)
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None

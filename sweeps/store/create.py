@@ -155,8 +155,3 @@ class ShardEncoder:
         else:
             array[...] = values
         return memoryview(self._files.pop(key).as_buffer_like())
-
-
-def array_metadata(files: Mapping[str, bytes], part: Part) -> dict[str, bytes]:
-    """Return the metadata of the outputs of a part."""
-    return {name: files[f"{name}/{ROOT}"] for name in part.outputs}

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sweeps.grid.dataset import opened_from, unfinished_places
 from sweeps.store.backend import HIDDEN, StoreBackend, backend_of, get_or_none
-from sweeps.store.records import FINISHED, MANIFEST, RECORDS, read_sealed
+from sweeps.store.records import (
+    FINISHED,
+    MANIFEST,
+    RECORDS,
+    UNFIT,
+    read_manifest,
+    read_sealed,
+)
 from symbolic.errors import DamagedError, OtherProcessError, UnfinishedError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def damaged(place: str, key: str, problem: str) -> DamagedError:
@@ -38,10 +49,9 @@ class StoreInfo:
         """Raise OtherProcessError where another store, or none, is at the place by now."""
         backend = backend_of(self.place)
         now = get_or_none(backend, MANIFEST)
-        tree = read_sealed(now)
         begun = self.is_complete and get_or_none(backend, FINISHED) is None
         # one that is damaged is no other one
-        if now is None or begun or (tree is not None and tree != self.manifest):
+        if now is None or begun or read_sealed(now) not in (None, self.manifest):
             raise OtherProcessError(
                 f"another process has extended, replaced or removed {self.place} since it was "
                 "opened: open it again"
@@ -68,21 +78,18 @@ def read_info(place: str | Path) -> StoreInfo | None:
         if get_or_none(backend, FINISHED) is None and not backend.sizes(RECORDS):
             return None
         raise damaged(backend.name, MANIFEST, "it is missing")
-    manifest = read_sealed(data)
-    if manifest is None or not isinstance(manifest.get("files"), dict):
-        raise damaged(backend.name, MANIFEST, "its checksum does not fit")
-    mark, identity = get_or_none(backend, FINISHED), manifest.get("identity")
+    manifest = read_manifest(data)
+    if manifest is None:
+        lacks = "it does not say its study, or the files of the store"
+        raise damaged(backend.name, MANIFEST, UNFIT if read_sealed(data) is None else lacks)
+    mark = get_or_none(backend, FINISHED)
     end = read_sealed(mark)
-    if mark is not None and (end is None or end.get("identity") != identity):
-        if _manifest_of(backend) == manifest:  # else it was replaced meanwhile
-            problem = "its checksum does not fit" if end is None else "it is that of another store"
-            raise damaged(backend.name, FINISHED, problem)
-        return read_info(place)
+    if mark is not None and (end is None or end.get("identity") != manifest["identity"]):
+        if get_or_none(backend, MANIFEST) != data:  # it was replaced meanwhile
+            return read_info(place)
+        problem = UNFIT if end is None else "it is that of another store"
+        raise damaged(backend.name, FINISHED, problem)
     return StoreInfo(place=str(place), manifest=manifest, is_complete=mark is not None)
-
-
-def _manifest_of(backend: StoreBackend) -> dict[str, Any] | None:
-    return read_sealed(get_or_none(backend, MANIFEST))
 
 
 def check_not_replaced(backend: StoreBackend) -> None:
@@ -94,17 +101,35 @@ def check_not_replaced(backend: StoreBackend) -> None:
         )
 
 
-def check_complete(place: str | Path) -> StoreInfo | None:
-    """Return what the store of a run says of itself; None if something else is there.
+def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
+    """Return what the store of a run says of itself, given by its path or as it was opened.
+
+    None of any other file, and of a Dataset that was changed.
+
+    Raises
+    ------
+    OtherProcessError
+        Another store came to be there since the Dataset was opened.
+    """
+    if isinstance(source, (str, Path)):
+        return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
+    info: StoreInfo | None = opened_from(source)
+    if info is not None:
+        info.check_same()
+    return info
+
+
+def check_complete(place: str | Path) -> None:
+    """Raise where the store of a run is not finished.
 
     Raises
     ------
     UnfinishedError
-        Values are missing, with the way to finish it.
+        Values are missing, with the way to finish it, and to use what is there all the same.
     """
     info = read_info(place)
     if info is None or info.is_complete:
-        return info
+        return
     backend = backend_of(place)
     count = len(backend.sizes(RECORDS))
     raise UnfinishedError(
@@ -112,3 +137,20 @@ def check_complete(place: str | Path) -> StoreInfo | None:
         f"continues (dse run STUDY --store {backend.name}); or ask what is there, loaded into "
         "memory: dse.open(...).load()"
     )
+
+
+def check_finished(source: xr.Dataset | str | Path) -> None:
+    """Raise where values of the store of a run, or of a part of it, are missing.
+
+    Raises
+    ------
+    UnfinishedError
+        As of :func:`check_complete`.
+    """
+    info = info_of(source)
+    if isinstance(source, (str, Path)):
+        places = [info.place] if info is not None and not info.is_complete else []
+    else:
+        places = unfinished_places(source)
+    for place in places:
+        check_complete(place)

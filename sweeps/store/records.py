@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sweeps.store.backend import HIDDEN, StoreBackend, get_or_none
-from sweeps.store.layout import Part, Tile
 from symbolic.json_text import read_json
 
 #: What a store says of itself: its study, and the checksums of the files of its metadata.
 MANIFEST = f"{HIDDEN}/manifest"
 #: The folder of the records, and the mark that is set when all of them are there.
 RECORDS, FINISHED = f"{HIDDEN}/tiles", f"{HIDDEN}/finished"
+#: What may be wrong with a file.
+MISSING, UNFIT = "missing", "its checksum does not fit"
+OTHER = "it belongs to another tile or store"
 _SEAL = "crc32"
 #: Most bytes of such a file that are read.
 _LONGEST = 1 << 26
@@ -62,19 +64,48 @@ def read_sealed(data: bytes | None) -> dict[str, Any] | None:
     return tree if whole else None
 
 
-def record_of(
-    backend: StoreBackend, part: Part, tile: Tile, identity: str
-) -> dict[str, Any] | None:
-    """Return the record of a tile; None if it is missing, damaged, or that of something else."""
-    record = read_sealed(get_or_none(backend, f"{RECORDS}/{tile.name}"))
-    return record if record and problem_of_record(record, part, tile, identity) is None else None
+def read_manifest(data: bytes | None) -> dict[str, Any] | None:
+    """Return a manifest; None if it is missing, damaged, or lacks what a store is read by."""
+    tree = read_sealed(data) or {}
+    kinds = {"identity": str, "study": str, "files": dict, "chunks": dict}
+    if any(not isinstance(tree.get(key), kind) for key, kind in kinds.items()):
+        return None
+    chunks = tree["chunks"].values()
+    return tree if all(isinstance(each, dict) and "part" in each for each in chunks) else None
 
 
-def problem_of_record(
-    record: Mapping[str, Any], part: Part, tile: Tile, identity: str
-) -> str | None:
-    """Return why a whole record is not that of a tile; None if it is."""
-    right = (record.get("tile"), record.get("points")) == (tile.name, tile.points)
-    right = right and record.get("identity") == identity
-    right = right and set(record.get("shards", ())) == set(part.outputs)
-    return None if right else "it belongs to another tile or store"
+def read_record(
+    backend: StoreBackend,
+    tile: str,
+    identity: str,
+    outputs: Collection[str] | None = None,
+    points: int | None = None,
+) -> tuple[dict[str, Any], str]:
+    """Return the record of a tile and no problem; or an empty one, and what is wrong with it.
+
+    ``outputs`` and ``points`` are those of the tile, where they are known.
+    """
+    data = get_or_none(backend, f"{RECORDS}/{tile}")
+    record = read_sealed(data)
+    if record is None:
+        return {}, MISSING if data is None else UNFIT
+    right = (record.get("tile"), record.get("identity")) == (tile, identity)
+    shards = record.get("shards")
+    right = right and isinstance(shards, dict) and all(map(_is_shard, shards.values()))
+    right = right and (outputs is None or set(shards) == set(outputs))
+    right = right and (points is None or record.get("points") == points)
+    return (record, "") if right else ({}, OTHER)
+
+
+def _is_shard(said: Any) -> bool:
+    return isinstance(said, list) and [type(each) for each in said] == [int, str]
+
+
+def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str) -> str:
+    """Return what is wrong with the shard of an output; empty if it is as its record says."""
+    if data is None:
+        return MISSING
+    length, crc = record["shards"].get(output, (0, ""))
+    if len(data) != length:
+        return f"{len(data):,} bytes, not {length:,}"
+    return "" if checksum(data) == crc else UNFIT

@@ -120,12 +120,12 @@ part = max(layout.parts, key=lambda part: part.points)
 files = skeleton(layout, {"identity": "x"}, {"identity": "x"})
 backend_of(path).create(files)
 writer = TileWriter(layout, part, str(path), files, "x")
-writer.store(0, False)
+writer.store(part.tile(0), False)
 print(part.points // part.tile(0).points, flush=True)
 for line in sys.stdin:
     began = time.perf_counter()
     for number in range(part.points // part.tile(0).points):
-        writer.store(number, False)
+        writer.store(part.tile(number), False)
     print(time.perf_counter() - began, flush=True)
 """
 

@@ -41,7 +41,6 @@ import zarr  # noqa: F401
 
 import dse.cli.run
 import dse.derived
-import dse.growth
 import dse.storing
 import sweeps.nest.run
 import sweeps.store.checked

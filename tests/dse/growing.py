@@ -27,7 +27,7 @@ import zarr  # noqa: F401
 
 import dse
 import dse.derived
-import dse.growth
+import dse.storing
 import sweeps.nest.run
 import sweeps.store.backend
 import sweeps.store.verify

@@ -27,6 +27,7 @@ from dse import DseError, Study
 from dse.cli import main
 from sweeps.store.backend import backend_of
 from sweeps.store.fill import TileWriter
+from sweeps.store.layout import Tile
 from tests.dse.killing import STUDY, files
 from tests.oracles.compare import identical
 
@@ -109,9 +110,9 @@ def test_an_address_and_a_run_that_is_continued(
     tried: list[str] = []
     inner = TileWriter.store
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        tried.append(self.part.tile(number).name)
-        return inner(self, number, *more)
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        tried.append(tile.name)
+        return inner(self, tile, *more)
 
     monkeypatch.setattr(TileWriter, "store", store)
     monkeypatch.chdir(tmp_path)
@@ -130,12 +131,12 @@ def test_what_fails_at_a_worker(
 ) -> None:
     tried, inner = Counter[str](), TileWriter.store
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        name = self.part.tile(number).name
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        name = tile.name
         tried[name] += 1
         if name == "0.3.1.0" or (name == "0.7.0.0" and tried[name] == 1):
             raise kind("too hot")
-        return inner(self, number, *more)
+        return inner(self, tile, *more)
 
     path, study = tmp_path / "a.zarr", Study(**STUDY)
     with monkeypatch.context() as patch:
@@ -250,10 +251,10 @@ def test_a_tile_that_no_worker_survives(
 ) -> None:
     inner = TileWriter.store
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        if self.part.tile(number).name == "0.3.1.0":
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        if tile.name == "0.3.1.0":
             raise KilledWorker("tile", SimpleNamespace(address="tcp://somewhere"), 3)
-        return inner(self, number, *more)
+        return inner(self, tile, *more)
 
     monkeypatch.setattr(TileWriter, "store", store)
     with pytest.warns(UserWarning, match="supply = sharp: .*the worker was lost each time"):
