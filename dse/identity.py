@@ -56,7 +56,7 @@ def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
     DseError
         An equation whose text cannot be found, so that a change of it would go unseen.
     """
-    from dse.provenance import fingerprints
+    from dse.provenance import check_sources, fingerprints
 
     ours = attributes_of(study, expand=layout.expand)
     kept = {key: ours[key] for key in _KEYS if key in ours}
@@ -65,8 +65,9 @@ def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
         for part in layout.parts
         for name in part.outputs
     }
-    equations = fingerprints(study.grid(), study._parts, ours)
-    return kept | equations | {"chunks": chunks, "compression": layout.compression}
+    check_sources(study.grid())
+    hashes = fingerprints(study.grid(), study._parts, json.loads(ours["defaults"]))
+    return kept | hashes | {"chunks": chunks, "compression": layout.compression}
 
 
 def is_same(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:

@@ -41,7 +41,7 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
     ``model_files`` tells their hashes.
     """
     model, files = parts.model.name, parts.model.files
-    equations, digests = [], []
+    equations = []
     defaults: dict[str, Any] = {}
     for graph in grid.graphs.values():
         for name, definition in graph.definitions.items():
@@ -52,7 +52,6 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
                     row["when"] = eq.switches
                 if row not in equations:
                     equations.append(row)
-                    digests.append(f"{name}[{eq.switches}]: {body_of(eq)}")
             elif definition.kind == "default":
                 defaults[name] = definition.node.args[0]
             elif definition.kind == "formula" and name not in parts.origins:
@@ -64,10 +63,8 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
     used = {name for graph in grid.graphs.values() for name in graph.definitions}
     sources = {name: text for name, text in parts.origins.items() if name in used}
     assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
-    values = [parts.values, parts.tables, parts.labels, parts.switches]
-    values += [parts.laws] if parts.laws else []
-    rules = [condition.text for condition in grid.conditions]
-    said = "\n".join([version(), text, *digests, *map(canonical, [*values, defaults]), *rules])
+    hashes = fingerprints(grid, parts, defaults)
+    said = json.dumps([version(), text, hashes], sort_keys=True)
     identity = hashlib.sha256(said.encode()).hexdigest()
     beyond = beyond_validity(parts)
     return {
@@ -157,35 +154,35 @@ def _dump(node: ast.AST) -> str:
     return ast.dump(_Bare().visit(node), annotate_fields=False)
 
 
-def fingerprints(grid: Grid, parts: Parts, said: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """A hash of each equation, value and rule that a study uses, so that a change has a name.
+def fingerprints(
+    grid: Grid, parts: Parts, defaults: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """Return a hash of each equation, value and rule that a study uses; a change has a name."""
+    equations = {
+        f"{name} [{eq.switches}]" if eq.when else name: _digest(body_of(eq))
+        for graph in grid.graphs.values()
+        for name, definition in graph.definitions.items()
+        if (eq := definition.equation) is not None
+    }
+    given = (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}, defaults)
+    values = {
+        name: _digest(repr([_plain(some[name]) for some in given if name in some]))
+        for name in dict.fromkeys(name for some in given for name in some)
+    }
+    rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
+    return {"equations": equations, "values": values, "rules": rules}
 
-    ``said`` are its :func:`attributes`.
 
-    Raises
-    ------
-    DseError
-        A table equation whose text cannot be found, so that a change of it would go unseen.
-    """
-    equations = {}
+def check_sources(grid: Grid) -> None:
+    """Raise where the text of a table equation cannot be found: a change of it would go unseen."""
     for graph in grid.graphs.values():
-        for name, definition in graph.definitions.items():
+        for definition in graph.definitions.values():
             eq = definition.equation
-            if eq is None:
-                continue
-            if eq.table and syntax(eq.function) is None:
+            if eq is not None and eq.table and syntax(eq.function) is None:
                 raise DseError(
                     f"the equation {eq.describe()} has no source text, so that a later change "
                     "could not be told: it can be swept, but not stored; define it in a file"
                 )
-            equations[f"{name} [{eq.switches}]" if eq.when else name] = _digest(body_of(eq))
-    values: dict[str, str] = {}
-    for given in (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}):
-        values |= {name: _digest(_plain(value)) for name, value in given.items()}
-    defaults = json.loads(said["defaults"])
-    values |= {name: _digest(_plain(value)) for name, value in defaults.items()}
-    rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
-    return {"equations": equations, "values": values, "rules": rules}
 
 
 def _digest(text: str) -> str:
@@ -199,14 +196,10 @@ def body_of(equation: Equation) -> str:
     return (syntax(equation.function) or equation.doc) + equation.formula
 
 
-def canonical(values: Mapping[str, Any]) -> str:
-    """Values as text that depends on nothing but them."""
-    return repr(sorted((name, _plain(value)) for name, value in values.items()))
-
-
 def _plain(value: Any) -> str:
+    """Return a value as text that depends on nothing but it."""
     if isinstance(value, Leaf):
         return f"{value.axes}: {value.array.tolist()}"
     if isinstance(value, Mapping):
-        return canonical(value)
+        return repr(sorted((name, _plain(each)) for name, each in value.items()))
     return repr(value)

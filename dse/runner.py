@@ -53,7 +53,7 @@ def run_study(
         if store is None:
             return _in_memory(study, expand, listener)
         from dse.storing import run_into
-        from sweeps.cluster.opened import opened
+        from sweeps.cluster.scheduler import opened
 
         check_storable(study)
         with opened(client, workers) as pool:

@@ -72,7 +72,8 @@ def looked_for(best: Best, study: StudyData) -> tuple[str, str] | None:
     if watch is None:
         return None
     model = study.grid().model
-    return watch.output, model.quantity(parse_output(watch.output, model.quantities)).unit
+    name, _ = watch
+    return name, model.quantity(parse_output(name, model.quantities)).unit
 
 
 def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:

@@ -155,7 +155,7 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
     layers = [
         str(layer)
         for variable in ds.variables.values()
-        for layer in getattr(getattr(variable.data, "dask", None), "layers", ())
+        for layer in getattr(getattr(variable._data, "dask", None), "layers", ())
     ]
     places = [layer.removeprefix(_UNFINISHED) for layer in layers if layer.startswith(_UNFINISHED)]
     return list(dict.fromkeys(place.rpartition(":")[0] for place in places))

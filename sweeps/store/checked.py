@@ -13,15 +13,9 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from zarr.abc.store import (
-    ByteRequest,
-    OffsetByteRequest,
-    RangeByteRequest,
-    Store,
-    SuffixByteRequest,
-)
+from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import FsspecStore, LocalStore, WrapperStore
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore
 
 from stochastic import sizes
 from sweeps.store.backend import Folder, backend_of, get_or_none
@@ -62,12 +56,7 @@ class CheckedStore(WrapperStore[Store]):
     def read(self, key: str) -> Any:
         """Return what stands under a key as it was written; None if an unfinished store lacks it.
 
-        Raises
-        ------
-        DamagedError
-            It is missing or changed.
-        OtherProcessError
-            Another store has come to this place.
+        Raise where it is missing or changed, or another store has come to this place.
         """
         with self._lock:
             if key in self._kept:
@@ -112,14 +101,8 @@ class CheckedStore(WrapperStore[Store]):
         data = await asyncio.to_thread(self.read, key)
         if data is None:
             return None
-        view = np.frombuffer(data, dtype=np.uint8)
-        if isinstance(byte_range, RangeByteRequest):
-            view = view[byte_range.start : byte_range.end]
-        elif isinstance(byte_range, OffsetByteRequest):
-            view = view[byte_range.offset :]
-        elif isinstance(byte_range, SuffixByteRequest):
-            view = view[-byte_range.suffix :]
-        return prototype.buffer.from_array_like(view)
+        whole = MemoryStore({key: prototype.buffer.from_array_like(np.frombuffer(data, np.uint8))})
+        return await whole.get(key, prototype, byte_range)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]

@@ -143,7 +143,7 @@ def thread_count(layout: Layout) -> int:
 
 
 class _Threads(ThreadPoolExecutor):
-    """Threads of this process, which compute tiles as :class:`sweeps.cluster.Workers` do."""
+    """Threads of this process, which run tasks as the workers of a cluster do."""
 
     def __init__(self, layout: Layout) -> None:
         self.count = thread_count(layout)
@@ -175,26 +175,10 @@ def fill(
     watch: Watch | None = None,
     pool: Any = None,
 ) -> Outcome:
-    """Compute the tiles that are missing from a store, which is made where nothing is.
+    """Compute the tiles that are missing from a store of an identity; make it where nothing is.
 
-    The caller holds the lock of the place.
-
-    Parameters
-    ----------
-    layout : Layout
-        The tiles of the store.
-    backend : StoreBackend
-        Where it lies; nothing, or a store of the same study.
-    files : callable
-        Returns the files with which a store begins.
-    identity : str
-        That of the study, which every record repeats.
-    listener : callable, optional
-        Called with the progress after each tile.
-    watch : tuple of str and float, optional
-        The output whose best value the progress reports, and 1 for the least or -1.
-    pool : sweeps.cluster.Workers, optional
-        Computes the tiles; threads of this process by default.
+    The caller holds the lock of the place. ``files`` returns the files with which a store begins;
+    ``pool`` computes the tiles, threads of this process by default.
 
     Raises
     ------

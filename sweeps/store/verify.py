@@ -64,22 +64,10 @@ def verify(
     repair: bool = False,
     listener: Listener | None = None,
 ) -> Checked:
-    """Compare every file of a store with its checksum, or with what it must hold.
+    """Compare every file of a store of an identity with its checksum, or with what it must hold.
 
-    Parameters
-    ----------
-    layout : Layout
-        The tiles of the store.
-    backend : StoreBackend
-        Where it lies; a repair needs its lock.
-    files : mapping of str to bytes
-        The files with which it began.
-    identity : str
-        That of its study.
-    repair : bool
-        Write these anew where they differ, and compute the damaged tiles again.
-    listener : callable, optional
-        Called with the progress of the repair.
+    ``files`` are those with which it began. A repair, which needs the lock of the place, writes
+    these anew where they differ, and computes the damaged tiles again.
     """
     ended = get_or_none(backend, FINISHED) is not None
     files = _as_written(backend, files)

@@ -24,7 +24,7 @@ from distributed import Client, LocalCluster, SchedulerPlugin
 
 import sweeps.store.layout
 from dse import Study
-from sweeps.cluster.opened import opened
+from sweeps.cluster.scheduler import opened
 from tests.benchmarks.test_ratios import ROUNDS, show
 from tests.dse.killing import files
 

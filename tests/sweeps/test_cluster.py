@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, KilledWorker, LocalCluster, Nanny, SchedulerPlugin
 
-import sweeps.cluster.workers
+import sweeps.cluster.scheduler
 import sweeps.nest.run
 import sweeps.store.fill
 import sweeps.store.layout
@@ -96,7 +96,7 @@ def test_the_bytes_of_threads_by_tasks_of_few_bytes(
     assert len(sent.bytes) >= 20
     assert sorted(sent.bytes)[-3] <= 400  # but for what each part is computed from
     threads = sum(client.nthreads().values())
-    window = sweeps.cluster.workers._LEAST + sweeps.cluster.workers._AHEAD * threads
+    window = sweeps.cluster.scheduler._LEAST + sweeps.cluster.scheduler._AHEAD * threads
     assert sent.most <= 2 * window  # some are done and not taken back yet
 
 
@@ -283,7 +283,7 @@ def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
 
 
 def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeps.cluster.opened._PATIENCE", 0.2)
+    monkeypatch.setattr("sweeps.cluster.scheduler._PATIENCE", 0.2)
     for address in ("tcp://127.0.0.1:9", "nowhere", "tls://127.0.0.1:9"):
         with pytest.raises(DseError, match=f"no scheduler answers at '{address}'"):
             Study(**STUDY).run(store=tmp_path / "a.zarr", client=address)
@@ -294,12 +294,12 @@ def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_worker_of_another_version(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = sweeps.cluster.workers.versions()
+    known = sweeps.cluster.scheduler.versions()
     said = iter([known])  # of the run, then of its workers
     monkeypatch.setattr(
-        "sweeps.cluster.workers.versions", lambda: next(said, {**known, "simt-dse": "0.0.1"})
+        "sweeps.cluster.scheduler.versions", lambda: next(said, {**known, "simt-dse": "0.0.1"})
     )
-    with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its tiles"):
+    with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its values"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 
 
