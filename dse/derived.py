@@ -12,7 +12,7 @@ import numpy as np
 from dse.identity import read_study_text, rebuilt
 from dse.study.data import StudyData
 from sweeps.grid.grid import FEASIBLE
-from sweeps.store.open import info_of
+from sweeps.store.records import info_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
     """
     from dse.given import a_dataset, a_place
     from sweeps.files.export import export as write
-    from sweeps.store.open import check_finished
+    from sweeps.store.records import check_finished
 
     check_finished(a_dataset(ds))
     return write(ds, a_place(path, "path"))

@@ -30,8 +30,7 @@ from sweeps.store.create import ROOT, skeleton
 from sweeps.store.fill import fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.lock import remove_stale_lock, write_lock
-from sweeps.store.open import check_complete, read_info
-from sweeps.store.records import FINISHED, MANIFEST, read_manifest
+from sweeps.store.records import FINISHED, MANIFEST, check_complete, read_info, read_manifest
 from sweeps.store.verify import Checked
 from sweeps.store.verify import verify as compare
 from symbolic.errors import DseError, OtherProcessError
@@ -62,6 +61,8 @@ class _Target:
     def files(self) -> dict[str, bytes]:
         """Return the files with which the store begins."""
         about = attributes_of(self.study, expand=self.layout.expand)
+        if "model_files" in self.identity:
+            about["model_files"] = self.identity["model_files"]
         return skeleton(self.layout, about, self.identity)
 
 
@@ -210,7 +211,7 @@ def _kept_aside(backend: StoreBackend) -> Iterator[str | None]:
     except BaseException as error:
         back = False
         if not backend.exists():
-            with suppress(OSError):
+            with suppress(OSError, DseError):
                 backend_of(kept).move(backend.name)
                 back = True
         if not back and isinstance(error, OtherProcessError):
@@ -329,13 +330,8 @@ def verify(
             held.enter_context(write_lock(backend))
         listener = held.enter_context(heard(progress))
         whose, tree = rebuilt(store, study=study)
-        layout = Layout(
-            whose.grid(), expand=is_expanded(tree), compression=_compression(backend, tree)
-        )
-        identity = stored_identity(whose, layout)
-        attributes = attributes_of(whose, expand=layout.expand)
+        target = _target_of(whose, _compression(backend, tree), expand=is_expanded(tree))
         if "model_files" in tree:  # a comment in such a file may be another one now
-            attributes["model_files"] = identity["model_files"] = tree["model_files"]
-        files = skeleton(layout, attributes, identity)
-        key = str(identity["identity"])
-        return compare(layout, backend, files, key, repair=repair, listener=listener)
+            target.identity["model_files"] = tree["model_files"]
+        work: dict[str, Any] = {"repair": repair, "listener": listener}
+        return compare(target.layout, backend, target.files(), target.key, **work)

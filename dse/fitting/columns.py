@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import column_header
-from sweeps.store.open import check_finished
+from sweeps.store.records import check_finished
 from symbolic.errors import DseError, UnitError, UnknownNameError, check_known, nearest
 from symbolic.model import Model
 from symbolic.units import dimension, exact, misfit

@@ -18,7 +18,7 @@ from dse.verbs.running import run
 from sweeps.grid.dataset import meanings_of, quantities_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.grid.space import parse_axis
-from sweeps.store.open import check_finished
+from sweeps.store.records import check_finished
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_known, nearest
 from symbolic.expression import parse, parse_condition

@@ -45,7 +45,7 @@ def resolve_source(source: Askable) -> StudyData | xr.Dataset:
         Values are missing in a store.
     """
     from dse.derived import stored_study
-    from sweeps.store.open import check_finished
+    from sweeps.store.records import check_finished
 
     of = with_file_read(source)
     if isinstance(of, (StudyData, ComparisonData)):
@@ -64,7 +64,7 @@ def resolve_values(source: Askable) -> StudyData | xr.Dataset:
         Values are missing in a store.
     """
     from dse.files import open as opened
-    from sweeps.store.open import check_finished
+    from sweeps.store.records import check_finished
 
     of = with_file_read(source)
     if isinstance(of, StudyData):

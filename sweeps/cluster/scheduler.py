@@ -79,14 +79,10 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 @contextmanager
 def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
-    """Who computes the tiles: None for threads of this process.
+    """Yield the workers of a cluster or of the address of its scheduler (``tcp://host:8786``).
 
-    Parameters
-    ----------
-    client : distributed.Client or str, optional
-        A cluster, or the address of its scheduler (``tcp://host:8786``).
-    workers : int, optional
-        How many processes of this machine to start, and to end afterwards.
+    ``workers`` is a number of processes of this machine to start instead, and to end afterwards.
+    None is yielded where neither is given: threads of this process compute.
 
     Raises
     ------

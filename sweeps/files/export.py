@@ -24,7 +24,7 @@ from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
 from sweeps.store.create import without_format_warnings
 from sweeps.store.foreign import check_foreign
-from sweeps.store.open import check_not_replaced, read_info
+from sweeps.store.records import check_not_replaced, read_info
 from symbolic.errors import DseError, UnreachableError
 from symbolic.json_text import check_length, read_json
 from symbolic.reach import check_file

@@ -25,19 +25,9 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs.
+    """Return the Dataset of a grid with lazy outputs; :func:`dse.verbs.running.lazy` says how.
 
-    Parameters
-    ----------
-    grid : Grid
-        What to compute.
-    attributes : mapping
-        Of the Dataset; its ``identity`` names the tasks.
-    chunks : optional
-        Of the arrays: a number or the word "auto" for all axes, or a mapping from axes to what
-        :func:`dask.array.core.normalize_chunks` takes; those of a store where None.
-    expand : bool
-        Put every output over all axes.
+    The identity in the attributes names the tasks.
     """
     check(grid)
     arrays = _lazy_arrays(Layout(grid, expand=expand), attributes.get("identity", ""), chunks)

@@ -10,9 +10,9 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -246,33 +246,20 @@ class Objects:
             raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
         except ValueError as error:
             raise DseError(f"{url!r} cannot be reached: {error}") from error
-        self.fs: Any = _OsErrors(fs)
+        self.fs: Any = _Reached(fs, self.name.rpartition("/")[0])
         self.root = str(root)
 
     def _at(self, key: str) -> str:
         return f"{self.root}/{key}"
 
-    @contextmanager
-    def _reached(self) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            above = self.name.rpartition("/")[0]
-            raise UnreachableError(f"{above} cannot be reached: {error}") from error
-
     def exists(self) -> bool:
         """True if any object is there."""
-        with self._reached():
-            if self.fs.exists(self.root):
-                return True
-        return bool(self.sizes(""))  # what does not answer may be said not to exist
+        # what does not answer may be said not to exist
+        return bool(self.fs.exists(self.root) or self.sizes(""))
 
     def get(self, key: str) -> bytes:
         """Return an object; FileNotFoundError if it is not there."""
-        with self._reached():
-            return bytes(self.fs.cat_file(self._at(key)))
+        return bytes(self.fs.cat_file(self._at(key)))
 
     def put(self, key: str, data: Any, *, wait: bool = True) -> None:
         """Set an object."""
@@ -288,11 +275,9 @@ class Objects:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the bytes of each object of a folder."""
-        try:
-            with self._reached():
-                listed = self.fs.ls(self._at(folder), detail=True)
-        except FileNotFoundError:
-            return {}
+        listed = []
+        with suppress(FileNotFoundError):
+            listed = self.fs.ls(self._at(folder), detail=True)
         files = (entry for entry in listed if entry["type"] == "file")
         return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
@@ -360,11 +345,11 @@ class Objects:
         self.remove()
 
 
-class _OsErrors:
-    """A file system whose errors are all those of files, whatever speaks to the server."""
+class _Reached:
+    """A file system of objects; what it does not find or know is told apart from other errors."""
 
-    def __init__(self, fs: Any) -> None:
-        self._fs = fs
+    def __init__(self, fs: Any, name: str) -> None:
+        self._fs, self._name = fs, name
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self._fs, name)
@@ -372,12 +357,13 @@ class _OsErrors:
         def call(*args: Any, **options: Any) -> Any:
             try:
                 return inner(*args, **options)
-            except (OSError, NotImplementedError):
+            except (FileNotFoundError, FileExistsError, NotImplementedError):
                 raise
             except Exception as error:  # of credentials, addresses, protocols
                 from sweeps.grid.failing import reason_of
 
-                raise ConnectionError(reason_of(error)) from error
+                reason = error if isinstance(error, OSError) else reason_of(error)
+                raise UnreachableError(f"{self._name} cannot be reached: {reason}") from error
 
         return call
 

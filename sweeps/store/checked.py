@@ -19,12 +19,13 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore
 
 from stochastic import sizes
 from sweeps.store.backend import Folder, backend_of, get_or_none
-from sweeps.store.open import StoreInfo, damaged
 from sweeps.store.records import (
     MISSING,
     OTHER,
     UNFIT,
+    StoreInfo,
     checksum,
+    damaged,
     problem_of_shard,
     read_record,
 )

@@ -214,7 +214,10 @@ def fill(
     if job.failures:
         backend.delete(FINISHED)
     else:
-        finish(layout, backend, identity, job.feasible)
+        folders = [*sorted(name for part in layout.parts for name in part.outputs), RECORDS]
+        backend.settle(folders, (f"{RECORDS}/{tile.name}" for tile in layout.tiles()))
+        backend.put(FINISHED, end_mark(layout, identity, job.feasible))
+        backend.settle([HIDDEN])
     now = job.tally.now()
     return Outcome(
         tiles=(job.stored, layout.count - len(missing)),
@@ -232,14 +235,6 @@ def _remove_parts(backend: StoreBackend) -> None:
     for key in backend.files():
         if key.endswith(PART):
             backend.delete(key)
-
-
-def finish(layout: Layout, backend: StoreBackend, identity: str, feasible: int) -> None:
-    """Set the mark that all tiles are complete."""
-    folders = [*sorted(name for part in layout.parts for name in part.outputs), RECORDS]
-    backend.settle(folders, (f"{RECORDS}/{tile.name}" for tile in layout.tiles()))
-    backend.put(FINISHED, end_mark(layout, identity, feasible))
-    backend.settle([HIDDEN])
 
 
 def end_mark(layout: Layout, identity: str, feasible: int) -> bytes:

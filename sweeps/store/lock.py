@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.store.backend import Folder, StoreBackend, unwritable
-from symbolic.errors import DseError, OtherProcessError
+from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
 #: Seconds for which a lock is tried: its file may just be removed by the last writer.
 _PATIENCE = 0.1
@@ -122,7 +122,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
         try:
             backend.fs.pipe_file(lock, data, mode="create")
             break
-        except (OSError, NotImplementedError) as error:
+        except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
                 if isinstance(error, NotImplementedError):  # it knows no such condition
                     backend.fs.pipe_file(lock, data)
@@ -149,7 +149,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
+        with suppress(OSError, DseError):
             backend.fs.rm_file(lock)
 
 

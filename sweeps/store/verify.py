@@ -99,9 +99,12 @@ def verify(
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
+        # what the mark counts is known only where all tiles are whole
         is_known = not broken or (repair and not lost)
-        mark = end_mark(layout, identity, feasible)
-        damages += _end(backend, mark, is_known=is_known, repair=repair)
+        there = read_sealed(get_or_none(backend, FINISHED)) or {}
+        if is_known or there.get("identity") != identity:
+            mark = end_mark(layout, identity, feasible)
+            damages += _differing(backend, {FINISHED: mark}, repair=repair and is_known)
     return Checked(
         tiles=layout.count,
         pending=pending,
@@ -125,19 +128,6 @@ def _as_written(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[st
         return files
     whole = all(checksum(own[key]) == crc for key, crc in there["files"].items())
     return {MANIFEST: data or b"", **own} if whole else files
-
-
-def _end(backend: StoreBackend, mark: bytes, *, is_known: bool, repair: bool) -> list[Damage]:
-    """Return what is wrong with the end mark; ``is_known`` if all tiles tell what it must be."""
-    if is_known:
-        return _differing(backend, {FINISHED: mark}, repair=repair)
-    found = get_or_none(backend, FINISHED)
-    there, ours = read_sealed(found), read_sealed(mark)
-    if found is None:
-        return [Damage(file=FINISHED, problem="missing")]
-    if there is None or ours is None or there.get("identity") != ours["identity"]:
-        return [Damage(file=FINISHED, problem="it is not that of this store")]
-    return []
 
 
 def _foreign(
