@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from dse.progress import Shown, heard
 from sweeps.files.export import open_dataset
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.backend import Folder, backend_of, free_name, get_or_none
-from sweeps.store.create import ROOT, skeleton
+from sweeps.store.create import ROOT, StorePlan
 from sweeps.store.fill import fill, finished
 from sweeps.store.layout import COMPRESSIONS, Layout
 from sweeps.store.lock import remove_stale_lock, write_lock
@@ -44,28 +44,6 @@ if TYPE_CHECKING:
     from sweeps.store.fill import Watch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """What must stand at a place in the end; ``extends`` if another study is there as yet."""
-
-    study: StudyData
-    layout: Layout
-    identity: dict[str, Any]
-    extends: bool
-
-    @property
-    def key(self) -> str:
-        """Return the identity of the study."""
-        return str(self.identity["identity"])
-
-    def files(self) -> dict[str, bytes]:
-        """Return the files with which the store begins."""
-        about = attributes_of(self.study, expand=self.layout.expand)
-        if "model_files" in self.identity:
-            about["model_files"] = self.identity["model_files"]
-        return skeleton(self.layout, about, self.identity)
-
-
 def run_into(
     store: str | Path,
     study: StudyData,
@@ -81,19 +59,19 @@ def run_into(
     """See :func:`dse.runner.run_study`."""
     backend, names = backend_of(store), study.grid().outputs
 
-    def target() -> _Target:
+    def target() -> tuple[StorePlan, bool]:
         return _target(study, backend, compression, expand=expand, extend=extend)
 
     if not (fresh or backend.has_leftovers()):
-        wanted = target()
-        done = None if wanted.extends else finished(wanted.layout, backend, wanted.key)
+        plan, extends = target()
+        done = None if extends else finished(plan, backend)
         if done is not None:
             remove_stale_lock(backend)
             return _outcome(store, done, names)
     with ExitStack() as held:
         held.enter_context(write_lock(backend))
         kept = held.enter_context(_kept_aside(backend)) if fresh else None
-        filled = _fill(backend, target(), listener=listener, watch=watch, pool=pool)
+        filled = _fill(backend, *target(), listener=listener, watch=watch, pool=pool)
         return _outcome(store, filled, names, kept)
 
 
@@ -104,10 +82,13 @@ def _target(
     *,
     expand: bool,
     extend: bool,
-) -> _Target:
-    """Return what must stand at a place in the end; raise where what is there is in the way."""
+) -> tuple[StorePlan, bool]:
+    """Return what must stand at a place in the end, and True if it extends what is there.
+
+    Raise where what is there is in the way.
+    """
     if not backend.exists():
-        return _target_of(study, compression or COMPRESSIONS[0], expand=expand)
+        return _plan(study, compression or COMPRESSIONS[0], expand=expand), False
     theirs = read_manifest(get_or_none(backend, MANIFEST))
     known = COMPRESSIONS[0] if theirs is None else theirs.get("compression", COMPRESSIONS[1])
     if theirs is not None and compression not in (None, known):
@@ -115,55 +96,53 @@ def _target(
             f"the chunks of {backend.name} are compressed by {known!r}, not {compression!r}: "
             f"give no compression to continue it, or {WAY_OUT}"
         )
-    wanted = _target_of(study, known, expand=expand)
+    plan = _plan(study, known, expand=expand)
     try:
-        check_same_study(backend, wanted.identity, theirs, WAY_OUT)
+        check_same_study(backend, plan.manifest, theirs, WAY_OUT)
     except DseError as error:
         before = theirs and extended_by(study, backend, theirs, expand=expand)
         if not theirs or before is None:
             raise
         ours, there = study.grid().outputs, before.grid().outputs
         if set(ours) <= set(there):
-            wanted = _target_of(_with_outputs(study, there), known, expand=expand)
-            if is_same(theirs, wanted.identity):
-                return wanted
+            plan = _plan(_with_outputs(study, there), known, expand=expand)
+            if is_same(theirs, plan.manifest):
+                return plan, False
         if not extend:
             raise DseError(
                 f"{error}; or give extend=True (--extend) to replace it by the larger one"
             ) from None
         more = sorted(set(there) - set(ours))
         larger = _with_outputs(study, (*ours, *more)) if more else study
-        return _target_of(larger, known, expand=expand, extends=True)
-    return wanted
+        return _plan(larger, known, expand=expand), True
+    return plan, False
 
 
-def _target_of(
-    study: StudyData, compression: str, *, expand: bool, extends: bool = False
-) -> _Target:
+def _plan(study: StudyData, compression: str, *, expand: bool) -> StorePlan:
     layout = Layout(study.grid(), expand=expand, compression=compression)
-    identity = stored_identity(study, layout)
-    return _Target(study=study, layout=layout, identity=identity, extends=extends)
+    attributes = attributes_of(study, expand=expand)
+    return StorePlan(layout=layout, manifest=stored_identity(study, layout), attributes=attributes)
 
 
 def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
     return replace(study, outputs=outputs, best=None)
 
 
-def _fill(backend: StoreBackend, target: _Target, **work: Any) -> Outcome:
+def _fill(backend: StoreBackend, plan: StorePlan, extends: bool, **work: Any) -> Outcome:
     """Compute what is missing at a place; the caller holds its lock.
 
     The store of a larger study is computed beside the present one and takes its place when it is
     whole.
     """
-    if not target.extends:
+    if not extends:
         _remove_replaced(backend)
-        return fill(target.layout, backend, target.files, target.key, **work)
+        return fill(plan, backend, **work)
     check_complete(backend.name)
     there = backend.beside()
     begun = read_manifest(get_or_none(there, MANIFEST))
-    if there.exists() and (begun is None or not is_same(begun, target.identity)):
+    if there.exists() and (begun is None or not is_same(begun, plan.manifest)):
         there.remove()
-    filled = fill(target.layout, there, target.files, target.key, **work)
+    filled = fill(plan, there, **work)
     if filled.failed:
         raise DseError(
             f"{backend.name} stays as it is: {len(filled.failed):,} tiles of the larger study "
@@ -283,9 +262,8 @@ def add(
         if more := tuple(name for name in some_outputs(outputs) if name not in there):
             larger = _with_outputs(whole, (*there, *more))
             check_storable(larger)
-            packed, expand = _compression(backend, tree), is_expanded(tree)
-            target = _target_of(larger, packed, expand=expand, extends=True)
-            _fill(backend, target, listener=listener)
+            plan = _plan(larger, _compression(backend, tree), expand=is_expanded(tree))
+            _fill(backend, plan, True, listener=listener)
         else:
             _remove_replaced(backend)
         return open_dataset(store)
@@ -330,8 +308,7 @@ def verify(
             held.enter_context(write_lock(backend))
         listener = held.enter_context(heard(progress))
         whose, tree = rebuilt(store, study=study)
-        target = _target_of(whose, _compression(backend, tree), expand=is_expanded(tree))
+        plan = _plan(whose, _compression(backend, tree), expand=is_expanded(tree))
         if "model_files" in tree:  # a comment in such a file may be another one now
-            target.identity["model_files"] = tree["model_files"]
-        work: dict[str, Any] = {"repair": repair, "listener": listener}
-        return compare(target.layout, backend, target.files(), target.key, **work)
+            plan.attributes["model_files"] = plan.manifest["model_files"] = tree["model_files"]
+        return compare(plan, backend, repair=repair, listener=listener)

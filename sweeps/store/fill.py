@@ -22,7 +22,7 @@ from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Outcome, Tally
 from sweeps.store.backend import HIDDEN, PART, StoreBackend, backend_of, get_or_none
 from sweeps.store.compute import BoxProgram, infeasible_tiles, program_of
-from sweeps.store.create import ROOT, ShardEncoder
+from sweeps.store.create import ROOT, ShardEncoder, StorePlan
 from sweeps.store.layout import Layout, Part, Tile
 from sweeps.store.records import (
     FINISHED,
@@ -54,22 +54,14 @@ class TileWriter:
     It can be pickled, and its threads share it.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        part: Part,
-        place: str,
-        files: Mapping[str, bytes],
-        identity: str,
-        watch: str | None = None,
-    ) -> None:
-        self.part, self.place, self.identity = part, place, identity
-        self.program: BoxProgram = program_of(layout, part)
+    def __init__(self, plan: StorePlan, part: Part, place: str, watch: str | None = None) -> None:
+        self.part, self.place, self.identity = part, place, plan.identity
+        self.program: BoxProgram = program_of(plan.layout, part)
         self.watch = watch if watch in part.outputs else None
-        self._metadata = {name: files[f"{name}/{ROOT}"] for name in part.outputs}
+        self._metadata = {name: plan.files[f"{name}/{ROOT}"] for name in part.outputs}
         self._local = threading.local()
         #: True if a point may be infeasible, which other axes decide.
-        self._ruled = bool(layout.grid.conditions)
+        self._ruled = bool(plan.layout.grid.conditions)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_local"}
@@ -166,42 +158,40 @@ class _Threads(ThreadPoolExecutor):
 
 
 def fill(
-    layout: Layout,
+    plan: StorePlan,
     backend: StoreBackend,
-    files: Callable[[], Mapping[str, bytes]],
-    identity: str,
     *,
     listener: Listener | None = None,
     watch: Watch | None = None,
     pool: Any = None,
 ) -> Outcome:
-    """Compute the tiles that are missing from a store of an identity; make it where nothing is.
+    """Compute the tiles that are missing from a store, which is made where nothing is.
 
-    The caller holds the lock of the place. ``files`` returns the files with which a store begins;
-    ``pool`` computes the tiles, threads of this process by default.
+    The caller holds the lock of the place. ``pool`` computes the tiles, threads of this process by
+    default.
 
     Raises
     ------
     DseError
         The place cannot be written. What is stored stays, and the same call continues.
     """
-    if (done := finished(layout, backend, identity)) is not None:
+    if (done := finished(plan, backend)) is not None:
         return done
-    begin = dict(files())
+    layout, files = plan.layout, plan.files
     if not backend.exists():
         check(layout.grid)
         try:
-            backend.create(begin)
+            backend.create(files)
         except OSError as error:
             raise DseError(f"{backend.name} cannot be made: {error.strerror or error}") from error
     else:
         _remove_parts(backend)
-        for key, data in begin.items():  # an object store may have been begun, and not to the end
+        for key, data in files.items():  # an object store may have been begun, and not to the end
             if get_or_none(backend, key) != data:
                 backend.put(key, data)
-    job = TileJob(layout, backend, begin, identity, listener, watch=watch, pool=pool)
+    job = TileJob(plan, backend, listener, watch=watch, pool=pool)
     missing: list[Tile] = []
-    for tile, record in scan(layout, backend, identity):
+    for tile, record in scan(plan, backend):
         if not record or record.get("failed"):
             missing.append(tile)
         else:
@@ -216,7 +206,7 @@ def fill(
     else:
         folders = [*sorted(name for part in layout.parts for name in part.outputs), RECORDS]
         backend.settle(folders, (f"{RECORDS}/{tile.name}" for tile in layout.tiles()))
-        backend.put(FINISHED, end_mark(layout, identity, job.feasible))
+        backend.put(FINISHED, end_mark(plan, job.feasible))
         backend.settle([HIDDEN])
     now = job.tally.now()
     return Outcome(
@@ -237,10 +227,10 @@ def _remove_parts(backend: StoreBackend) -> None:
             backend.delete(key)
 
 
-def end_mark(layout: Layout, identity: str, feasible: int) -> bytes:
+def end_mark(plan: StorePlan, feasible: int) -> bytes:
     """Return the mark that all tiles are complete; ``feasible`` as :func:`feasible_in` counts."""
-    count = feasible_points(layout, feasible)
-    return sealed({"identity": identity, "tiles": layout.count, "feasible": count})
+    count = feasible_points(plan.layout, feasible)
+    return sealed({"identity": plan.identity, "tiles": plan.layout.count, "feasible": count})
 
 
 def feasible_in(layout: Layout, tile: Tile, record: Mapping[str, Any]) -> int:
@@ -254,20 +244,19 @@ def feasible_points(layout: Layout, feasible: int) -> int | None:
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
 
-def finished(layout: Layout, backend: StoreBackend, identity: str) -> Outcome | None:
+def finished(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
     """Return what there is to report of a finished store that lacks nothing; else None."""
     mark = read_sealed(get_or_none(backend, FINISHED))
-    if mark is None or mark.get("identity") != identity:
+    if mark is None or mark.get("identity") != plan.identity:
         return None
-    if any(not record or record.get("failed") for _, record in scan(layout, backend, identity)):
+    if any(not record or record.get("failed") for _, record in scan(plan, backend)):
         return None
-    return Outcome(tiles=(0, layout.count), share=0.0, feasible=mark.get("feasible"))
+    return Outcome(tiles=(0, plan.layout.count), share=0.0, feasible=mark.get("feasible"))
 
 
-def scan(
-    layout: Layout, backend: StoreBackend, identity: str
-) -> Iterator[tuple[Tile, dict[str, Any]]]:
+def scan(plan: StorePlan, backend: StoreBackend) -> Iterator[tuple[Tile, dict[str, Any]]]:
     """Yield every tile with its record; empty where it or a shard in its length is missing."""
+    layout = plan.layout
     there = backend.sizes(RECORDS)
     lengths = {name: backend.sizes(name) for part in layout.parts for name in part.outputs}
 
@@ -275,7 +264,7 @@ def scan(
         if tile.name not in there:
             return tile, {}
         part = layout.parts[tile.part]
-        record, _ = read_record(backend, tile.name, identity, part.outputs, tile.points)
+        record, _ = read_record(backend, tile.name, plan.identity, part.outputs, tile.points)
         for name, (length, _) in record.get("shards", {}).items():
             if length != lengths[name].get(part.key(name, tile).rpartition("/")[2]):
                 return tile, {}
@@ -297,18 +286,16 @@ class TileJob:
 
     def __init__(
         self,
-        layout: Layout,
+        plan: StorePlan,
         backend: StoreBackend,
-        files: Mapping[str, bytes],
-        identity: str,
         listener: Listener | None,
         *,
         watch: Watch | None = None,
         pool: Any = None,
     ) -> None:
-        self.layout, self.backend, self.files, self.identity = layout, backend, files, identity
+        self.plan, self.layout, self.backend = plan, plan.layout, backend
         self.pool, (self.watch, sign) = pool, watch or (None, 1.0)
-        self.tally = Tally(layout.points, listener, sign=sign)
+        self.tally = Tally(plan.layout.points, listener, sign=sign)
         self.stored = self.feasible = self._in_a_row = 0
         self.failures: list[Failure] = []
         self._under_way: dict[Future[Any], tuple[Callable[[], Future[Any]], Tile, bool, int]] = {}
@@ -351,7 +338,7 @@ class TileJob:
         layout, writers, shared = self.layout, {}, {}
         for number in sorted({tile.part for tile in tiles}):
             part, place = layout.parts[number], self.backend.name
-            writers[number] = TileWriter(layout, part, place, self.files, self.identity, self.watch)
+            writers[number] = TileWriter(self.plan, part, place, self.watch)
             shared[number] = pool.share(writers[number])
         compiled = set()
         try:

@@ -10,6 +10,7 @@ from typing import Any
 from sweeps.bounds.check import check
 from sweeps.runtime.progress import Listener
 from sweeps.store.backend import PART, StoreBackend, backend_of, free_name, get_or_none
+from sweeps.store.create import StorePlan
 from sweeps.store.fill import TileJob, end_mark, feasible_in
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.records import (
@@ -56,21 +57,20 @@ class Checked:
 
 
 def verify(
-    layout: Layout,
+    plan: StorePlan,
     backend: StoreBackend,
-    files: Mapping[str, bytes],
-    identity: str,
     *,
     repair: bool = False,
     listener: Listener | None = None,
 ) -> Checked:
-    """Compare every file of a store of an identity with its checksum, or with what it must hold.
+    """Compare every file of a store with its checksum, or with what it must hold.
 
-    ``files`` are those with which it began. A repair, which needs the lock of the place, writes
-    these anew where they differ, and computes the damaged tiles again.
+    A repair, which needs the lock of the place, writes the files with which it began anew where
+    they differ, and computes the damaged tiles again.
     """
+    layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
-    files = _as_written(backend, files)
+    files = _as_written(backend, plan.files)
     damages, kept = _foreign(layout, backend, files, repair=repair)
     damages += _differing(backend, files, repair=repair)
     pending, feasible, has_failed = 0, 0, False
@@ -89,7 +89,7 @@ def verify(
     lost = 0
     if repair and broken:
         check(layout.grid)
-        job = TileJob(layout, backend, files, identity, listener)
+        job = TileJob(plan, backend, listener)
         job.tally.total = sum(tile.points for tile in broken)
         job.run(broken)
         feasible += job.feasible
@@ -103,7 +103,7 @@ def verify(
         is_known = not broken or (repair and not lost)
         there = read_sealed(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:
-            mark = end_mark(layout, identity, feasible)
+            mark = end_mark(plan, feasible)
             damages += _differing(backend, {FINISHED: mark}, repair=repair and is_known)
     return Checked(
         tiles=layout.count,
