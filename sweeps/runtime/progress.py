@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stochastic.kept import compile_seconds
-
-if TYPE_CHECKING:
-    from sweeps.grid.failing import Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +60,8 @@ class Outcome:
     ``compiling``; ``share`` is how much of the values was computed now, ``tiles`` how many of the
     store's tiles, and how many an earlier run had stored; ``feasible`` the feasible points, None
     where all are; ``kept`` where a fresh run keeps the earlier store; ``failed`` the configurations
-    that could not be computed; ``barred`` how many values needed no computing, because no point of
-    their tile keeps the rules.
+    that could not be computed (:class:`sweeps.grid.failing.Failure`); ``barred`` how many values
+    needed no computing, because no point of their tile keeps the rules.
     """
 
     open: Any = None
@@ -74,7 +71,7 @@ class Outcome:
     tiles: tuple[int, int] | None = None
     feasible: int | None = None
     kept: str | None = None
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[Any, ...] = ()
     barred: int = 0
 
 
