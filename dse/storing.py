@@ -100,8 +100,10 @@ def _target(
     try:
         check_same_study(backend, plan.manifest, theirs, WAY_OUT)
     except DseError as error:
-        before = theirs and extended_by(study, backend, theirs, expand=expand)
-        if not theirs or before is None:
+        if theirs is None:
+            raise
+        before = extended_by(study, backend, theirs, expand=expand)
+        if before is None:
             raise
         ours, there = study.grid().outputs, before.grid().outputs
         if set(ours) <= set(there):

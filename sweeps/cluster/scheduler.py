@@ -98,8 +98,9 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
             "client is a cluster that is there, and workers a number of processes to start: give "
             "one of them"
         )
-    whole = isinstance(workers, Integral) and not isinstance(workers, bool)
-    if workers is not None and not (whole and workers >= 1):
+    count: Any = workers
+    whole = isinstance(count, Integral) and not isinstance(count, bool)
+    if count is not None and not (whole and count >= 1):
         raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
     try:
         import dask

@@ -118,7 +118,8 @@ class UnfailingFile(io.FileIO):
     memory where it is small, as HDF5 reads its own tables again, and else is dropped.
     """
 
-    read, readall = io.RawIOBase.read, io.RawIOBase.readall  # which call :meth:`readinto`
+    read: Any = io.RawIOBase.read  # which calls :meth:`readinto`
+    readall: Any = io.RawIOBase.readall
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "w+b")

@@ -294,8 +294,8 @@ class TileJob:
         pool: Any = None,
     ) -> None:
         self.plan, self.layout, self.backend = plan, plan.layout, backend
-        self.pool, (self.watch, sign) = pool, watch or (None, 1.0)
-        self.tally = Tally(plan.layout.points, listener, sign=sign)
+        self.pool, self.watch = pool, watch[0] if watch else None
+        self.tally = Tally(plan.layout.points, listener, sign=watch[1] if watch else 1.0)
         self.stored = self.feasible = self._in_a_row = 0
         self.failures: list[Failure] = []
         self._under_way: dict[Future[Any], tuple[Callable[[], Future[Any]], Tile, bool, int]] = {}

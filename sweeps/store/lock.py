@@ -173,4 +173,4 @@ def _has_ended(holder: dict[str, Any]) -> bool:
             os.kill(int(holder["process"]), 0)
         except ProcessLookupError:
             return True
-    return here.get("began", holder["began"]) != holder["began"]
+    return bool(here.get("began", holder["began"]) != holder["began"])

@@ -98,7 +98,7 @@ def read_record(
     if record is None:
         return {}, MISSING if data is None else UNFIT
     right = (record.get("tile"), record.get("identity")) == (tile, identity)
-    shards = record.get("shards")
+    shards: Any = record.get("shards")
     right = right and isinstance(shards, dict) and all(map(_is_shard, shards.values()))
     right = right and (outputs is None or set(shards) == set(outputs))
     right = right and (points is None or record.get("points") == points)
