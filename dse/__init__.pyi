@@ -6,9 +6,9 @@ from dse.catalog import machine as machine
 from dse.catalog import machines as machines
 from dse.catalog import workload as workload
 from dse.catalog import workloads as workloads
-from dse.derived import derive as derive
 from dse.evaluation import evaluate as evaluate
 from dse.faces import Study as Study
+from dse.files import derive as derive
 from dse.files import export as export
 from dse.files import open as open  # noqa: A004
 from dse.fitted import load_fit as load_fit

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.study.data import StudyData
+from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 from symbolic.json_text import read_json
 from symbolic.library import found_again
 from symbolic.reach import Reach
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from sweeps.grid.space import Axis
     from sweeps.store.backend import StoreBackend
     from sweeps.store.layout import Layout
@@ -193,6 +196,66 @@ def rebuilt(
         tree = {**tree, "chunks": identity["chunks"]}
     check_same_study(backend, identity, tree, _RIGHT_STUDY)
     return whose, tree
+
+
+def study_of(ds: xr.Dataset) -> StudyData:
+    """Return the study of a Dataset, as it tells it; its model and values must be what they were.
+
+    Raises
+    ------
+    DseError
+        It tells none, or another one than there is now.
+    """
+    from sweeps.store.records import info_of
+
+    info = info_of(ds)
+    if info is not None:
+        return rebuilt(info.place)[0]
+    if "study" not in ds.attrs or "identity" not in ds.attrs:
+        raise DseError("the Dataset tells no study: expected that of a run of one model")
+    try:
+        values = lambda name, _: np.ascontiguousarray(ds[name].values)  # noqa: E731
+        study = read_study_text(ds.attrs, values, "is held only in part")
+    except (DseError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DseError(f"the study of the Dataset cannot be told: {error}") from error
+    if study.attributes()["identity"] != str(ds.attrs["identity"]).removesuffix(_EXPANDED):
+        raise DseError(
+            "the Dataset was computed by other equations, values or another version than there are "
+            "now: run the study again"
+        )
+    return study
+
+
+def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
+    """Return the study of a store; None of anything else, or where its model or values changed.
+
+    Of a Dataset as it was opened from a store, it is that of the outputs that it has.
+
+    Raises
+    ------
+    OtherProcessError
+        Another store came to be there since the Dataset was opened.
+    """
+    from sweeps.store.records import info_of
+
+    info = info_of(source)
+    if info is None:
+        return None
+    try:
+        study = rebuilt(info.place)[0]
+        if not isinstance(source, (str, Path)):
+            names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
+            study = replace(study, outputs=names, best=None)
+        # what a table equation of a user's file imports or reads may have changed; other equations
+        # are recorded as trees, which the identity of a store covers whole
+        definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
+        tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
+        if any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables):
+            return None
+    except DseError:  # the values in the store answer
+        return None
+    info.check_same()
+    return study
 
 
 def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def asked_of_draws(
 
 def _random(of: StudyData | xr.Dataset) -> StudyData | xr.Dataset:
     """A Dataset with draws or runs as it is; else the study of which it tells."""
-    from dse.derived import study_of
+    from dse.identity import study_of
 
     if not isinstance(of, StudyData) and not {DRAW, RUN} & set(of.dims) and "study" in of.attrs:
         return study_of(of)

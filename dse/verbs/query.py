@@ -44,7 +44,7 @@ def resolve_source(source: Askable) -> StudyData | xr.Dataset:
     UnfinishedError
         Values are missing in a store.
     """
-    from dse.derived import stored_study
+    from dse.identity import stored_study
     from sweeps.store.records import check_finished
 
     of = with_file_read(source)
@@ -154,7 +154,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     """A Dataset with quantities of its study; labels that it does not hold are those of all."""
-    from dse.derived import derive
+    from dse.files import derive
     from sweeps.grid.dataset import placed
     from symbolic.quantities import label_of
 
@@ -175,7 +175,7 @@ def _missing(
 
     Raises the error that is given where there are none, or no study.
     """
-    from dse.derived import study_of
+    from dse.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
 
