@@ -369,18 +369,17 @@ def extended_by(
         there = read_json(theirs["study"])
         axes = read_axes(there["axes"], stored_axes(backend))
         found = replace(study, axes=axes, outputs=tuple(there["outputs"]), best=None)
-        ours, before = study.grid().axes, found.grid().axes
-        same = list(ours) == list(before) and is_same(
-            theirs, stored_identity(found, Layout(found.grid(), expand=expand))
-        )
-        if same and all(_holds_all(ours[name], before[name]) for name in ours):
-            return found
+        if list(study.grid().axes) != list(axes):
+            return None
+        pairs = zip(study.grid().axes.values(), found.grid().axes.values(), strict=True)
+        if any(
+            set(new.columns) != set(old.columns) or not set(_values(old)) <= set(_values(new))
+            for new, old in pairs
+        ):
+            return None
+        identity = stored_identity(found, Layout(found.grid(), expand=expand))
+        return found if is_same(theirs, identity) else None
     return None
-
-
-def _holds_all(new: Axis, old: Axis) -> bool:
-    """True if an axis has all values of another one."""
-    return set(new.columns) == set(old.columns) and set(_values(old)) <= set(_values(new))
 
 
 def _values(axis: Axis) -> list[Any]:

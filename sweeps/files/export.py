@@ -61,8 +61,12 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     DseError
         The file cannot be written for another reason.
     """
+    ds = ds.copy()
+    owners: list[Any] = [ds, *ds.variables.values()]
+    for owner in owners:  # text as Python has it, not as NumPy
+        owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
     with UnfailingFile(path) as file:
-        _with_plain_text(ds).to_netcdf(file, engine="h5netcdf", format="NETCDF4")
+        ds.to_netcdf(file, engine="h5netcdf", format="NETCDF4")
         error = file.error
     if error is None:
         return
@@ -74,15 +78,6 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     ) from error
 
 
-def _with_plain_text(ds: xr.Dataset) -> xr.Dataset:
-    """Return the Dataset with attributes of text as Python has it, not as NumPy."""
-    ds = ds.copy()
-    owners: list[Any] = [ds, *ds.variables.values()]
-    for owner in owners:
-        owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
-    return ds
-
-
 def read_netcdf(path: Path) -> xr.Dataset:
     """Open a netCDF file lazily.
 
@@ -91,16 +86,10 @@ def read_netcdf(path: Path) -> xr.Dataset:
     DseError
         Parts of it lie in other files, which are not opened.
     """
-    _check_alone(path)
-    return open_netcdf(path)
-
-
-def _check_alone(path: Path) -> None:
-    """Raise where a file leads to others: by links, as virtual data, or as external data."""
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
-        """Return the name of what lies in another file."""
+        """Return the name of what lies in another file: by a link, as virtual or external data."""
         data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
@@ -109,6 +98,7 @@ def _check_alone(path: Path) -> None:
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
         raise DseError(f"{name!r} in {str(path)!r} {_ELSEWHERE}")
+    return open_netcdf(path)
 
 
 class UnfailingFile(io.FileIO):
@@ -384,17 +374,11 @@ def _stoppable(path: Path) -> Iterator[Any]:
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a zarr (v3) store under exactly this name."""
+    # labels as text of any length, which zarr stores in its standard way
+    texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
     with _stoppable(path) as store, without_format_warnings():
-        _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
+        ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_length((path / "zarr.json").read_bytes(), "the store")
-
-
-def _text_as_objects(ds: xr.Dataset) -> xr.Dataset:
-    """Labels as variable-length text, which zarr stores in its standard way."""
-    names = [name for name, variable in ds.variables.items() if variable.dtype.kind == "U"]
-    return ds.assign_coords({n: ds[n].astype(object) for n in names if n in ds.coords}).assign(
-        {n: ds[n].astype(object) for n in names if n not in ds.coords}
-    )
 
 
 #: What a system says that fails, whatever it was asked to read.

@@ -99,14 +99,13 @@ def read_record(
         return {}, MISSING if data is None else UNFIT
     right = (record.get("tile"), record.get("identity")) == (tile, identity)
     shards: Any = record.get("shards")
-    right = right and isinstance(shards, dict) and all(map(_is_shard, shards.values()))
+    right = right and isinstance(shards, dict)
+    right = right and all(
+        isinstance(each, list) and [*map(type, each)] == [int, str] for each in shards.values()
+    )
     right = right and (outputs is None or set(shards) == set(outputs))
     right = right and (points is None or record.get("points") == points)
     return (record, "") if right else ({}, OTHER)
-
-
-def _is_shard(said: Any) -> bool:
-    return isinstance(said, list) and [type(each) for each in said] == [int, str]
 
 
 def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str) -> str:
