@@ -355,8 +355,9 @@ def _stoppable(path: Path) -> Iterator[Any]:
             nonlocal under_way
             under_way += 1
             try:
-                if not stopped:
-                    await write(self, key, value)
+                if stopped:
+                    raise RuntimeError("nothing more is written")
+                await write(self, key, value)
             finally:
                 under_way -= 1
 

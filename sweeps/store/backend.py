@@ -122,9 +122,10 @@ class Folder:
         """Return the bytes of all files by their keys."""
         found = {}
         for folder, _, names in os.walk(self.path):
-            for path in (Path(folder, name) for name in names):
+            within = Path(folder).relative_to(self.path)
+            for name in names:
                 with suppress(FileNotFoundError):
-                    found[path.relative_to(self.path).as_posix()] = path.lstat().st_size
+                    found[(within / name).as_posix()] = os.lstat(f"{folder}/{name}").st_size
         return dict(sorted(found.items()))
 
     def create(self, files: Mapping[str, bytes]) -> None:
