@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -346,7 +347,8 @@ def _stoppable(path: Path) -> Iterator[Any]:
     """Yield a store of zarr in a folder; once the block has failed nothing more is written."""
     from zarr.storage import LocalStore
 
-    stopped, under_way = False, 0
+    # an event, which cannot be pickled: dask would write by a copy of the store that never stops
+    stopped, under_way = threading.Event(), 0
 
     class Stoppable(LocalStore):
         async def set(self, key: str, value: Any, write: Any = LocalStore.set) -> None:
@@ -355,7 +357,7 @@ def _stoppable(path: Path) -> Iterator[Any]:
             nonlocal under_way
             under_way += 1
             try:
-                if stopped:
+                if stopped.is_set():
                     raise RuntimeError("nothing more is written")
                 await write(self, key, value)
             finally:
@@ -367,7 +369,8 @@ def _stoppable(path: Path) -> Iterator[Any]:
     try:
         yield Stoppable(path)
     except BaseException:
-        stopped, limit = True, time.monotonic() + _PATIENCE
+        stopped.set()
+        limit = time.monotonic() + _PATIENCE
         while under_way and time.monotonic() < limit:
             time.sleep(0.005)
         raise
