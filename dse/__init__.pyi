@@ -6,20 +6,20 @@ from dse.catalog import machine as machine
 from dse.catalog import machines as machines
 from dse.catalog import workload as workload
 from dse.catalog import workloads as workloads
-from dse.checking import verify as verify
-from dse.derived import derive as derive
 from dse.evaluation import evaluate as evaluate
 from dse.faces import Study as Study
+from dse.files import derive as derive
 from dse.files import export as export
 from dse.files import open as open  # noqa: A004
 from dse.fitted import load_fit as load_fit
 from dse.fitting import fit as fit
-from dse.growth import add as add
 from dse.kernels import kernel as kernel
 from dse.model_list import model as model
 from dse.model_list import models as models
 from dse.model_list import quantities as quantities
 from dse.page.explore import explore as explore
+from dse.storing import add as add
+from dse.storing import verify as verify
 from dse.uncertain.spoken import beta as beta
 from dse.uncertain.spoken import discrete as discrete
 from dse.uncertain.spoken import lognormal as lognormal

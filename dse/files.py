@@ -1,8 +1,9 @@
-"""Datasets in files: what this library wrote, and measurements of somebody else's."""
+"""Datasets in files: what this library wrote, measurements of somebody else's, what is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,11 +81,44 @@ def open(  # noqa: A001
             "runs serve only it"
         )
     ds = open_dataset(path)
-    if not add:
-        return ds
-    from dse.derived import derive
+    return derive(ds, add) if add else ds
 
-    return derive(ds, add)
+
+def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
+    """Return a Dataset of a run with further quantities of its model; nothing is run again.
+
+    The graph computes them from the axes, tile by tile, when they are read; they are lazy, as what
+    is read from a store. :func:`dse.add` puts them into a store.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Of a run of one study, in memory or opened; or a part of it.
+    outputs : str or sequence of str
+        Quantities of its model.
+
+    Raises
+    ------
+    DseError
+        The study of the Dataset cannot be told, or its model or values have changed since.
+
+    >>> from dse import Study
+    >>> ds = Study(model="transit", axes={"threads": [256, 1024]}, outputs=["ms_throughput"],
+    ...            set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}).run()
+    >>> derive(ds, "cs_throughput").cs_throughput.values.round(3).tolist()
+    [4.197, 10.0]
+    """
+    from dse.given import a_dataset, some_outputs
+    from dse.identity import study_of
+    from sweeps.files.lazy_outputs import with_derived
+
+    study = study_of(a_dataset(ds))
+    names = tuple(n for n in some_outputs(outputs) if n not in ds.variables)
+    if not names:
+        return ds
+    grid = replace(study, outputs=names, best=None).grid()
+    # of what is random its mean and the error of that
+    return with_derived(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
@@ -98,7 +132,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
     """
     from dse.given import a_dataset, a_place
     from sweeps.files.export import export as write
-    from sweeps.files.written import check_finished
+    from sweeps.store.records import check_finished
 
     check_finished(a_dataset(ds))
     return write(ds, a_place(path, "path"))

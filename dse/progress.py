@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symbolic.answer import value_text
@@ -152,54 +152,38 @@ class Lines:
 
 
 @contextmanager
-def heard(progress: Shown) -> Iterator[Callable[[Progress], None] | None]:
-    """Who listens to a run: a meter, if asked for, that is closed at the end; a caller; or none."""
-    if progress is not True:
-        yield _listener(progress)
-        return
-    meter = Meter()
-    try:
-        yield meter
-    finally:
-        meter.close()
-
-
-def _listener(progress: Shown) -> Callable[[Progress], None] | None:
-    if isinstance(progress, bool):
-        return None
-    if not callable(progress):
+def heard(progress: Shown) -> Iterator[Any]:
+    """Yield who listens to a run: a meter, which is closed at the end; a caller; or None."""
+    if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
-    return progress
+    with closing(Meter()) if progress is True else nullcontext(progress or None) as listener:
+        yield listener
 
 
 @contextmanager
 def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
-    """Shows, if asked, for how long work goes on and how far it is; or tells a listener.
+    """Show, if asked, for how long work goes on and how far it is; or tell a listener.
 
     ``sign`` turns what is made small into the values that are told.
     """
     from sweeps.runtime.progress import watched
 
-    if progress is False:
-        yield
-        return
-    if progress is not True:
-        with watched(_listener(progress), sign):
-            yield
-        return
-    meter, began = Meter(), time.monotonic()
-    over = threading.Event()
+    with heard(progress) as listener:
+        if progress is not True:
+            with watched(listener, sign) if progress else nullcontext():
+                yield
+            return
+        began, over = time.monotonic(), threading.Event()
 
-    def tick() -> None:
-        while not over.wait(0.2):
-            meter.working(what, time.monotonic() - began)
+        def tick() -> None:
+            while not over.wait(0.2):
+                listener.working(what, time.monotonic() - began)
 
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        with watched(meter.known, sign):
-            yield
-    finally:
-        over.set()
-        thread.join()
-        meter.close()
+        thread = threading.Thread(target=tick, daemon=True)
+        thread.start()
+        try:
+            with watched(listener.known, sign):
+                yield
+        finally:
+            over.set()
+            thread.join()

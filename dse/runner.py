@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.given import of_a_store
 from dse.identity import attributes_of, check_storable
-from dse.outcome import Outcome
 from sweeps.nest.run import compute
-from sweeps.runtime.progress import Progress
+from sweeps.runtime.progress import Outcome, Progress
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def run_study(
     watch: Watch | None = None,
 ) -> Outcome:
     """See :func:`dse.run`; ``watch`` is whose best value the progress tells."""
-    flags = {"expand": expand, "fresh": fresh, "extend": extend}
+    flags: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
     of_a_store(store, client=client, workers=workers, **flags)
     from dse.progress import heard
 
@@ -54,19 +53,12 @@ def run_study(
         if store is None:
             return _in_memory(study, expand, listener)
         from dse.storing import run_into
-        from sweeps.cluster.opened import opened
+        from sweeps.cluster.scheduler import opened
 
         check_storable(study)
         with opened(client, workers) as pool:
-            return run_into(
-                _ending(store),
-                study,
-                listener=listener,
-                watch=watch,
-                pool=pool,
-                compression=compression,
-                **flags,
-            )
+            about = {"watch": watch, "pool": pool, "compression": compression, **flags}
+            return run_into(_ending(store), study, listener=listener, **about)
 
 
 def _compressible(compression: str | None, store: str | Path | None) -> None:
@@ -87,7 +79,7 @@ def _in_memory(
     from sweeps.grid.dataset import label
     from sweeps.grid.failing import failures_of
 
-    last: list[Progress] = []
+    last = [Progress(done=0, total=0, elapsed=0.0)]
 
     def heard(now: Progress) -> None:
         last[:] = [now]
@@ -96,12 +88,11 @@ def _in_memory(
 
     arrays = compute(study.grid(), expand=expand, listener=heard)
     ds = label(study.grid(), arrays, attributes_of(study, expand=expand))
-    compiling = last[0].compiling if last else 0.0
-    seconds = last[0].elapsed - compiling if last else 0.0
+    (now,) = last
     return Outcome(
         open=lambda: ds,
-        seconds=seconds,
-        compiling=compiling,
+        seconds=now.elapsed - now.compiling,
+        compiling=now.compiling,
         failed=failures_of(study.grid(), study.grid().outputs),
-        barred=last[0].barred if last else 0,
+        barred=now.barred,
     )

@@ -59,8 +59,8 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        '(theirs["identity"], theirs["chunks"]) != (ours["identity"], ours["chunks"])',
-        'theirs["chunks"] != ours["chunks"]',
+        'theirs[key] == ours[key] for key in ("identity", "chunks")',
+        'theirs[key] == ours[key] for key in ("chunks",)',
         "tests/dse/test_store.py::test_a_url tests/dse/test_store.py::test_the_study_of_a_store",
     ),
     Mutant(
@@ -78,14 +78,14 @@ MUTANTS = (
     # --- sweeps
     Mutant(
         "sweeps",
-        "        right = len(data) == length and checksum(data) == crc\n",
-        "        right = len(data) == length\n",
+        'return "" if checksum(data) == crc else UNFIT',
+        'return ""',
         "tests/dse/test_corruption.py::test_a_chunk_in_the_place_of_another",
     ),
     Mutant(
         "sweeps",
-        'if record.get("identity") != self.info.identity:',
-        'if not record.get("identity"):',
+        '(record.get("tile"), record.get("identity")) == (tile, identity)',
+        'record.get("tile") == tile',
         "tests/dse/test_races.py::test_an_opened_store_stays_the_one_it_was",
     ),
     Mutant(

@@ -79,7 +79,7 @@ def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
     from dse.files import open as opened
     from dse.page.explore import HOST, server_of
-    from sweeps.files.written import check_finished
+    from sweeps.store.records import check_finished
 
     with reading():
         ds = opened(source)

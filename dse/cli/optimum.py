@@ -56,15 +56,13 @@ def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
 
 def watched(best: Best | None, study: StudyData) -> tuple[Watch, str] | None:
     """What a run watches, and its unit, if the objective is an output that nothing constrains."""
-    from sweeps.store.fill import Watch
-
     if best is None:
         return None
     (goal, *later), grid = best.goals, study.grid()
     output = next((name for name in grid.outputs if name == goal.text), None)
     if output is None or later or best.where or grid.kind(output) != "float":
         return None
-    return Watch(output=output, sign=goal.sign), grid.model.quantity(output).unit
+    return (output, goal.sign), grid.model.quantity(output).unit
 
 
 def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:

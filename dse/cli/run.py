@@ -39,9 +39,9 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.outcome import Outcome
     from dse.study.data import StudyData
     from sweeps.grid.space import Axis
+    from sweeps.runtime.progress import Outcome
 
 
 #: Options of a run that are handed on as they are.
@@ -55,7 +55,7 @@ def size_of(place: str | Path) -> int:
 
     if isinstance(place, Path) and place.is_file():
         return place.stat().st_size
-    return int(backend_of(place).total())
+    return sum(backend_of(place).files().values())
 
 
 def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
@@ -218,7 +218,7 @@ def run(
     best = checked(read, asked(options))
     began = time.monotonic()
     watch, unit = watched(best, read) or (None, "")
-    with listening(progress, (watch.output, unit) if watch else None) as listener:
+    with listening(progress, (watch[0], unit) if watch else None) as listener:
         done = run_study(
             read,
             store=store,

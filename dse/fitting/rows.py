@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from dse.delimited import column_header
 from dse.fitting.coordinates import Coordinate, Floats
 from dse.inputs import Parts
-from sweeps.files.written import check_finished
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.space import Axis
+from sweeps.store.records import check_finished
 from symbolic.errors import (
     DseError,
     GraphError,

@@ -17,11 +17,11 @@ from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.optimum import optimum
 from dse.verbs.study import run
-from sweeps.files.written import check_finished
 from sweeps.grid.dataset import meanings_of, quantities_of
 from sweeps.grid.goals import goals_in_order
 from sweeps.grid.grid import FEASIBLE
 from sweeps.grid.space import parse_axis
+from sweeps.store.records import check_finished
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_known, nearest
 from symbolic.expression import parse, parse_condition

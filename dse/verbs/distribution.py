@@ -215,7 +215,7 @@ def fold(
     """
     from sweeps.ask.source import for_each
     from sweeps.ask.spread import checked, folded
-    from sweeps.cluster.opened import opened
+    from sweeps.cluster.scheduler import opened
     from sweeps.grid.dataset import assemble
     from sweeps.grid.goals import texts_of
 
@@ -225,7 +225,7 @@ def fold(
     def answer(part: Source) -> Any:
         if crew is None:
             return folded(part, make, names).answer()
-        from sweeps.cluster.shares import parts_of, shared
+        from sweeps.cluster.scheduler import parts_of, shared
 
         whole = checked(make, names)
         dims = [axis for axis in part.values(*names).dims if axis not in part.at]

@@ -51,9 +51,9 @@ def resolve_source(source: Askable, *, values: bool = False) -> StudyData | xr.D
     UnfinishedError
         Values are missing in a store.
     """
-    from dse.derived import stored_study
     from dse.files import open as opened
-    from sweeps.files.written import check_finished
+    from dse.identity import stored_study
+    from sweeps.store.records import check_finished
 
     of = with_file_read(source)
     if isinstance(of, StudyData):
@@ -131,7 +131,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     """A Dataset with quantities of its study; labels that it does not hold are those of all."""
-    from dse.derived import derive
+    from dse.files import derive
     from sweeps.grid.dataset import placed
     from symbolic.quantities import label_of
 
@@ -152,7 +152,7 @@ def _missing(
 
     Raises the error that is given where there are none, or no study.
     """
-    from dse.derived import study_of
+    from dse.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
 

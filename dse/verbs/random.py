@@ -101,7 +101,7 @@ def chances(
             return identified(chances_of_runs(of, **asked, where=texts, top=top), of)
         (goal,) = goals
         if not isinstance(of, StudyData) and DRAW not in of.dims and "study" in of.attrs:
-            from dse.derived import study_of
+            from dse.identity import study_of
 
             of = study_of(of)
         if isinstance(of, StudyData):

@@ -61,8 +61,8 @@ def each_study(
     DseError
         It is no study and tells of none.
     """
-    from dse.derived import stored_study, study_of
     from dse.files import open as opened
+    from dse.identity import stored_study, study_of
 
     of = with_file_read(source)
     if isinstance(of, ComparisonData):

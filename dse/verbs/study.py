@@ -327,7 +327,8 @@ def run(
     done = run_study(of, **whole, **of_store)
     if done.failed:
         warn_of(done.failed)
-    return done.open()
+    opened: xr.Dataset = done.open()
+    return opened
 
 
 def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset:

@@ -12,7 +12,6 @@ import os
 import shutil
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +23,9 @@ from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parque
 from sweeps.files.whole import whole
 from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
+from sweeps.store.create import without_format_warnings
 from sweeps.store.foreign import check_foreign
-from sweeps.store.open import check_not_replaced, read_info
+from sweeps.store.records import check_not_replaced, read_info
 from symbolic.errors import DseError, UnreachableError
 from symbolic.json_text import check_length, read_json
 from symbolic.reach import check_file
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 #: After a failure, what is written in pieces of at most so many bytes can be read again.
 _SMALL = 1 << 20
-_PAGE = 4096
 _ELSEWHERE = (
     "lies in another file, and a Dataset opens no other file: copy the values into the file "
     "(h5repack, or xarray.open_dataset and to_netcdf)"
@@ -63,8 +62,12 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     DseError
         The file cannot be written for another reason.
     """
+    ds = ds.copy()
+    owners: list[Any] = [ds, *ds.variables.values()]
+    for owner in owners:  # text as Python has it, not as NumPy
+        owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
     with UnfailingFile(path) as file:
-        _with_plain_text(ds).to_netcdf(file, engine="h5netcdf", format="NETCDF4")
+        ds.to_netcdf(file, engine="h5netcdf", format="NETCDF4")
         error = file.error
     if error is None:
         return
@@ -76,15 +79,6 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     ) from error
 
 
-def _with_plain_text(ds: xr.Dataset) -> xr.Dataset:
-    """Return the Dataset with attributes of text as Python has it, not as NumPy."""
-    ds = ds.copy()
-    owners: list[Any] = [ds, *ds.variables.values()]
-    for owner in owners:
-        owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
-    return ds
-
-
 def read_netcdf(path: Path) -> xr.Dataset:
     """Open a netCDF file lazily.
 
@@ -93,16 +87,10 @@ def read_netcdf(path: Path) -> xr.Dataset:
     DseError
         Parts of it lie in other files, which are not opened.
     """
-    _check_alone(path)
-    return open_netcdf(path)
-
-
-def _check_alone(path: Path) -> None:
-    """Raise where a file leads to others: by links, as virtual data, or as external data."""
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
-        """Return the name of what lies in another file."""
+        """Return the name of what lies in another file: by a link, as virtual or external data."""
         data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
@@ -111,102 +99,70 @@ def _check_alone(path: Path) -> None:
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
         raise DseError(f"{name!r} in {str(path)!r} {_ELSEWHERE}")
+    return open_netcdf(path)
 
 
-class UnfailingFile(io.RawIOBase):
+class UnfailingFile(io.FileIO):
     """A new file whose writes never fail.
 
     ``error`` is the first that the system reported, or None. What is written after it is kept in
     memory where it is small, as HDF5 reads its own tables again, and else is dropped.
     """
 
+    read: Any = io.RawIOBase.read  # which calls :meth:`readinto`
+    readall: Any = io.RawIOBase.readall
+
     def __init__(self, path: Path) -> None:
+        super().__init__(path, "w+b")
         self.error: OSError | None = None
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        self._at = self._end = 0
-        self._pages: dict[int, bytearray] = {}
+        self._end = 0
+        self._kept: list[tuple[int, bytes]] = []
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
+    def _try(self, call: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return call(*args)
+        except OSError as error:
+            self.error = self.error or error
+            return None
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Move to a place, which is returned."""
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._end}[whence]
-        self._at = start + offset
-        return self._at
+        if whence == os.SEEK_END:
+            offset, whence = self._end + offset, os.SEEK_SET
+        return super().seek(offset, whence)
 
     def write(self, data: Any) -> int:
         """Write at the place; return the number of bytes, all of them."""
-        view = memoryview(data).cast("B")
-        done = 0
-        try:
-            while done < len(view) and self.error is None:
-                done += os.pwrite(self._descriptor, view[done:], self._at + done)
-        except OSError as error:
-            self.error = error
+        view, start, done = memoryview(data).cast("B"), self.tell(), 0
+        while done < len(view) and self.error is None:
+            done += self._try(os.pwrite, self.fileno(), view[done:], start + done) or 0
         if self.error is not None and len(view) <= _SMALL:
-            self._keep(view)
-        self._at += len(view)
-        self._end = max(self._end, self._at) if view else self._end
+            self._kept.append((start, bytes(view)))
+        if view:
+            self._end = max(self._end, self.seek(start + len(view)))
         return len(view)
 
     def readinto(self, buffer: Any) -> int:
         """Read at the place into a buffer; return the number of bytes."""
-        size = max(0, min(len(buffer), self._end - self._at))
-        buffer[:size] = self._read(self._at, size)
-        self._at += size
-        return size
+        start = self.tell()
+        size = max(0, min(len(buffer), self._end - start))
+        buffer[:size] = (self._try(os.pread, self.fileno(), size, start) or b"").ljust(size, b"\0")
+        for place, data in self._kept:
+            low, high = max(start, place), min(start + size, place + len(data))
+            if low < high:
+                buffer[low - start : high - start] = data[low - place : high - place]
+        return self.seek(start + size) - start
 
     def truncate(self, size: int | None = None) -> int:
         """Give the file another size, which is returned."""
-        self._end = self._at if size is None else size
-        self._try(os.ftruncate, self._descriptor, self._end)
+        self._end = self.tell() if size is None else size
+        if self.error is None:
+            self._try(super().truncate, self._end)
         return self._end
 
     def close(self) -> None:
         """Close the file."""
-        if not self.closed:
-            self._try(os.close, self._descriptor)
-        super().close()
-
-    def _try(self, call: Any, *args: Any) -> None:
-        try:
-            if self.error is None or call is os.close:
-                call(*args)
-        except OSError as error:
-            self.error = self.error or error
-
-    def _read(self, start: int, size: int) -> bytearray:
-        """Return what was written at a place; zeros where nothing was."""
-        found = bytearray(size)
-        try:
-            data = os.pread(self._descriptor, size, start)
-            found[: len(data)] = data
-        except OSError as error:
-            self.error = self.error or error
-        for number in range(start // _PAGE, (start + size - 1) // _PAGE + 1):
-            if page := self._pages.get(number):
-                first, last = max(start, number * _PAGE), min(start + size, (number + 1) * _PAGE)
-                found[first - start : last - start] = page[first % _PAGE :][: last - first]
-        return found
-
-    def _keep(self, view: memoryview) -> None:
-        """Keep in memory what was written at the place."""
-        start = self._at - self._at % _PAGE
-        size = -(-(self._at + len(view)) // _PAGE) * _PAGE - start
-        found = self._read(start, size)
-        found[self._at - start : self._at - start + len(view)] = view
-        for offset in range(0, size, _PAGE):
-            self._pages[(start + offset) // _PAGE] = found[offset : offset + _PAGE]
+        self._try(super().close)
 
 
 # --- Which names and texts each file format can hold; what none can hold is refused in words
@@ -386,69 +342,47 @@ def with_own_names(ds: xr.Dataset) -> xr.Dataset:
 _PATIENCE = 10.0
 
 
-class _StoppedError(Exception):
-    """Nothing more is written."""
-
-
-def _stoppable(path: Path) -> tuple[Any, Callable[[], None]]:
-    """A local store, and a function that ends its writes and waits for those under way."""
+@contextmanager
+def _stoppable(path: Path) -> Iterator[Any]:
+    """Yield a store of zarr in a folder; once the block has failed nothing more is written."""
     from zarr.storage import LocalStore
 
-    stopped = threading.Event()
-    under_way = 0
-
-    @contextmanager
-    def counted() -> Iterator[None]:
-        # on zarr's single event loop; a write is counted before it looks at `stopped`, so that none
-        # can begin once the count was seen to be 0
-        nonlocal under_way
-        under_way += 1
-        try:
-            if stopped.is_set():
-                raise _StoppedError
-            yield
-        finally:
-            under_way -= 1
+    # an event, which cannot be pickled: dask would write by a copy of the store that never stops
+    stopped, under_way = threading.Event(), 0
 
     class Stoppable(LocalStore):
-        async def set(self, key: str, value: Any) -> None:
-            with counted():
-                await super().set(key, value)
+        async def set(self, key: str, value: Any, write: Any = LocalStore.set) -> None:
+            # on zarr's single event loop; a write is counted before it looks at `stopped`, so that
+            # none can begin once the count was seen to be 0
+            nonlocal under_way
+            under_way += 1
+            try:
+                if stopped.is_set():
+                    raise RuntimeError("nothing more is written")
+                await write(self, key, value)
+            finally:
+                under_way -= 1
 
         async def set_if_not_exists(self, key: str, value: Any) -> None:
-            with counted():
-                await super().set_if_not_exists(key, value)
+            await self.set(key, value, LocalStore.set_if_not_exists)
 
-    def stop() -> None:
+    try:
+        yield Stoppable(path)
+    except BaseException:
         stopped.set()
         limit = time.monotonic() + _PATIENCE
         while under_way and time.monotonic() < limit:
             time.sleep(0.005)
-
-    return Stoppable(path), stop
+        raise
 
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a zarr (v3) store under exactly this name."""
-    store, stop = _stoppable(path)
-    try:
-        with warnings.catch_warnings():
-            # zarr-python warns that v3 has yet to agree on variable-length text (our labels), and
-            # on one file with the metadata of all arrays; without that file xarray warns, opening
-            warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
-            _text_as_objects(ds).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
+    # labels as text of any length, which zarr stores in its standard way
+    texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
+    with _stoppable(path) as store, without_format_warnings():
+        ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_length((path / "zarr.json").read_bytes(), "the store")
-    except BaseException:
-        stop()
-        raise
-
-
-def _text_as_objects(ds: xr.Dataset) -> xr.Dataset:
-    """Labels as variable-length text, which zarr stores in its standard way."""
-    names = [name for name, variable in ds.variables.items() if variable.dtype.kind == "U"]
-    return ds.assign_coords({n: ds[n].astype(object) for n in names if n in ds.coords}).assign(
-        {n: ds[n].astype(object) for n in names if n not in ds.coords}
-    )
 
 
 #: What a system says that fails, whatever it was asked to read.
@@ -533,21 +467,17 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
-    url = is_url(path)
-    if not url and not Path(path).exists():
-        if Path(path).suffix == ".zarr":
+    url, suffix = is_url(path), Path(path).suffix
+    known = [".zarr"] if url else list(FORMATS)
+    if (suffix in known or not url) and not (backend_of(path) if url else Path(path)).exists():
+        if suffix == ".zarr":
             check_not_replaced(backend_of(path))
         raise DseError(f"{str(path)!r} does not exist: expected a store or file of a run")
     if not url:
         check_file(Path(path), "file", None)
-    suffix = Path(path).suffix
-    if suffix not in ((".zarr",) if url else FORMATS):
-        known = ".zarr" if url else f"one of {', '.join(FORMATS)}"
-        raise DseError(f"{str(path)!r} ends in {suffix!r}: expected {known}")
+    if suffix not in known:
+        raise DseError(f"{str(path)!r} ends in {suffix!r}: expected one of {', '.join(known)}")
     kind, _, reader = FORMATS[suffix]
-    if url and not backend_of(str(path)).exists():  # or what is missing to reach it is told
-        check_not_replaced(backend_of(path))
-        raise DseError(f"{str(path)!r} does not exist: expected a store of a run")
     path = path if url else Path(path)
     try:
         return with_own_names(reader(path))

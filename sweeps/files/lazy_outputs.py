@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeps.bounds.check import check
 from sweeps.grid.dataset import label, selected
@@ -25,19 +25,9 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs.
+    """Return the Dataset of a grid with lazy outputs; :func:`dse.verbs.running.lazy` says how.
 
-    Parameters
-    ----------
-    grid : Grid
-        What to compute.
-    attributes : mapping
-        Of the Dataset; its ``identity`` names the tasks.
-    chunks : optional
-        Of the arrays: a number or the word "auto" for all axes, or a mapping from axes to what
-        :func:`dask.array.core.normalize_chunks` takes; those of a store where None.
-    expand : bool
-        Put every output over all axes.
+    The identity in the attributes names the tasks.
     """
     check(grid)
     arrays = _lazy_arrays(Layout(grid, expand=expand), attributes.get("identity", ""), chunks)
@@ -59,38 +49,30 @@ def with_derived(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Datas
 def _lazy_arrays(
     layout: Layout, token: str, chunks: Chunks
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    found: dict[str, tuple[tuple[str, ...], Any]] = {}
-    for part in layout.parts:
-        found |= {name: (part.dims, array) for name, array in _arrays(layout, part, token, chunks)}
-    return found
-
-
-def _arrays(layout: Layout, part: Part, token: str, chunks: Chunks) -> list[tuple[str, Any]]:
-    """Return the outputs of a part; one task computes a block of all of them."""
+    """Return the outputs by name; one task computes a block of all outputs of a part."""
     import dask.array as da
     from dask.base import tokenize
     from dask.highlevelgraph import HighLevelGraph
 
-    cuts = _cuts(part, chunks)
-    program = BoxProgram(layout.grid, part.dims, part.outputs)
-    key = tokenize(token, part, layout.expand, cuts)
-    ends = [np.cumsum((0, *sizes)).tolist() for sizes in cuts]
-    all_blocks = list(itertools.product(*(range(len(sizes)) for sizes in cuts)))
-    blocks: dict[Any, Any] = {f"program-{key}": program}
-    for place in all_blocks:
-        low = tuple(each[k] for each, k in zip(ends, place, strict=True))
-        high = tuple(each[k + 1] for each, k in zip(ends, place, strict=True))
-        blocks[f"block-{key}", *place] = (_compute, f"program-{key}", low, high)
-    arrays = []
-    for number, name in enumerate(part.outputs):
-        own = f"{name}-{key}"
-        taken = {(own, *place): (_take, (f"block-{key}", *place), number) for place in all_blocks}
-        graph = HighLevelGraph(
-            {f"block-{key}": blocks, own: taken}, {f"block-{key}": set(), own: {f"block-{key}"}}
-        )
-        meta = np.empty((0,) * len(part.shape), dtype=layout.dtype(name))
-        arrays.append((name, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)))
-    return arrays
+    found: dict[str, tuple[tuple[str, ...], Any]] = {}
+    for part in layout.parts:
+        cuts = _cuts(part, chunks)
+        key = tokenize(token, part, layout.expand, cuts)
+        block, program = f"block-{key}", f"program-{key}"
+        ends = [np.cumsum((0, *sizes)).tolist() for sizes in cuts]
+        places = list(itertools.product(*(range(len(sizes)) for sizes in cuts)))
+        blocks: dict[Any, Any] = {program: BoxProgram(layout.grid, part.dims, part.outputs)}
+        for place in places:
+            low = tuple(each[k] for each, k in zip(ends, place, strict=True))
+            high = tuple(each[k + 1] for each, k in zip(ends, place, strict=True))
+            blocks[block, *place] = (BoxProgram.compute, program, low, high)
+        for number, name in enumerate(part.outputs):
+            own = f"{name}-{key}"
+            taken = {(own, *at): (operator.getitem, (block, *at), number) for at in places}
+            graph = HighLevelGraph({block: blocks, own: taken}, {block: set(), own: {block}})
+            meta = np.empty((0,) * len(part.shape), dtype=layout.dtype(name))
+            found[name] = part.dims, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)
+    return found
 
 
 def _cuts(part: Part, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
@@ -112,13 +94,3 @@ def _cuts(part: Part, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
             "to sizes of chunks, or None for those of a store"
         ) from error
     return tuple(tuple(map(int, sizes)) for sizes in cuts)
-
-
-def _compute(program: BoxProgram, low: Sequence[int], high: Sequence[int]) -> list[NDArray[Any]]:
-    """Compute a block of all outputs of a part: a task."""
-    return program.compute(low, high)
-
-
-def _take(block: Sequence[NDArray[Any]], number: int) -> NDArray[Any]:
-    """Return one output of a block: a task."""
-    return block[number]

@@ -101,8 +101,9 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     dims, shape = list(sizes), list(sizes.values())
     names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
     dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
-    held = sum(ds[name].nbytes for name in names if not _in_memory(ds[name]))
-    check_memory(held, "the variables", "export to .zarr or .nc, which takes them piece by piece")
+    lazy = [name for name in names if not isinstance(ds[name].variable._data, np.ndarray)]
+    size = sum(ds[name].nbytes for name in lazy)
+    check_memory(size, "the variables", "export to .zarr or .nc, which takes them piece by piece")
     arrays = {name: np.asarray(ds[name].values) for name in names}
     total = math.prod(shape)
     for low in range(0, total, _ROWS):
@@ -113,10 +114,6 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
             index = tuple(places[dim] for dim in dims_of[name])
             columns[name] = values[index] if index else np.full(flat.size, values[()])
         yield pd.DataFrame(columns)
-
-
-def _in_memory(array: xr.DataArray) -> bool:
-    return isinstance(array.variable._data, np.ndarray)
 
 
 def write_csv(ds: xr.Dataset, path: Path) -> None:

@@ -47,7 +47,11 @@ def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
         beside = room / path.name
         try:
             yield beside
-            _make_durable(beside, mode)
+            if not beside.is_dir():  # the many files of a folder are left to the system
+                with beside.open("rb+") as file:
+                    os.fsync(file.fileno())  # a disk may tell only now that it is full
+                if mode is not None:
+                    beside.chmod(stat.S_IMODE(mode))
             _give_name(beside, place, replace=replace)
         except FileExistsError:
             raise _taken(path) from None
@@ -122,19 +126,6 @@ def _checked(path: Path, *, replace: bool) -> tuple[Path, int | None]:
     if not os.access(place, os.W_OK):
         raise DseError(f"{path} exists and may not be written: choose another name")
     return place, place.stat().st_mode
-
-
-def _make_durable(beside: Path, mode: int | None) -> None:
-    """Let a file reach the disk before it gets its name; a disk may tell only now that it is full.
-
-    The many files of a folder are left to the system.
-    """
-    if beside.is_dir():
-        return
-    with beside.open("rb+") as file:
-        os.fsync(file.fileno())
-    if mode is not None:
-        beside.chmod(stat.S_IMODE(mode))
 
 
 def _give_name(beside: Path, path: Path, *, replace: bool) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Under this key a Dataset remembers the store from which it was opened.
 _STORED = "simt_dse_store"
+#: Names of lazy arrays of an unfinished store begin with this and its place.
+_UNFINISHED = "unfinished:"
 #: Beside the places of labels, the labels.
 _LABELS = "labels"
 
@@ -129,13 +131,25 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
         name: variable.encoding.get("shards") or variable.encoding.get("chunks")
         for name, variable in ds.data_vars.items()
     }
+    begins = f"{_UNFINISHED}{info.place}:" if info is not None and not info.is_complete else ""
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
         # with a name of our own dask does not pickle what is read to find one
-        ds[name] = variable.chunk(sizes, name=f"{name}-{uuid.uuid4().hex}")
+        ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORED] = info, _lazy_arrays(ds), set(ds.coords)
     return ds
+
+
+def unfinished_places(ds: xr.Dataset) -> list[str]:
+    """Return the stores, unfinished when they were opened, of which a Dataset is a part."""
+    layers = [
+        str(layer)
+        for variable in ds.variables.values()
+        for layer in getattr(getattr(variable._data, "dask", None), "layers", ())
+    ]
+    places = [layer.removeprefix(_UNFINISHED) for layer in layers if layer.startswith(_UNFINISHED)]
+    return list(dict.fromkeys(place.rpartition(":")[0] for place in places))
 
 
 def opened_from(ds: xr.Dataset) -> Any:

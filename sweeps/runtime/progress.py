@@ -52,6 +52,29 @@ class Progress:
 Listener = Callable[[Progress], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run did.
+
+    ``open`` returns its Dataset, which a run into a store opens then. ``seconds`` is without
+    ``compiling``; ``share`` is how much of the values was computed now, ``tiles`` how many of the
+    store's tiles, and how many an earlier run had stored; ``feasible`` the feasible points, None
+    where all are; ``kept`` where a fresh run keeps the earlier store; ``failed`` the configurations
+    that could not be computed (:class:`sweeps.grid.failing.Failure`); ``barred`` how many values
+    needed no computing, because no point of their tile keeps the rules.
+    """
+
+    open: Any = None
+    seconds: float = 0.0
+    compiling: float = 0.0
+    share: float = 1.0
+    tiles: tuple[int, int] | None = None
+    feasible: int | None = None
+    kept: str | None = None
+    failed: tuple[Any, ...] = ()
+    barred: int = 0
+
+
 def gap_of(value: float, bound: float) -> float:
     """How far a value is from what none is below, as a share of it."""
     if value <= bound:

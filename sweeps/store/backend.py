@@ -10,9 +10,9 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -49,10 +49,10 @@ def sync(path: Path) -> None:
 class Folder:
     """A store in a folder of the file system. Keys are paths with ``/``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
+        self.name, path = str(path), Path(path)
         #: The folder, where the path is a link to it.
         self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
-        self.name = str(path)
 
     def exists(self) -> bool:
         """True if anything is there."""
@@ -110,28 +110,23 @@ class Folder:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the bytes of each file of a folder; empty if there is no such folder."""
-        try:
-            with os.scandir(self.path / folder) as entries:
-                found = {}
-                for entry in entries:
-                    with suppress(FileNotFoundError):  # renamed or removed meanwhile
-                        if entry.is_file():
-                            found[entry.name] = entry.stat().st_size
-                return found
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
+        found = {}
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for entry in list(os.scandir(self.path / folder)):
+                with suppress(FileNotFoundError):  # renamed or removed meanwhile
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+        return found
 
-    def files(self) -> list[str]:
-        """Return the keys of all files."""
-        found = []
+    def files(self) -> dict[str, int]:
+        """Return the bytes of all files by their keys."""
+        found = {}
         for folder, _, names in os.walk(self.path):
             within = Path(folder).relative_to(self.path)
-            found += [(within / name).as_posix() for name in names]
-        return sorted(found)
-
-    def total(self) -> int:
-        """Return the bytes of all files."""
-        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+            for name in names:
+                with suppress(FileNotFoundError):
+                    found[(within / name).as_posix()] = os.lstat(f"{folder}/{name}").st_size
+        return dict(sorted(found.items()))
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Make the store of these files, all or nothing."""
@@ -216,13 +211,6 @@ class Folder:
         if self.exists():
             self._discard(self.path)
 
-    def free_name(self) -> str:
-        """Return a free name beside this one, for what is here."""
-        path, number = Path(self.name), 1
-        while (found := path.with_name(f"{path.stem}.old-{number}{path.suffix}")).exists():
-            number += 1
-        return str(found)
-
     def move(self, to: str) -> None:
         """Give what is here another name."""
         os.rename(self.name, to)
@@ -259,33 +247,20 @@ class Objects:
             raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
         except ValueError as error:
             raise DseError(f"{url!r} cannot be reached: {error}") from error
-        self.fs: Any = _OsErrors(fs)
+        self.fs: Any = _Reached(fs, self.name.rpartition("/")[0])
         self.root = str(root)
 
     def _at(self, key: str) -> str:
         return f"{self.root}/{key}"
 
-    @contextmanager
-    def _reached(self) -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            above = self.name.rpartition("/")[0]
-            raise UnreachableError(f"{above} cannot be reached: {error}") from error
-
     def exists(self) -> bool:
         """True if any object is there."""
-        with self._reached():
-            if self.fs.exists(self.root):
-                return True
-        return bool(self.sizes(""))  # what does not answer may be said not to exist
+        # what does not answer may be said not to exist
+        return bool(self.fs.exists(self.root) or self.sizes(""))
 
     def get(self, key: str) -> bytes:
         """Return an object; FileNotFoundError if it is not there."""
-        with self._reached():
-            return bytes(self.fs.cat_file(self._at(key)))
+        return bytes(self.fs.cat_file(self._at(key)))
 
     def put(self, key: str, data: Any, *, wait: bool = True) -> None:
         """Set an object."""
@@ -301,21 +276,16 @@ class Objects:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the bytes of each object of a folder."""
-        try:
-            with self._reached():
-                listed = self.fs.ls(self._at(folder), detail=True)
-        except FileNotFoundError:
-            return {}
+        listed = []
+        with suppress(FileNotFoundError):
+            listed = self.fs.ls(self._at(folder), detail=True)
         files = (entry for entry in listed if entry["type"] == "file")
         return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
-    def files(self) -> list[str]:
-        """Return the keys of all objects."""
-        return sorted(path[len(self.root) + 1 :] for path in self.fs.find(self.root))
-
-    def total(self) -> int:
-        """Return the bytes of all objects."""
-        return int(self.fs.du(self.root))
+    def files(self) -> dict[str, int]:
+        """Return the bytes of all objects by their keys."""
+        found = self.fs.find(self.root, detail=True)
+        return {path[len(self.root) + 1 :]: found[path]["size"] for path in sorted(found)}
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Set the objects, the manifest first: by it a run that was killed here goes on."""
@@ -355,37 +325,32 @@ class Objects:
             self.delete(key)
         self.remove()
         names = set(other.files()) - {_REPLACING}
-        rest = sorted(names.difference(_SIGNS))
-        self.fs.copy([other._at(name) for name in rest], [self._at(name) for name in rest])
+        other._copy(self, sorted(names.difference(_SIGNS)))
         for name in (name for name in _SIGNS if name in names):
-            self.fs.cp_file(other._at(name), self._at(name))
+            other._copy(self, [name])
         other.delete(_REPLACING)
         other.remove()
+
+    def _copy(self, to: Objects, keys: Sequence[str]) -> None:
+        """Copy some objects to another place."""
+        self.fs.copy([self._at(key) for key in keys], [to._at(key) for key in keys])
 
     def remove(self) -> None:
         """Remove all objects."""
         with suppress(FileNotFoundError):
             self.fs.rm(self.root, recursive=True)
 
-    def free_name(self) -> str:
-        """Return a free name beside this one, for what is here."""
-        stem, number = self.name.removesuffix(".zarr"), 1
-        while Objects(found := f"{stem}.old-{number}.zarr").exists():
-            number += 1
-        return found
-
     def move(self, to: str) -> None:
         """Copy all objects to another place and remove them here."""
-        here, there = self.fs.find(self.root), Objects(to)
-        self.fs.copy(here, [there._at(path[len(self.root) + 1 :]) for path in here])
-        self.fs.rm(self.root, recursive=True)
+        self._copy(Objects(to), list(self.files()))
+        self.remove()
 
 
-class _OsErrors:
-    """A file system whose errors are all those of files, whatever speaks to the server."""
+class _Reached:
+    """A file system of objects; what it does not find or know is told apart from other errors."""
 
-    def __init__(self, fs: Any) -> None:
-        self._fs = fs
+    def __init__(self, fs: Any, name: str) -> None:
+        self._fs, self._name = fs, name
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self._fs, name)
@@ -393,12 +358,13 @@ class _OsErrors:
         def call(*args: Any, **options: Any) -> Any:
             try:
                 return inner(*args, **options)
-            except (OSError, NotImplementedError):
+            except (FileNotFoundError, FileExistsError, NotImplementedError):
                 raise
             except Exception as error:  # of credentials, addresses, protocols
                 from sweeps.grid.failing import reason_of
 
-                raise ConnectionError(reason_of(error)) from error
+                reason = error if isinstance(error, OSError) else reason_of(error)
+                raise UnreachableError(f"{self._name} cannot be reached: {reason}") from error
 
         return call
 
@@ -411,6 +377,14 @@ def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
     with suppress(FileNotFoundError):
         return backend.get(key)
     return None
+
+
+def free_name(backend: StoreBackend) -> str:
+    """Return a free name beside a store, for what is there."""
+    (stem, ending), number = os.path.splitext(backend.name), 1
+    while type(backend)(found := f"{stem}.old-{number}{ending}").exists():
+        number += 1
+    return found
 
 
 def is_url(place: object) -> bool:
@@ -428,7 +402,7 @@ def backend_of(place: str | Path) -> Any:
     """
     if is_url(place) and not str(place).startswith("file://"):
         return Objects(str(place))
-    found = Folder(Path(str(place).removeprefix("file://")))
+    found = Folder(str(Path(str(place).removeprefix("file://"))))
     found.exists()
     from sweeps.store.foreign import check_enclosed
 

@@ -13,20 +13,22 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from zarr.abc.store import (
-    ByteRequest,
-    OffsetByteRequest,
-    RangeByteRequest,
-    Store,
-    SuffixByteRequest,
-)
+from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import FsspecStore, LocalStore, WrapperStore
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore
 
 from stochastic import sizes
 from sweeps.store.backend import Folder, backend_of, get_or_none
-from sweeps.store.open import StoreInfo, damaged
-from sweeps.store.records import RECORDS, checksum, read_sealed
+from sweeps.store.records import (
+    MISSING,
+    OTHER,
+    UNFIT,
+    StoreInfo,
+    checksum,
+    damaged,
+    problem_of_shard,
+    read_record,
+)
 
 #: Shards that stay in memory for the next chunk of the same.
 _KEPT = sizes.READER_SHARDS
@@ -55,22 +57,18 @@ class CheckedStore(WrapperStore[Store]):
     def read(self, key: str) -> Any:
         """Return what stands under a key as it was written; None if an unfinished store lacks it.
 
-        Raises
-        ------
-        DamagedError
-            It is missing or changed.
-        OtherProcessError
-            Another store has come to this place.
+        Raise where it is missing or changed, or another store has come to this place.
         """
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         data, problem = self._checked(key)
-        if problem is not None or (data is None and key in self.info.manifest["files"]):
+        if problem:
             self.info.check_same()
             data, problem = self._checked(key)  # it may just have been repaired
-        if problem is not None:
+        if problem:
+            problem = "it is missing" if data is None else problem
             raise damaged(self._backend.name, key, problem)
         if data is not None and key not in self.info.manifest["files"]:
             with self._lock:
@@ -79,32 +77,23 @@ class CheckedStore(WrapperStore[Store]):
                     self._kept.popitem(last=False)
         return data
 
-    def _checked(self, key: str) -> tuple[Any, str | None]:
-        """Return what stands under a key, and what is wrong with it."""
+    def _checked(self, key: str) -> tuple[Any, str]:
+        """Return what stands under a key, and what is wrong with it; empty if nothing is."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
         if known is not None:
-            if data is None:
-                return None, "it is missing"
-            right = checksum(data) == known
-            return data, None if right else "its checksum does not fit"
+            return data, MISSING if data is None else "" if checksum(data) == known else UNFIT
         name, _, chunk = key.rpartition("/")
         part = self.info.manifest["chunks"].get(name)
         if part is None or chunk.split(".")[0] != "c":
-            return None, None  # no part of the store: zarr looks for metadata of other versions
+            return None, ""  # no part of the store: zarr looks for metadata of other versions
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
-        record = read_sealed(get_or_none(self._backend, f"{RECORDS}/{tile}"))
-        if record is None and not self.info.is_complete:
-            return None, None
-        if record is None or record.get("tile") != tile:
-            return None, f"the record of tile {tile} is missing or damaged"
-        if record.get("identity") != self.info.identity:
-            return None, f"the record of tile {tile} is that of another store"
-        if data is None:
-            return None, "it is missing"
-        length, crc = record["shards"].get(name, (0, ""))
-        right = len(data) == length and checksum(data) == crc
-        return data, None if right else "its checksum does not fit"
+        record, problem = read_record(self._backend, tile, self.info.identity)
+        if problem and problem != OTHER and not self.info.is_complete:
+            return None, ""
+        if problem:
+            return data, f"the record of tile {tile}: {problem}"
+        return data, problem_of_shard(data, record, name)
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -113,14 +102,8 @@ class CheckedStore(WrapperStore[Store]):
         data = await asyncio.to_thread(self.read, key)
         if data is None:
             return None
-        view = np.frombuffer(data, dtype=np.uint8)
-        if isinstance(byte_range, RangeByteRequest):
-            view = view[byte_range.start : byte_range.end]
-        elif isinstance(byte_range, OffsetByteRequest):
-            view = view[byte_range.offset :]
-        elif isinstance(byte_range, SuffixByteRequest):
-            view = view[-byte_range.suffix :]
-        return prototype.buffer.from_array_like(view)
+        whole = MemoryStore({key: prototype.buffer.from_array_like(np.frombuffer(data, np.uint8))})
+        return await whole.get(key, prototype, byte_range)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]

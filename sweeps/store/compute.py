@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import sweeps.nest.run
 from stochastic import sizes
 from sweeps.bounds.problem import Barred
-from sweeps.grid.flat_index import ravel, unravel
+from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from sweeps.nest.emit import compiled
 from sweeps.nest.run import Prepared, prepare
@@ -71,10 +71,16 @@ class BoxProgram:
             if isinstance(program, Prepared):
                 compiled(program.nest)
 
-    def compute(self, low: Sequence[int], high: Sequence[int]) -> list[NDArray[Any]]:
-        """Return each output over a box of the axes."""
+    def compute(
+        self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
+    ) -> list[NDArray[Any]]:
+        """Return each output over a box of the axes; blank where no point of it is feasible."""
         shape = tuple(b - a for a, b in zip(low, high, strict=True))
-        arrays = [np.empty(shape, dtype) for dtype in self.dtypes]
+        arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
+        if infeasible:
+            for array in arrays:
+                Barred.blank(array)
+            return arrays
         box = [(low[k], high[k]) for k in self._plain]
         sizes = [b - a for a, b in box]
         for at in itertools.product(*(range(low[k], high[k]) for k in self.switched)):
@@ -95,14 +101,6 @@ class BoxProgram:
             _run(program, [self.shape[k] for k in self._plain], box, pieces)
             for array, piece in zip(arrays if not single else (), pieces, strict=False):
                 array[tuple(index)] = piece.reshape(sizes)
-        return arrays
-
-    def blank(self, low: Sequence[int], high: Sequence[int]) -> list[NDArray[Any]]:
-        """Return each output over a box of the axes in which no point is feasible."""
-        shape = tuple(b - a for a, b in zip(low, high, strict=True))
-        arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
-        for array in arrays:
-            Barred.blank(array)
         return arrays
 
 
@@ -142,46 +140,23 @@ def program_of(layout: Layout, part: Part) -> BoxProgram:
     return BoxProgram(grid, part.dims, names)
 
 
-class _InfeasibleTiles:
-    """Tells which tiles of a part hold no feasible point; many tiles are checked at once."""
-
-    def __init__(self, layout: Layout, part: Part) -> None:
-        self.grid, self.part = layout.grid, part
-        self.rules = Barred(layout.grid, part.outputs, part.dims)
-        plain = layout.grid.plain(part.dims)
+def infeasible_tiles(layout: Layout, tiles: Iterable[Tile]) -> Iterator[tuple[Tile, bool]]:
+    """Yield tiles, each with True if no point of it is feasible; many are checked at once."""
+    grid = layout.grid
+    for number, those in itertools.groupby(tiles, key=lambda tile: tile.part):
+        part = layout.parts[number]
+        rules = Barred(grid, part.outputs, part.dims)
+        plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
+        switched = [k for k, axis in enumerate(part.dims) if axis in grid.switch_axes]
         # what NumPy computes at once is not worth the check
-        self.small = not plain or math.prod(self.grid.shape(plain)) <= sweeps.nest.run.SMALL
-        self.last = -1, np.zeros(0, dtype=bool)
-
-    def __call__(self, tile: Tile) -> bool:
-        """True if a tile holds no feasible point."""
-        if self.small:
-            return False
-        block, at = divmod(int(ravel(list(tile.place), self.part.counts)), _BLOCK)
-        known, found = self.last
-        if known != block:
-            found = self._check(block)
-            self.last = block, found
-        return bool(found[at])
-
-    def _check(self, block: int) -> NDArray[np.bool_]:
-        part, axes = self.part, self.grid.axes
-        numbers = np.arange(block * _BLOCK, min((block + 1) * _BLOCK, math.prod(part.counts)))
-        place = np.stack(unravel(numbers, part.counts))
-        step, shape = np.array(part.step), np.array(part.shape)
-        low = place * step[:, None]
-        high = np.minimum(low + step[:, None], shape[:, None]) - 1
-        plain = [k for k, axis in enumerate(part.dims) if axis not in self.grid.switch_axes]
-        switched = [k for k, axis in enumerate(part.dims) if axis in self.grid.switch_axes]
-        found = np.zeros(numbers.size, dtype=bool)
-        for at in {tuple(column) for column in low[switched].T.tolist()}:
-            chosen = np.all(low[switched] == np.array(at, dtype=np.int64).reshape(-1, 1), axis=0)
-            index = dict(zip([part.dims[k] for k in switched], at, strict=True))
-            key = tuple(axes[a].labels[index.get(a, 0)] for a in self.grid.switch_axes)
-            found[chosen] = self.rules.over(key, low[plain][:, chosen], high[plain][:, chosen])
-        return found
-
-
-def infeasible_tile_test(layout: Layout, part: Part) -> Callable[[Tile], bool]:
-    """Return a predicate: True if no point of a tile of a part is feasible."""
-    return _InfeasibleTiles(layout, part)
+        small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.SMALL
+        while block := list(itertools.islice(those, _BLOCK)):
+            infeasible = np.zeros(len(block), dtype=bool)
+            low = np.array([tile.low for tile in block], dtype=np.int64).T
+            high = np.array([tile.high for tile in block], dtype=np.int64).T - 1
+            for at in set() if small or not plain else set(map(tuple, low[switched].T.tolist())):
+                chosen = np.all(np.array(at, dtype=np.int64) == low[switched].T, axis=1)
+                places = dict(zip([part.dims[k] for k in switched], at, strict=True))
+                key = tuple(grid.axes[a].labels[places.get(a, 0)] for a in grid.switch_axes)
+                infeasible[chosen] = rules.over(key, low[plain][:, chosen], high[plain][:, chosen])
+            yield from zip(block, infeasible.tolist(), strict=True)

@@ -6,6 +6,8 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +38,26 @@ def without_format_warnings() -> Iterator[None]:
         yield
 
 
-def skeleton(
+@dataclass(frozen=True, kw_only=True)
+class StorePlan:
+    """What a store shall hold: its tiles, what its manifest tells of its study, its attributes."""
+
+    layout: Layout
+    manifest: dict[str, Any]
+    attributes: dict[str, Any]
+
+    @property
+    def identity(self) -> str:
+        """Return the identity of the study, which every record repeats."""
+        return str(self.manifest["identity"])
+
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """Return the files with which the store begins."""
+        return _skeleton(self.layout, self.attributes, self.manifest)
+
+
+def _skeleton(
     layout: Layout, attributes: Mapping[str, Any], identity: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """Return every file of a store but shards of outputs, records and the end mark."""
@@ -155,8 +176,3 @@ class ShardEncoder:
         else:
             array[...] = values
         return memoryview(self._files.pop(key).as_buffer_like())
-
-
-def array_metadata(files: Mapping[str, bytes], part: Part) -> dict[str, bytes]:
-    """Return the metadata of the outputs of a part."""
-    return {name: files[f"{name}/{ROOT}"] for name in part.outputs}

@@ -13,11 +13,10 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
@@ -29,10 +28,6 @@ _DESCRIBES, _HIDDEN = "zarr.json", ".simt-dse"
 _MOST = sizes.CHUNK_READ
 #: Bytes that packing may add to a chunk.
 _SLACK = 1 << 20
-_NUMBERS = {"bool", "float16", "float32", "float64", "complex64", "complex128"} | {
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
-}
-
 _WHOLE = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
 
@@ -66,38 +61,23 @@ def _check(path: str, _changed: tuple[int, ...]) -> None:
         except OSError:  # removed meanwhile, or not ours to read
             continue
         for entry in entries:
-            if entry.is_symlink():
-                _check_link(entry.path, root, path)
-            elif entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif not entry.is_file(follow_symlinks=False):
-                if os.path.lexists(entry.path):
-                    raise _refused(path, entry.path, root, "is a device, pipe or socket")
-            elif entry.name == _DESCRIBES:
-                _check_size(entry.path, root, path)
-
-
-def _check_link(link: str, root: str, path: str) -> None:
-    real = os.path.realpath(link)
-    if not Path(real).is_relative_to(root):
-        raise _refused(path, link, root, "is a link that leads out of the store")
-
-
-def _check_size(file: str, root: str, path: str) -> None:
-    try:
-        size = os.stat(file).st_size
-    except FileNotFoundError:
-        return
-    if size > LONGEST:
-        raise _refused(path, file, root, f"has more than {LONGEST:,} bytes")
-
-
-def _refused(path: str, entry: str, root: str, what: str) -> DseError:
-    within = os.path.relpath(entry, root)
-    return DseError(
-        f"{path!r} is not opened as a store, for its file {within!r} {what}: take a copy of the "
-        "store as it was written"
-    )
+            what = ""
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if entry.is_symlink():
+                    if not Path(os.path.realpath(entry.path)).is_relative_to(root):
+                        what = "is a link that leads out of the store"
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not stat.S_ISREG(entry.stat().st_mode):
+                    what = "is a device, pipe or socket"
+                elif entry.name == _DESCRIBES and entry.stat().st_size > LONGEST:
+                    what = f"has more than {LONGEST:,} bytes"
+            if what:
+                raise DseError(
+                    f"{path!r} is not opened as a store, for its file "
+                    f"{os.path.relpath(entry.path, root)!r} {what}: take a copy of the store as it "
+                    "was written"
+                )
 
 
 def check_foreign(backend: Any) -> None:
@@ -110,25 +90,29 @@ def check_foreign(backend: Any) -> None:
     DseError
         A chunk is too large to be read.
     """
-    try:
+    with suppress(FileNotFoundError):  # zarr says that it is missing
         tree = read_json(backend.get(_DESCRIBES))
-        arrays = _arrays(backend, tree)
-        _check_declared(backend, arrays)
-        if "simt_dse_version" not in tree["attributes"]:
-            return
-        missing = [
-            each for name, about in arrays.items() for each in _missing(backend, name, about)
-        ]
-    except DseError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return  # zarr says what is wrong
-    if missing:
+        _check_arrays(backend, tree)
+
+
+def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
+    if (inline := tree.get("consolidated_metadata")) is not None:
+        found = inline["metadata"]
+    else:
+        keys = [key for key in backend.files() if key.endswith(f"/{_DESCRIBES}")]
+        found = {key.rpartition("/")[0]: read_json(backend.get(key)) for key in keys}
+    arrays = {name: each for name, each in found.items() if each["node_type"] == "array"}
+    missing: dict[str, list[str]] = {}
+    for name, about in arrays.items():
+        missing |= _check_array(backend, name, about)
+    if "simt_dse_version" not in tree.get("attributes", {}):
+        return
+    if lost := [key for keys in missing.values() for key in keys]:
         raise DamagedError(
-            f"{backend.name} has no records ({_HIDDEN}) and lacks {len(missing):,} of its chunks, "
-            f"such as {missing[0]}: {_WHOLE}"
+            f"{backend.name} has no records ({_HIDDEN}) and lacks {len(lost):,} of its chunks, "
+            f"such as {lost[0]}: {_WHOLE}"
         )
-    if any(_is_of_a_run(about) for about in arrays.values()):
+    if missing:
         warnings.warn(
             f"{backend.name} has no records ({_HIDDEN}): it is read as a plain zarr group, and "
             f"damage is not noticed; {_WHOLE}",
@@ -136,57 +120,41 @@ def check_foreign(backend: Any) -> None:
         )
 
 
-def _arrays(backend: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what describes each array of a store."""
-    if (inline := tree.get("consolidated_metadata")) is not None:
-        found = dict(inline["metadata"])
-    else:
-        keys = [key for key in backend.files() if key.endswith(f"/{_DESCRIBES}")]
-        found = {key.removesuffix(f"/{_DESCRIBES}"): read_json(backend.get(key)) for key in keys}
-    return {name: about for name, about in found.items() if about.get("node_type") == "array"}
+def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the chunks that an array lacks, if a run wrote it, which leaves out none.
 
+    Raise where something that is read at once is too large: a chunk, or the values of an axis.
+    """
+    from zarr.dtype import parse_dtype
 
-def _check_declared(backend: Any, arrays: Mapping[str, Any]) -> None:
-    """Raise where something that is read at once is too large: a chunk, the values of an axis."""
-    for name, about in arrays.items():
-        each = np.dtype(about["data_type"]).itemsize if about["data_type"] in _NUMBERS else 1
-        chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
-        if about["codecs"][0]["name"] == "sharding_indexed":
-            chunk = about["codecs"][0]["configuration"]["chunk_shape"]
-        _check_bytes(backend, f"a chunk of {name!r} declares", math.prod(chunk) * each)
-        if about.get("dimension_names") == [name]:
-            _check_bytes(backend, f"the axis {name!r} declares", math.prod(about["shape"]) * each)
-        largest = max([*backend.sizes(name).values(), *backend.sizes(f"{name}/c").values(), 0])
-        _check_bytes(backend, f"a file of {name!r} has", largest - _SLACK)
-
-
-def _check_bytes(backend: Any, what: str, size: int) -> None:
-    if size > _MOST:
-        raise DseError(
-            f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MOST:,} are read at "
-            "once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
-        )
-
-
-def _is_of_a_run(about: Mapping[str, Any]) -> bool:
-    """True if an array was written by a run: its chunks end in a checksum, its keys have dots."""
-    separator = about["chunk_key_encoding"]["configuration"]["separator"]
-    codecs = about["codecs"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zarr says it again
+        each = parse_dtype(about["data_type"], zarr_format=3).to_native_dtype().itemsize or 1
+    outer = chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
+    codecs, shape = about["codecs"], about["shape"]
     if codecs[0]["name"] == "sharding_indexed":
-        codecs = codecs[0]["configuration"]["codecs"]
-    return bool(separator == "." and codecs[-1]["name"] == "crc32c")
-
-
-def _missing(backend: Any, name: str, about: Mapping[str, Any]) -> list[str]:
-    """Return the chunks of an array that are not there."""
-    if not _is_of_a_run(about):
-        return []
-    chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
-    counts = [math.ceil(size / each) for size, each in zip(about["shape"], chunk, strict=True)]
+        chunk, codecs = (codecs[0]["configuration"][key] for key in ("chunk_shape", "codecs"))
     there = backend.sizes(name)
+    axis = shape if about.get("dimension_names") == [name] else ()
+    largest = max([*there.values(), *backend.sizes(f"{name}/c").values(), 0])
+    for what, size in (
+        (f"a chunk of {name!r} declares", math.prod(chunk) * each),
+        (f"the axis {name!r} declares", math.prod(axis) * each),
+        (f"a file of {name!r} has", largest - _SLACK),
+    ):
+        if size > _MOST:
+            raise DseError(
+                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MOST:,} are "
+                "read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
+            )
+    # the chunks of a run end in a checksum, and their keys have dots
+    separator = about.get("chunk_key_encoding", {}).get("configuration", {}).get("separator")
+    if separator != "." or codecs[-1]["name"] != "crc32c":
+        return {}
+    counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
     if len(there) > math.prod(counts):  # besides the chunks, one file describes the array
-        return []
+        return {name: []}
     places = itertools.product(*map(range, counts))
     keys = (".".join(["c", *map(str, place)]) for place in places)
     lost = (f"{name}/{key}" for key in keys if key not in there)
-    return list(itertools.islice(lost, len(there) + 1))
+    return {name: list(itertools.islice(lost, len(there) + 1))}

@@ -140,7 +140,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
     target = min(TILE, max(sweeps.nest.run.SINGLE, math.prod(sizes_) // 4))
     steps = dict(zip(plain, _even_steps(sizes_, target), strict=True))
     step = tuple(steps.get(axis, 1) for axis in dims)
-    chunk = _chunk(step)
+    chunk = _even_steps(step, CHUNK)
     shard = tuple(-(-n // k) * k for n, k in zip(step, chunk, strict=True))
     # tiles are cut where shards are
     shape = grid.shape(dims)
@@ -159,8 +159,10 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
 def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
     """Return the shape of even pieces of at most about ``target`` points.
 
-    >>> _even_steps((3, 100000), 2048)
-    (1, 2041)
+    Trailing axes are whole, and one axis is cut evenly.
+
+    >>> _even_steps((3, 100000), 2048), _even_steps((1, 20, 100000), 131072)
+    ((1, 2041), (1, 1, 100000))
     """
     if not shape:
         return ()
@@ -169,12 +171,3 @@ def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
         return tuple(shape)
     step = -(-shape[tiling.split] // tiling.cuts)
     return (*(1 for _ in shape[: tiling.split]), step, *shape[tiling.split + 1 :])
-
-
-def _chunk(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of the chunks of a shard: trailing axes whole, one axis cut evenly.
-
-    >>> _chunk((1, 20, 100000)), _chunk((1, 1000))
-    ((1, 1, 100000), (1, 1000))
-    """
-    return _even_steps(shape, CHUNK)

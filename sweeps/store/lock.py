@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.store.backend import Folder, StoreBackend, unwritable
-from symbolic.errors import DseError, OtherProcessError
+from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
 #: Seconds for which a lock is tried: its file may just be removed by the last writer.
 _PATIENCE = 0.1
@@ -116,13 +116,13 @@ def _lock_object(backend: Any) -> Iterator[None]:
     It is removed by its holder, or by the next writer if the holder ran on this host and has ended.
     Whether one on another host still runs, a person must find out.
     """
-    lock, data = backend.lock_path(), json.dumps(_this_process()).encode()
+    lock, data = backend.lock_path(), json.dumps(_process(os.getpid())).encode()
     url = f"{backend.name.removesuffix('.zarr')}.lock"
     for attempt in itertools.count():
         try:
             backend.fs.pipe_file(lock, data, mode="create")
             break
-        except (OSError, NotImplementedError) as error:
+        except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
                 if isinstance(error, NotImplementedError):  # it knows no such condition
                     backend.fs.pipe_file(lock, data)
@@ -135,7 +135,13 @@ def _lock_object(backend: Any) -> Iterator[None]:
                 holder = json.loads(backend.fs.cat_file(lock))
                 who = f"process {holder['process']} of {holder['host']}"
                 has_ended = _has_ended(holder)
-            except (ValueError, KeyError, TypeError, AttributeError):  # no lock of this program
+            except (
+                ValueError,
+                LookupError,
+                TypeError,
+                AttributeError,
+                OverflowError,
+            ):
                 has_ended, who = False, "what holds it is unknown"
             if not has_ended:
                 raise _busy(backend.name, f" ({who}; if it runs no more, remove {url})")
@@ -143,37 +149,28 @@ def _lock_object(backend: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
+        with suppress(OSError, DseError):
             backend.fs.rm_file(lock)
 
 
-def _this_process() -> dict[str, Any]:
-    """Return what tells this process from any other: the booted host, its number, its begin."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    found: dict[str, Any] = {"host": socket.gethostname(), "process": os.getpid()}
+def _process(number: int) -> dict[str, Any]:
+    """Return what tells a process of this host from any other: the booted host and its begin."""
+    found: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
-        found["system"] = boot.read_text().strip() + os.readlink("/proc/self/ns/pid")
-    return found | {"began": _began(os.getpid())}
-
-
-def _began(process: int) -> str | None:
-    """Return when a process of this host began; None if that is not known."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return None
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        found["system"] = boot + os.readlink("/proc/self/ns/pid")
+        found["began"] = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[19]
+    return found
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
     """True if a holder has ended for sure: known only of processes of this host."""
-    here = _this_process()
-    if here.get("system") is None or any(holder.get(k) != here[k] for k in ("host", "system")):
+    here = _process(int(holder["process"]))
+    if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False
-    try:
-        os.kill(int(holder["process"]), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass  # it runs, and is somebody else's
-    began = _began(int(holder["process"]))
-    return began is not None and began != holder["began"]
+    with suppress(PermissionError):  # it runs, and is somebody else's
+        try:
+            os.kill(int(holder["process"]), 0)
+        except ProcessLookupError:
+            return True
+    return bool(here.get("began", holder["began"]) != holder["began"])

@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweeps.bounds.check import check
-from sweeps.grid.grid import FEASIBLE
-from sweeps.runtime.progress import Listener, Tally
-from sweeps.store.backend import PART, StoreBackend, backend_of, get_or_none
-from sweeps.store.fill import compute_tiles, end_mark
+from sweeps.runtime.progress import Listener
+from sweeps.store.backend import PART, StoreBackend, backend_of, free_name, get_or_none
+from sweeps.store.create import StorePlan
+from sweeps.store.fill import TileJob, end_mark, feasible_in
 from sweeps.store.layout import Layout, Tile
 from sweeps.store.records import (
     FINISHED,
     MANIFEST,
+    MISSING,
     RECORDS,
     checksum,
-    problem_of_record,
+    problem_of_shard,
+    read_manifest,
+    read_record,
     read_sealed,
 )
 
@@ -54,33 +57,20 @@ class Checked:
 
 
 def verify(
-    layout: Layout,
+    plan: StorePlan,
     backend: StoreBackend,
-    files: Mapping[str, bytes],
-    identity: str,
     *,
     repair: bool = False,
     listener: Listener | None = None,
 ) -> Checked:
     """Compare every file of a store with its checksum, or with what it must hold.
 
-    Parameters
-    ----------
-    layout : Layout
-        The tiles of the store.
-    backend : StoreBackend
-        Where it lies; a repair needs its lock.
-    files : mapping of str to bytes
-        The files with which it began.
-    identity : str
-        That of its study.
-    repair : bool
-        Write these anew where they differ, and compute the damaged tiles again.
-    listener : callable, optional
-        Called with the progress of the repair.
+    A repair, which needs the lock of the place, writes the files with which it began anew where
+    they differ, and computes the damaged tiles again.
     """
+    layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
-    files = _as_written(backend, files)
+    files = _as_written(backend, plan.files)
     damages, kept = _foreign(layout, backend, files, repair=repair)
     damages += _differing(backend, files, repair=repair)
     pending, feasible, has_failed = 0, 0, False
@@ -94,32 +84,27 @@ def verify(
                 damages += problems
                 broken.append(tile)
             else:
-                feasible += _feasible(layout, tile, record)
+                feasible += feasible_in(layout, tile, record)
                 has_failed = has_failed or bool(record.get("failed"))
     lost = 0
     if repair and broken:
         check(layout.grid)
-
-        def done(tile: Tile, record: Mapping[str, Any]) -> None:
-            nonlocal feasible
-            feasible += _feasible(layout, tile, record)
-
-        tally = Tally(sum(tile.points for tile in broken), listener)
-        job = compute_tiles(layout, backend, files, identity, broken, tally, done)
+        job = TileJob(plan, backend, listener)
+        job.tally.total = sum(tile.points for tile in broken)
+        job.run(broken)
+        feasible += job.feasible
         lost = len(broken) - job.stored
         has_failed = has_failed or bool(job.failures)
         if job.failures:  # its values are missing again: the store is no longer finished
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
-        parts = [part for part in layout.parts if FEASIBLE in part.outputs]
-        count = feasible * (layout.grid.points // parts[0].points) if parts else None
-        damages += _end(
-            backend,
-            end_mark(layout, identity, count),
-            is_known=not broken or (repair and not lost),
-            repair=repair,
-        )
+        # what the mark counts is known only where all tiles are whole
+        is_known = not broken or (repair and not lost)
+        there = read_sealed(get_or_none(backend, FINISHED)) or {}
+        if is_known or there.get("identity") != identity:
+            mark = end_mark(plan, feasible)
+            damages += _differing(backend, {FINISHED: mark}, repair=repair and is_known)
     return Checked(
         tiles=layout.count,
         pending=pending,
@@ -129,42 +114,20 @@ def verify(
     )
 
 
-def _feasible(layout: Layout, tile: Tile, record: Mapping[str, Any]) -> int:
-    here = FEASIBLE in layout.parts[tile.part].outputs
-    return int(record["feasible"]) if here else 0
-
-
 def _as_written(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """Return the files with which a store began: its own, where its manifest vouches for them.
 
     Another version of zarr may have written the same metadata in other words.
     """
     data = get_or_none(backend, MANIFEST)
-    there, ours = read_sealed(data), read_sealed(files[MANIFEST])
-    if data is None or there is None or ours is None or set(there) != set(ours):
+    there, ours = read_manifest(data), read_sealed(files[MANIFEST])
+    if there is None or ours is None or {**there, "files": ours["files"]} != ours:
         return files
-    if any(there[key] != value for key, value in ours.items() if key != "files"):
+    own = {key: get_or_none(backend, key) or b"" for key in there["files"]}
+    if set(own) != set(ours["files"]):
         return files
-    found = {MANIFEST: data}
-    for key in there["files"]:
-        held = get_or_none(backend, key)
-        if held is None or checksum(held) != there["files"][key]:
-            return files
-        found[key] = held
-    return found if set(found) == set(files) else files
-
-
-def _end(backend: StoreBackend, mark: bytes, *, is_known: bool, repair: bool) -> list[Damage]:
-    """Return what is wrong with the end mark; ``is_known`` if all tiles tell what it must be."""
-    if is_known:
-        return _differing(backend, {FINISHED: mark}, repair=repair)
-    found = get_or_none(backend, FINISHED)
-    there, ours = read_sealed(found), read_sealed(mark)
-    if found is None:
-        return [Damage(file=FINISHED, problem="missing")]
-    if there is None or ours is None or there.get("identity") != ours["identity"]:
-        return [Damage(file=FINISHED, problem="it is not that of this store")]
-    return []
+    whole = all(checksum(own[key]) == crc for key, crc in there["files"].items())
+    return {MANIFEST: data or b"", **own} if whole else files
 
 
 def _foreign(
@@ -175,7 +138,7 @@ def _foreign(
     for tile in layout.tiles():
         part = layout.parts[tile.part]
         known |= {part.key(name, tile) for name in part.outputs} | {f"{RECORDS}/{tile.name}"}
-    damages, aside, kept = [], backend.free_name(), None
+    damages, aside, kept = [], free_name(backend), None
     for key in backend.files():
         if key in known:
             continue
@@ -218,32 +181,15 @@ def _look(
     """Return the record of a tile, what is wrong with it, and whether nothing of it is there."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
-    key = f"{RECORDS}/{tile.name}"
-    data = get_or_none(backend, key)
-    record = read_sealed(data)
-    problem = None if record is None else problem_of_record(record, part, tile, identity)
-    if record is None:
-        problem = "missing" if data is None else "its checksum does not fit"
+    record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)
+    is_empty = problem == MISSING
     if problem:
-        damages.append(Damage(file=key, problem=problem, **about))
-        record = None
-    is_empty = data is None
+        damages.append(Damage(file=f"{RECORDS}/{tile.name}", problem=problem, **about))
     for name in part.outputs:
         key = part.key(name, tile)
         shard = get_or_none(backend, key)
         is_empty = is_empty and shard is None
-        problem = _problem(shard, None if record is None else record["shards"][name])
+        problem = problem_of_shard(shard, record, name) if record or shard is None else ""
         if problem:
             damages.append(Damage(file=key, problem=problem, **about))
-    return tile, record or {}, damages, is_empty
-
-
-def _problem(shard: bytes | None, expected: Sequence[Any] | None) -> str | None:
-    if shard is None:
-        return "missing"
-    if expected is None:
-        return None
-    length, crc = expected
-    if len(shard) != length:
-        return f"{len(shard):,} bytes, not {length:,}"
-    return None if checksum(shard) == crc else "its checksum does not fit"
+    return tile, record, damages, is_empty

@@ -16,7 +16,7 @@ import pytest
 
 from stochastic import sizes
 from stochastic.kept import Body, Later
-from sweeps.cluster.workers import differing, versions
+from sweeps.cluster.scheduler import differing, versions
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
@@ -222,7 +222,7 @@ def test_every_row_is_read_by_a_constant_of_one_module() -> None:
     read = [(name, file) for file, name, _ in uses() if name in sizes.TABLE]
     assert sorted(name for name, _ in read) == sorted(sizes.TABLE)
     late = {f"{file}: {name}" for file, name, top in uses() if not top}
-    allowed = {"sweeps/cluster/workers.py: SETTING"}
+    allowed = {"sweeps/cluster/scheduler.py: SETTING"}
     assert late <= allowed, "a compiled body would not know its value"
 
 

@@ -24,10 +24,7 @@ _SCRATCH = "scratch files of a compiler, in a folder that is removed"
 #: Where product code writes all the same, by which calls, and why that is right.
 ALLOWED = {
     "sweeps/files/whole.py": ({"link", "open", "write_bytes"}, "the one place"),
-    "sweeps/files/export.py": (
-        {"to_zarr", "to_netcdf", "open"},
-        "under the name that `whole` yields",
-    ),
+    "sweeps/files/export.py": ({"to_zarr", "to_netcdf"}, "under the name that `whole` yields"),
     "sweeps/files/tabular.py": (
         {"open", "to_csv", "ParquetWriter"},
         "under the name that `whole` yields",

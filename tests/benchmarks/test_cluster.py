@@ -24,7 +24,7 @@ from distributed import Client, LocalCluster, SchedulerPlugin
 
 import sweeps.store.layout
 from dse import Study
-from sweeps.cluster.opened import opened
+from sweeps.cluster.scheduler import opened
 from tests.benchmarks.test_ratios import ROUNDS, show
 from tests.dse.killing import files
 
@@ -109,7 +109,7 @@ import sys, time
 from pathlib import Path
 import sweeps.store.layout
 from sweeps.store.backend import backend_of
-from sweeps.store.create import skeleton
+from sweeps.store.create import StorePlan
 from sweeps.store.fill import TileWriter
 from sweeps.store.layout import COMPRESSIONS, Layout
 from tests.benchmarks.test_cluster import STUDIES
@@ -117,15 +117,15 @@ path, tiles, points = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[4])
 sweeps.store.layout.TILE = points
 layout = Layout(STUDIES[sys.argv[3]](tiles).grid(), compression=COMPRESSIONS[0])
 part = max(layout.parts, key=lambda part: part.points)
-files = skeleton(layout, {"identity": "x"}, {"identity": "x"})
-backend_of(path).create(files)
-writer = TileWriter(layout, part, str(path), files, "x")
-writer.store(0, False)
+plan = StorePlan(layout=layout, manifest={"identity": "x"}, attributes={"identity": "x"})
+backend_of(path).create(plan.files)
+writer = TileWriter(plan, part, str(path))
+writer.store(part.tile(0), False)
 print(part.points // part.tile(0).points, flush=True)
 for line in sys.stdin:
     began = time.perf_counter()
     for number in range(part.points // part.tile(0).points):
-        writer.store(number, False)
+        writer.store(part.tile(number), False)
     print(time.perf_counter() - began, flush=True)
 """
 

@@ -40,8 +40,7 @@ import pyarrow.parquet  # noqa: F401
 import zarr  # noqa: F401
 
 import dse.cli.run
-import dse.derived
-import dse.growth
+import dse.identity
 import dse.storing
 import sweeps.nest.run
 import sweeps.store.checked

@@ -26,8 +26,8 @@ import dask.array  # noqa: F401  what each process would load again
 import zarr  # noqa: F401
 
 import dse
-import dse.derived
-import dse.growth
+import dse.identity
+import dse.storing
 import sweeps.nest.run
 import sweeps.store.backend
 import sweeps.store.verify

@@ -36,8 +36,7 @@ import xarray as xr
 import zarr  # noqa: F401
 
 import dse
-import dse.derived
-import dse.growth
+import dse.identity
 import dse.storing
 import sweeps.nest.run
 import sweeps.store.backend

@@ -27,7 +27,7 @@ import dask.array  # noqa: F401  what each process would load again
 import numpy as np
 import zarr  # noqa: F401
 
-import dse.growth  # noqa: F401
+import dse.storing  # noqa: F401
 import sweeps.nest.run
 import sweeps.store.checked
 import sweeps.store.fill
@@ -36,7 +36,7 @@ from dse import Study
 from stochastic.threads import workers
 from sweeps.store.compute import program_of
 from sweeps.store.fill import TileWriter
-from sweeps.store.layout import Layout
+from sweeps.store.layout import Layout, Tile
 
 STUDY: dict[str, Any] = {
     "model": "transit",
@@ -98,10 +98,10 @@ def main(kills: int, seed: int) -> dict[str, Any]:
     study = Study(**STUDY)
     inner = TileWriter.store
 
-    def logged(self: TileWriter, number: int, *more: Any) -> Any:
+    def logged(self: TileWriter, tile: Tile, *more: Any) -> Any:
         with log.open("a") as file:
-            file.write(f"{self.part.tile(number).name}\n")
-        return inner(self, number, *more)
+            file.write(f"{tile.name}\n")
+        return inner(self, tile, *more)
 
     TileWriter.store = logged  # type: ignore[method-assign]
     expected = study.run()

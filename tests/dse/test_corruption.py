@@ -17,6 +17,7 @@ import pytest
 import dse
 import sweeps.nest.run
 from dse import Study
+from sweeps.store.records import read_sealed, sealed
 from symbolic.errors import DamagedError, DseError
 from tests.dse.killing import STUDY, files
 from tests.long import long
@@ -96,6 +97,38 @@ def test_parts_of_an_earlier_version(what: str, tmp_path: Path) -> None:
     assert dse.verify(path, repair=True).repaired
     assert files(path) == whole
     assert not dse.verify(path).damages
+
+
+@pytest.mark.parametrize("key", ["identity", "study", "chunks", "files"])
+def test_a_whole_manifest_that_lacks_something_is_damage(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    Study(**SPEC).run(store=path).close()
+    whole = files(path)
+    manifest = path / ".simt-dse" / "manifest"
+    tree = read_sealed(manifest.read_bytes())
+    assert tree is not None
+    for wrong in ({**tree, key: 5}, {each: tree[each] for each in tree if each != key}):
+        manifest.write_bytes(sealed(wrong))
+        for ask in (lambda: dse.open(path), lambda: dse.optimum(path, **ASKED)):
+            with pytest.raises(DamagedError, match="manifest: it does not say its study, or the f"):
+                ask()
+        with pytest.raises(DseError, match="manifest is damaged; repair it with dse verify"):
+            Study(**SPEC).run(store=path)
+        assert dse.verify(path, repair=True).repaired
+        assert files(path) == whole
+
+
+def test_the_way_out_of_another_study_is_one_that_the_command_has(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    Study(**SPEC).run(store=path).close()
+    other = Study(**LARGE)
+    for ask in (
+        lambda: dse.verify(path, study=other),
+        lambda: dse.add(path, "cs_throughput", study=other),
+    ):
+        with pytest.raises(DseError, match=r"the store of another study.*\(--study\)") as said:
+            ask()
+        assert "fresh" not in str(said.value)
 
 
 def test_the_study_tells_whose_store_it_is(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from dse import DseError, Study
 from dse.cli import main
 from sweeps.runtime.progress import Progress
 from sweeps.store.fill import TileWriter
+from sweeps.store.layout import Tile
 from sweeps.store.records import read_sealed
 from tests.dse.killing import STUDY, files
 
@@ -40,12 +41,12 @@ def failing(
     """Lets some tiles fail, the first so many times; counts how often each is tried."""
     inner, tried = TileWriter.store, Counter[str]()
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        name = self.part.tile(number).name
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        name = tile.name
         tried[name] += 1
         if (name in bad or not bad) and tried[name] <= times:
             raise ArithmeticError(f"the equation of\n{name} fails")
-        return inner(self, number, *more)
+        return inner(self, tile, *more)
 
     monkeypatch.setattr(TileWriter, "store", store)
     return monkeypatch, tried

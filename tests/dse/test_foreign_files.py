@@ -218,6 +218,32 @@ def test_a_store_with_huge_chunks_or_axes_is_refused(
             ask("a.zarr")
 
 
+@pytest.mark.filterwarnings("ignore")  # zarr warns of text of a fixed length
+def test_arrays_of_odd_types_are_checked_and_hide_no_other(secret: Path) -> None:
+    ds = xr.Dataset({"label": ("k", np.array(["a", "bc"])), "time": ("k", [1.0, 2.0])})
+    ds.to_zarr("a.zarr", zarr_format=3)
+    assert dse.open("a.zarr").label.values.tolist() == ["a", "bc"]
+    path = Path("a.zarr/zarr.json")
+    for name, key, value in (
+        ("time", "chunk_grid", {"name": "regular", "configuration": {"chunk_shape": [3 << 27]}}),
+        (
+            "label",
+            "data_type",
+            {"name": "fixed_length_utf32", "configuration": {"length_bytes": 3 << 29}},
+        ),
+    ):
+        tree = json.loads(path.read_text())
+        tree["consolidated_metadata"]["metadata"][name][key] = value
+        (Path("b.zarr") / name).mkdir(parents=True, exist_ok=True)
+        Path("b.zarr/zarr.json").write_text(json.dumps(tree))
+        with pytest.raises(DseError, match=r"is not read: .* at most 1,073,741,824 are read at"):
+            dse.open("b.zarr")
+    tree["consolidated_metadata"]["metadata"]["label"]["data_type"] = "nothing"
+    Path("b.zarr/zarr.json").write_text(json.dumps(tree))
+    with pytest.raises(DseError, match="is no zarr store that can be read"):
+        dse.open("b.zarr")
+
+
 LABELS = [
     "\x1b]0;OWNED\x07\x1b[2J\x1b[Hcertified: none is better",
     "b\n   1  trusted     0.1",

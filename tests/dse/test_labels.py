@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.derived import study_of
+from dse.identity import study_of
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from tests.long import mostly_long
 

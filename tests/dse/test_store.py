@@ -279,9 +279,9 @@ def test_corruptions(
     computed: list[str] = []
     inner = TileWriter.store
 
-    def counted(self: TileWriter, number: int, *more: Any) -> Any:
-        computed.append(self.part.tile(number).name)
-        return inner(self, number, *more)
+    def counted(self: TileWriter, tile: Any, *more: Any) -> Any:
+        computed.append(tile.name)
+        return inner(self, tile, *more)
 
     monkeypatch.setattr(TileWriter, "store", counted)
     for _ in range(count):
@@ -419,13 +419,31 @@ def test_what_has_changed_in_a_model_is_named(
 
 
 def test_an_equation_without_source_is_swept_and_not_stored(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN)
+    table = OWN[OWN.index('@dse.equation(source="here", table=True)') :]
+    made = f"scope = {{'dse': dse, 'helper': helper}}\nexec({table!r}, scope)\n"
+    (tmp_path / "own.py").write_text(OWN.replace(table, f"{made}steps = scope['steps']\n"))
     study = Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
-    (tmp_path / "own.py").unlink()
     with pytest.raises(DseError, match=r"steps .* has no source text.* but not stored"):
         study.run(store=tmp_path / "a.zarr")
     assert study.run().steps.values.tolist() == [3, 5, 7]
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["own.py"]
+
+
+@pytest.mark.parametrize("change", ["edit", "remove"])
+def test_a_model_file_counts_as_it_was_run(change: str, tmp_path: Path) -> None:
+    """What is done to it between its import and the run is no part of the store."""
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    study = Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
+    if change == "edit":
+        own.write_text(OWN.replace("FACTOR = 2", "FACTOR = 5"))
+    else:
+        own.unlink()
+    assert study.run(store=tmp_path / "a.zarr").steps.values.tolist() == [3, 5, 7]
+    own.write_text(OWN)
+    again = Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
+    assert again.run(store=tmp_path / "a.zarr").steps.values.tolist() == [3, 5, 7]
+    assert dse.verify(tmp_path / "a.zarr").damages == ()
 
 
 def test_other_tiles_are_refused(

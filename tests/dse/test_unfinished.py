@@ -64,6 +64,15 @@ def test_its_values_may_be_used_once_they_are_loaded_on_purpose(unfinished: Path
     assert dse.export(part, "a.nc").exists()
 
 
+def test_a_part_of_it_is_unfinished_too(unfinished: Path) -> None:
+    with dse.open(unfinished) as ds:
+        parts = (ds.isel(active_sms=slice(0, 2)), ds[["time"]], ds.where(ds.time > 0), ds * 2)
+        for part in parts:
+            with pytest.raises(UnfinishedError, match=r"o\.zarr is not finished"):
+                dse.optimum(part, minimize="time")
+        assert dse.optimum(parts[0].load(), minimize="time").time > 0
+
+
 def test_it_is_exported_once_it_is_finished(run: Run, unfinished: Path) -> None:
     run("run", "study.toml", "--store", "o.zarr")
     run("export", "o.zarr", "o.nc")

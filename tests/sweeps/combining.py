@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 import dse
 import sweeps.nest.passes
 import sweeps.nest.run
-from dse.derived import stored_study
+from dse.identity import stored_study
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_large import drawn_large, question_large

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, KilledWorker, LocalCluster, Nanny, SchedulerPlugin
 
-import sweeps.cluster.workers
+import sweeps.cluster.scheduler
 import sweeps.nest.run
 import sweeps.store.fill
 import sweeps.store.layout
@@ -27,6 +27,7 @@ from dse import DseError, Study
 from dse.cli import main
 from sweeps.store.backend import backend_of
 from sweeps.store.fill import TileWriter
+from sweeps.store.layout import Tile
 from tests.dse.killing import STUDY, files
 from tests.oracles.compare import identical
 
@@ -95,7 +96,7 @@ def test_the_bytes_of_threads_by_tasks_of_few_bytes(
     assert len(sent.bytes) >= 20
     assert sorted(sent.bytes)[-3] <= 400  # but for what each part is computed from
     threads = sum(client.nthreads().values())
-    window = sweeps.cluster.workers._LEAST + sweeps.cluster.workers._AHEAD * threads
+    window = sweeps.cluster.scheduler._LEAST + sweeps.cluster.scheduler._AHEAD * threads
     assert sent.most <= 2 * window  # some are done and not taken back yet
 
 
@@ -109,9 +110,9 @@ def test_an_address_and_a_run_that_is_continued(
     tried: list[str] = []
     inner = TileWriter.store
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        tried.append(self.part.tile(number).name)
-        return inner(self, number, *more)
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        tried.append(tile.name)
+        return inner(self, tile, *more)
 
     monkeypatch.setattr(TileWriter, "store", store)
     monkeypatch.chdir(tmp_path)
@@ -130,12 +131,12 @@ def test_what_fails_at_a_worker(
 ) -> None:
     tried, inner = Counter[str](), TileWriter.store
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        name = self.part.tile(number).name
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        name = tile.name
         tried[name] += 1
         if name == "0.3.1.0" or (name == "0.7.0.0" and tried[name] == 1):
             raise kind("too hot")
-        return inner(self, number, *more)
+        return inner(self, tile, *more)
 
     path, study = tmp_path / "a.zarr", Study(**STUDY)
     with monkeypatch.context() as patch:
@@ -250,10 +251,10 @@ def test_a_tile_that_no_worker_survives(
 ) -> None:
     inner = TileWriter.store
 
-    def store(self: TileWriter, number: int, *more: Any) -> Any:
-        if self.part.tile(number).name == "0.3.1.0":
+    def store(self: TileWriter, tile: Tile, *more: Any) -> Any:
+        if tile.name == "0.3.1.0":
             raise KilledWorker("tile", SimpleNamespace(address="tcp://somewhere"), 3)
-        return inner(self, number, *more)
+        return inner(self, tile, *more)
 
     monkeypatch.setattr(TileWriter, "store", store)
     with pytest.warns(UserWarning, match="supply = sharp: .*the worker was lost each time"):
@@ -282,7 +283,7 @@ def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
 
 
 def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeps.cluster.opened._PATIENCE", 0.2)
+    monkeypatch.setattr("sweeps.cluster.scheduler._PATIENCE", 0.2)
     for address in ("tcp://127.0.0.1:9", "nowhere", "tls://127.0.0.1:9"):
         with pytest.raises(DseError, match=f"no scheduler answers at '{address}'"):
             Study(**STUDY).run(store=tmp_path / "a.zarr", client=address)
@@ -293,12 +294,12 @@ def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_worker_of_another_version(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = sweeps.cluster.workers.versions()
+    known = sweeps.cluster.scheduler.versions()
     said = iter([known])  # of the run, then of its workers
     monkeypatch.setattr(
-        "sweeps.cluster.workers.versions", lambda: next(said, {**known, "simt-dse": "0.0.1"})
+        "sweeps.cluster.scheduler.versions", lambda: next(said, {**known, "simt-dse": "0.0.1"})
     )
-    with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its tiles"):
+    with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its values"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 
 

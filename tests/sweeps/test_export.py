@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 import xarray as xr
@@ -385,3 +386,9 @@ def test_parquet_without_its_library_names_the_extra(
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     with pytest.raises(DseError, match=r"simt-dse\[parquet\]"):
         dse.open(tmp_path / "b.parquet")
+
+
+def test_no_copy_is_made_of_the_store_that_stops(tmp_path: Path) -> None:
+    """A copy would write on after an interrupt, as dask's workers did."""
+    with module._stoppable(tmp_path / "a.zarr") as store, pytest.raises(TypeError, match="pickle"):
+        cloudpickle.dumps(store)

@@ -1,0 +1,296 @@
+"""Workers of a dask.distributed cluster, which compute the tiles of a store or parts of a question.
+
+Values go from the workers into the store, and nowhere else; a worker needs no study and no model
+file.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from importlib import metadata
+from numbers import Integral
+from pathlib import Path
+from typing import Any, TypeVar
+
+from stochastic import sizes
+from sweeps.grid.failing import reason_of
+from sweeps.grid.grid import At
+from sweeps.store.backend import is_url
+from sweeps.store.fill import RETRIES, TileWriter
+from symbolic.errors import DseError
+
+#: Tasks that a thread of a worker has before it, its own included, and those for workers that come.
+_AHEAD, _LEAST = 2, 2
+#: Parts of a question for each thread of a worker, so that all end about together.
+_SHARES = sizes.CLUSTER_SHARES
+_PATIENCE = 10
+_ENDED = ("closed", "failed")
+#: Seconds between two looks at how many workers there are, and whether all processes are there.
+_LOOK = 1.0
+#: What the processes of this machine do besides computing, which takes a tenth of its time: samples
+#: of what they are at, and looks at how they are, many times a second. Nobody asks for these here.
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+
+
+Answer = TypeVar("Answer")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions and the setting of sizes on which the bytes of a tile depend."""
+    known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
+    return {**known, "DSE_SIZES": sizes.SETTING}
+
+
+def differing(here: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    """Return which versions differ from those that are wanted."""
+    return ", ".join(
+        f"{name} {v}, not {wanted[name]}" for name, v in here.items() if v != wanted[name]
+    )
+
+
+def _check_versions(wanted: Mapping[str, str]) -> None:
+    """Raise where this process, a worker, has other versions, by which its values would differ."""
+    from distributed import get_worker
+
+    if other := differing(versions(), wanted):
+        raise DseError(
+            f"the worker {get_worker().address} has {other}: its values would differ; "
+            "install the same versions there"
+        )
+
+
+# --- The cluster a run is given: one that is there, or one of this machine made for it
+
+
+@contextmanager
+def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
+    """Yield the workers of a cluster or of the address of its scheduler (``tcp://host:8786``).
+
+    ``workers`` is a number of processes of this machine to start instead, and to end afterwards.
+    None is yielded where neither is given: threads of this process compute.
+
+    Raises
+    ------
+    DseError
+        Both are given, or what is given is none of these; no scheduler answers; dask.distributed is
+        not installed.
+    """
+    if client is None and workers is None:
+        yield None
+        return
+    if client is not None and workers is not None:
+        raise DseError(
+            "client is a cluster that is there, and workers a number of processes to start: give "
+            "one of them"
+        )
+    count: Any = workers
+    whole = isinstance(count, Integral) and not isinstance(count, bool)
+    if count is not None and not (whole and count >= 1):
+        raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise DseError(
+            "a cluster needs dask.distributed, which is not installed: pip install distributed"
+        ) from error
+    if workers is not None:
+        with dask.config.set(_QUIET):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+                config=_QUIET,  # of processes that take the place of lost ones, too
+            )
+        with (
+            cluster,
+            Client(cluster, set_as_default=False) as made,
+            _kept(cluster, workers),
+        ):
+            _ignore_interrupts(made)
+            yield Workers(made)
+    elif isinstance(client, str):
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        try:
+            with _joined(client) as made:
+                log.setLevel(logging.CRITICAL)  # what it would tell is told as an error
+                yield Workers(made)
+        finally:
+            log.setLevel(level)
+    elif isinstance(client, Client) and not client.asynchronous:
+        yield Workers(client)
+    else:
+        raise DseError(
+            f"client = {client!r}: expected a distributed.Client that waits (not an asynchronous "
+            "one), or the address of a scheduler"
+        )
+
+
+def _joined(address: str) -> Any:
+    """A client of the scheduler at an address."""
+    from distributed import Client
+
+    class Joined(Client):  # type: ignore[misc]
+        def start(self, **given: Any) -> None:
+            try:
+                super().start(**given)
+            except BaseException:
+                with suppress(Exception):  # else its end is waited for in vain, long after
+                    self.close(timeout=1)
+                raise
+
+    try:
+        return Joined(address, timeout=_PATIENCE, set_as_default=False)
+    except Exception as error:  # of an address, a connection, or what something else answers
+        said = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
+        raise DseError(
+            f"no scheduler answers at {address!r} ({said}): start one with dask scheduler, or give "
+            "the address that it tells"
+        ) from error
+
+
+@contextmanager
+def _kept(cluster: Any, count: int) -> Iterator[None]:
+    """Start anew what dask gives up: a process that ended while it began, or took long to."""
+    over = threading.Event()
+
+    def look() -> None:  # in the thread of the cluster
+        if over.is_set():
+            return
+        for name, each in list(cluster.workers.items()):
+            if each.status.name in _ENDED:
+                del cluster.workers[name]
+        if len(cluster.workers) < count:
+            cluster.scale(count)
+        cluster.loop.call_later(_LOOK, look)
+
+    cluster.loop.add_callback(look)
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _ignore_interrupts(client: Any) -> None:
+    """Let workers finish their tiles when the terminal interrupts all."""
+    from distributed import WorkerPlugin
+
+    class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
+        def setup(self, worker: Any) -> None:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    for attempt in range(RETRIES + 1):
+        try:
+            client.register_plugin(IgnoreInterrupts(), name="ignore-interrupts")
+        except Exception:  # any worker may be lost at this moment
+            if attempt == RETRIES:
+                raise
+        else:
+            return
+
+
+# --- Tiles of a store: what computes them travels to the workers once
+
+
+class Workers:
+    """The workers of a dask.distributed cluster, which run tasks."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._executor = client.get_executor(pure=False)
+        self._threads, self._looked = 0, -_LOOK
+
+    def capacity(self) -> int:
+        """Return how many tasks are worth having under way."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK:
+            self._looked = now
+            self._threads = sum(self.client.nthreads().values())
+        return _LEAST + _AHEAD * self._threads
+
+    def share(self, writer: TileWriter) -> Any:
+        """Return what stands for a writer in tasks; the scheduler can send it to any worker."""
+        there = copy.copy(writer)
+        there.place = _seen_by_all(writer.place)
+        return self.client.submit(_taken, there, versions(), pure=False)
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Begin a task."""
+        future: Future[Any] = self._executor.submit(task, *arguments)
+        return future
+
+    def cancel(self, future: Future[Any]) -> bool:
+        """Return True if a task will not be computed; whether a worker has begun is not known."""
+        return not self.client.nthreads() and future.cancel()
+
+
+def _taken(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
+    """Return a writer as a worker can use it: a task, whose result the others share."""
+    _check_versions(wanted)
+    return writer
+
+
+def _seen_by_all(place: str) -> str:
+    """Return the place of a store as workers find it."""
+    if not is_url(place):
+        return str(Path(place).absolute())
+    if place.startswith("memory:"):
+        raise DseError(
+            f"{place} is in the memory of this process, which no worker sees: choose a folder that "
+            "all share, or an object store (s3://)"
+        )
+    return place
+
+
+# --- A question shared out: each worker is asked of parts, and answers come in order
+
+
+def parts_of(sizes: Mapping[str, int], dims: Sequence[str], crew: Workers) -> list[At]:
+    """Slices of the longest axis, of those along which anything varies."""
+    axis = max(dims, key=lambda name: sizes[name], default=None)
+    if axis is None:
+        return [{}]
+    threads = sum(crew.client.nthreads().values())
+    count = min(sizes[axis], _SHARES * max(threads, 1))
+    ends = [number * sizes[axis] // count for number in range(count + 1)]
+    return [{axis: slice(a, b)} for a, b in itertools.pairwise(ends)]
+
+
+def shared(
+    crew: Workers, ask: Callable[[Any, At], Answer], source: Any, parts: Sequence[At]
+) -> Iterator[Answer]:
+    """What is answered of each part of a source, which the workers are sent once."""
+    client = crew.client
+    there = client.scatter(source, hash=False)
+    asked = [client.submit(_answer, ask, there, part, versions(), pure=False) for part in parts]
+    try:
+        for future in asked:
+            yield future.result()
+    finally:
+        client.cancel(asked)
+
+
+def _answer(
+    ask: Callable[[Any, At], Answer], source: Any, part: At, wanted: Mapping[str, str]
+) -> Answer:
+    _check_versions(wanted)
+    return ask(source, part)
