@@ -8,6 +8,7 @@ what is looked at, does not depend on how many threads there are.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ POOL, DEEP = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 _loaded: list[bool] = []
 #: Points told of one dig that the library's functions leave in doubt.
 _NEAR = sizes.SEARCH_NEAR
+#: Boxes bounded before a descent is thought worth its time.
+_QUICK = sizes.SEARCH_QUICK
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,9 +74,16 @@ class _Stack(NamedTuple):
 
 
 class _Search:
-    def __init__(self, problem: Problem, goal: Least, tally: Tally) -> None:
-        self.problem, self.goal, self.tally = problem, goal, tally
+    def __init__(
+        self,
+        problem: Problem,
+        goal: Least,
+        tally: Tally,
+        improve: Callable[[], None] | None = None,
+    ) -> None:
+        self.problem, self.goal, self.tally, self.improve = problem, goal, tally, improve
         self.tape = encoded(problem)
+        self.quick = tally.boxes + _QUICK
         sizes = problem.sizes
         depth = sum(int(size).bit_length() for size in sizes)
         self.capacity = 4 + depth + self.tape.atoms.size
@@ -94,12 +104,18 @@ class _Search:
         return bool(self.pool.bounds.size) and goal.value > goal.enough
 
     def step(self) -> None:
-        """Dig into the boxes with the lowest bounds."""
+        """Dig into the boxes with the lowest bounds; or improve the goal, once, where many are."""
+        if self.improve is not None and self.tally.boxes > self.quick:
+            self.improve()
+            self.improve = None
+            return
         rank, budget = self.pool.bounds, BUDGET
         if rank.size > POOL:
             rank, budget = -rank, DEEP
         order = np.argsort(rank, kind="stable")
         some, self.pool = self.pool.take(order[:ROUND]), self.pool.take(order[ROUND:])
+        if self.improve is not None:
+            budget = max(_QUICK // 4, 1)
         limit = self.goal.value
 
         def work(number: int) -> tuple[Any, ...]:
@@ -152,9 +168,14 @@ class _Search:
             tally.scanned += int(counters[2])
 
 
-def search(problem: Problem, goal: Least, tally: Tally) -> float:
-    """Improve the goal until no box is left; the least bound of those left when time is up."""
-    one = _Search(problem, goal, tally)
+def search(
+    problem: Problem, goal: Least, tally: Tally, improve: Callable[[], None] | None = None
+) -> float:
+    """Improve the goal until no box is left; the least bound of those left when time is up.
+
+    ``improve`` is called once, where many boxes are open.
+    """
+    one = _Search(problem, goal, tally, improve)
     return math.inf if explore(one, tally, least=1) else float(one.pool.bounds.min())
 
 

@@ -50,6 +50,7 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.bounds.search, "ROUND"): rng.choice([1, 3, 32]),
         (sweeps.bounds.search, "BUDGET"): rng.choice([5, 40, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
+        (sweeps.bounds.search, "_QUICK"): rng.choice([0, 8, 10**9]),
         (sweeps.bounds.search, "_NEAR"): rng.choice([1, 3, 256]),
         (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
         (sweeps.bounds.merging, "_SHARE"): rng.choice([0.75, 1.0]),

@@ -113,6 +113,7 @@ def pressed(rng: random.Random, threads: int) -> Iterator[None]:
         (sweeps.bounds.search, "ROUND"): rng.choice([2, 5, 32]),
         (sweeps.bounds.search, "BUDGET"): rng.choice([20, 100, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
+        (sweeps.bounds.search, "_QUICK"): rng.choice([4, 200, 10**9]),
         (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
         (sweeps.runtime.memory, "workers"): lambda: threads,
     }
