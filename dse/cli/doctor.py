@@ -15,6 +15,8 @@ from symbolic.answer import Answer, Table
 #: What an extra is for.
 _EXTRAS = {
     "plot": "figures",
+    "netcdf": "NetCDF files",
+    "parquet": "Parquet files",
     "kernels": "dse kernel, from source",
     "ncu": "dse import of .ncu-rep",
     "gpu": "measuring on a GPU",

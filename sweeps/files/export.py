@@ -52,6 +52,18 @@ _ELSEWHERE = (
 )
 
 
+def _netcdf_libraries() -> None:
+    """Raise DseError where h5netcdf or h5py is not installed; they are an extra of this package."""
+    try:
+        import h5netcdf  # noqa: F401
+        import h5py  # noqa: F401
+    except ImportError as error:
+        raise DseError(
+            "NetCDF files need h5netcdf and h5py, which are not installed: "
+            "pip install 'simt-dse[netcdf]', or take .zarr or .csv"
+        ) from error
+
+
 def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     """Write a Dataset as a netCDF file.
 
@@ -60,8 +72,9 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     OSError
         The disk is full, or the file may not be as large.
     DseError
-        The file cannot be written for another reason.
+        The file cannot be written for another reason, or libraries are missing.
     """
+    _netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
     for owner in owners:  # text as Python has it, not as NumPy
@@ -85,8 +98,9 @@ def read_netcdf(path: Path) -> xr.Dataset:
     Raises
     ------
     DseError
-        Parts of it lie in other files, which are not opened.
+        Parts of it lie in other files, which are not opened; or libraries are missing.
     """
+    _netcdf_libraries()
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:

@@ -144,7 +144,7 @@ def parquet_library() -> Any:
     except ImportError as error:
         raise DseError(
             "Parquet files need pyarrow, which is not installed: pip install 'simt-dse[parquet]', "
-            "or take .csv, .nc or .zarr"
+            "or take .zarr or .csv"
         ) from error
     return pyarrow.parquet
 

@@ -21,7 +21,7 @@ NOTEBOOK = {"ipython"}
 #: Modules whose distribution has another name.
 DISTRIBUTIONS = {"elftools": "pyelftools"}
 #: Libraries of large extras, which the first command must not need.
-OPTIONAL = ("pyarrow", "netCDF4", "matplotlib", "distributed", "s3fs")
+OPTIONAL = ("pyarrow", "netCDF4", "h5netcdf", "h5py", "matplotlib", "distributed", "s3fs")
 
 
 def name_of(requirement: str) -> str:
@@ -76,7 +76,7 @@ def test_an_error_says_how_to_install_each_optional_library() -> None:
         name: [f"simt-dse[{extra}]" for extra in extras[name]] + [f"pip install {name}"]
         for name in imported().keys() - core - NOTEBOOK
     }
-    assert {"matplotlib", "pyarrow"} <= ways.keys()
+    assert {"matplotlib", "pyarrow", "h5netcdf"} <= ways.keys()
     assert [name for name, said in ways.items() if not any(way in text for way in said)] == []
 
 
