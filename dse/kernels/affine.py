@@ -10,7 +10,8 @@ point, masks and shifts is written as divisions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -27,15 +28,17 @@ class Atom:
     (of a loop, from 0), ``entry`` (of a register at the head of a loop), ``over`` (a floor of two
     expressions), ``least``, ``most``, ``if`` (1 where a condition holds), ``unknown``, and others
     that only the reader of machine code makes. Equal atoms are one object; ``weight`` is how many
-    atoms it is written with.
+    atoms it is written with, ``serial`` the order in which atoms were made.
     """
 
-    __slots__ = ("__weakref__", "_atoms", "kind", "of", "weight")
+    __slots__ = ("__weakref__", "_atoms", "kind", "of", "serial", "weight")
     __match_args__ = ("kind", "of")
     kind: str
     of: tuple[Any, ...]
     weight: int
+    serial: int
     _atoms: tuple[Atom, ...] | None
+    _serials: ClassVar[Iterator[int]] = itertools.count()
     _every: ClassVar[WeakValueDictionary[Any, Atom]] = WeakValueDictionary()
 
     def __new__(cls, kind: str, of: tuple[Any, ...]) -> Atom:
@@ -44,7 +47,7 @@ class Atom:
         if found is None:
             found = super().__new__(cls)
             found.kind, found.of, found.weight = kind, of, 1 + _weight(of)
-            found._atoms = None
+            found._atoms, found.serial = None, next(cls._serials)
             cls._every[kind, of] = found
         return found
 
@@ -59,6 +62,11 @@ class Atom:
 
 
 Product = tuple[Atom, ...]
+
+
+def product_of(atoms: Iterable[Atom]) -> Product:
+    """Return some atoms as a product: in the order in which they were made."""
+    return tuple(sorted(atoms, key=lambda atom: atom.serial))
 
 
 class Whole:
@@ -122,7 +130,7 @@ class Whole:
         terms: dict[Product, int] = {}
         for p, s in self.terms.items():
             for q, t in other.terms.items():
-                both = tuple(sorted(p + q, key=id))
+                both = product_of(p + q)
                 if total := terms.get(both, 0) + s * t:
                     terms[both] = total
                 else:

@@ -13,6 +13,7 @@ from dse.kernels.affine import (
     Atom,
     Whole,
     common,
+    product_of,
 )
 from dse.kernels.formula import Formulas, UnwrittenError
 from dse.kernels.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, width_of
@@ -287,7 +288,7 @@ def _index_removed(value: Whole) -> tuple[bool, Whole]:
         if product.count(many) == 1 and block not in product:  # the number of threads
             del terms[product]
         elif product.count(block) == 1 and many not in product:
-            other = tuple(sorted([*rest, thread], key=id))
+            other = product_of([*rest, thread])
             if terms.get(other) == times:
                 del terms[product], terms[other]
     gone = Whole({p: t for p, t in value.terms.items() if p not in terms})

@@ -30,6 +30,7 @@ from dse.kernels.affine import (
     indicator,
     known,
     negated,
+    product_of,
     quotient_of_product,
     rebuilt,
     truth,
@@ -53,7 +54,7 @@ def joined(often: Whole) -> Whole:
                     continue
                 rest = quotient_of_product(product, one) or ()
                 (opposite,) = Whole({(Atom("if", (negated(one.of[0]),)),): 1}).terms
-                other = tuple(sorted([*rest, *opposite], key=id))
+                other = product_of([*rest, *opposite])
                 if other != product and terms.get(other) == times:
                     del terms[product], terms[other]
                     terms[rest] = terms.get(rest, 0) + times

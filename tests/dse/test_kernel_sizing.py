@@ -143,3 +143,17 @@ extern "C" __global__ void scale(float *to, const float *from, int n) {
         if (at + each < n) to[at + each] = __expf(from[at]) * min(each, n);
 }
 """
+
+
+def test_products_have_the_order_in_which_their_atoms_were_made() -> None:
+    """Names of parts follow it, so that two runs write the same formulas."""
+    junk = [[] for _ in range(1000)]
+    atoms = []
+    for number in range(200):
+        atoms.append(atom("argument", f"x{number}"))
+        junk.pop(number % len(junk))  # memory is used again in another order
+    for one, other in zip(atoms, [*atoms[100:], *atoms[:100]], strict=True):
+        (product,) = (one * other).terms
+        assert [int(part.of[0][1:]) for part in product] == sorted(
+            int(part.of[0][1:]) for value in (one, other) for (part,) in value.terms
+        )
