@@ -374,18 +374,26 @@ def test_a_dataset_is_not_changed_by_writing(
     identical(ds, before)
 
 
-def test_parquet_without_its_library_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("ending", "extra", "modules"),
+    [
+        ("parquet", "parquet", ["pyarrow", "pyarrow.parquet"]),
+        ("nc", "netcdf", ["h5netcdf"]),
+        ("nc", "netcdf", ["h5py"]),
+    ],
+)
+def test_a_format_without_its_library_names_the_extra(
+    ending: str, extra: str, modules: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     ds = xr.Dataset({"a": ("x", [1.0, 2.0])}, coords={"x": [1, 2]})
-    with pytest.raises(DseError, match=r"simt-dse\[parquet\].*\.csv, \.nc or \.zarr"):
-        dse.export(ds, tmp_path / "a.parquet")
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "b.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DseError, match=r"simt-dse\[parquet\]"):
-        dse.open(tmp_path / "b.parquet")
+    dse.export(ds, tmp_path / f"there.{ending}")
+    for name in modules:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(DseError, match=rf"simt-dse\[{extra}\].*take \.zarr or \.csv"):
+        dse.export(ds, tmp_path / f"a.{ending}")
+    assert [path.name for path in tmp_path.iterdir()] == [f"there.{ending}"]
+    with pytest.raises(DseError, match=rf"simt-dse\[{extra}\]"):
+        dse.open(tmp_path / f"there.{ending}")
 
 
 def test_no_copy_is_made_of_the_store_that_stops(tmp_path: Path) -> None:
