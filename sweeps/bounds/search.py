@@ -118,10 +118,14 @@ class _Search:
             budget = max(_QUICK // 4, 1)
         limit = self.goal.value
 
-        def work(number: int) -> tuple[Any, ...]:
+        def work(number: int) -> tuple[Any, ...] | None:
+            if number and self.tally.late:
+                return None
             return self._dig(some.take([number]), limit, budget)
 
-        self._gather(in_threads(work, some.bounds.size))
+        found = in_threads(work, some.bounds.size)
+        left = some.take([number for number, one in enumerate(found) if one is None])
+        self._gather(left, [one for one in found if one is not None])
 
     def tell(self) -> None:
         """The best so far, and below which nothing is; where any as good as one is sought, not."""
@@ -151,10 +155,10 @@ class _Search:
         count = dig(self.tape, 1, *stack, *task)
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
-    def _gather(self, found: list[tuple[Any, ...]]) -> None:
+    def _gather(self, unsearched: _Stack, found: list[tuple[Any, ...]]) -> None:
         """Join what is left; what was found is looked at again, as NumPy computes it."""
         goal, tally = self.goal, self.tally
-        parts = [self.pool, *(left for left, *_ in found)]
+        parts = [self.pool, unsearched, *(left for left, *_ in found)]
         self.pool = _Stack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
         places = [place[None] for _, best, place, *_ in found if best[0] < goal.value]
         places += [near for *_, near, _ in found if near.size or not near.shape[1]]

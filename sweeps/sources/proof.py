@@ -125,19 +125,23 @@ class GridProof(OfGrid):
         """See :class:`sweeps.ask.source.Source`."""
         grid, search = self.grid, self.search
         shape = grid.shape(per)
-        places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
-        scores = np.full((*shape, top), math.inf)
         # several winners may be equal along axes on which nothing depends
         kept = tuple(grid.axes) if top > 1 else grid.ordered({*per, *self.at})
         parts = self._of(stage, kept)
-        lost = False
+        lost, winners = False, []
         for number, cell in enumerate(np.ndindex(*shape)):
             halt_between(number, math.prod(shape))
             search.share()
             here = {**self.at, **dict(zip(per, cell, strict=True))}
-            for rank, found in enumerate(self._winners(parts, here, stage, top)):
+            winners.append(self._winners(parts, here, stage, top))
+            for found in winners[-1]:
                 late = search.tally.late or found.bound < math.inf
                 lost |= found.place is None and late
+        # large arrays are not made where the time is up before all cells are searched
+        places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
+        scores = np.full((*shape, top), math.inf)
+        for cell, ranked in zip(np.ndindex(*shape), winners, strict=True):
+            for rank, found in enumerate(ranked):
                 if found.place is not None:
                     scores[(*cell, rank)] = found.value
                     for axis in grid.axes:
