@@ -314,8 +314,9 @@ class Request:
 
 
 class Memory:
-    """The requests of a launch to memory, added one by one; ``rests_on`` is :meth:`Tally.rests_on`.
+    """The requests of a launch to memory, added one by one.
 
+    ``rests_on`` is :meth:`dse.kernels.counted.Tally.rests_on`.
     A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
     what it stores, each byte once. DRAM moves what all blocks touch, once, if the
     second cache keeps it; local memory is taken to stay in the caches.

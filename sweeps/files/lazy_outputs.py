@@ -25,7 +25,7 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs; :func:`dse.verbs.running.lazy` says how.
+    """Return the Dataset of a grid with lazy outputs; :func:`dse.verbs.study.lazy` says how.
 
     The identity in the attributes names the tasks.
     """

@@ -128,7 +128,8 @@ def _lock_object(backend: Any) -> Iterator[None]:
                     backend.fs.pipe_file(lock, data)
                     break
                 if attempt == _TRIES:
-                    raise DseError(f"{backend.name} cannot be locked: {error}") from error
+                    reason = f"{backend.name} cannot be locked: {error}"
+                    raise UnreachableError(reason) from error
                 continue
         with suppress(FileNotFoundError):
             try:

@@ -396,3 +396,25 @@ def test_licence_is_the_one_declared() -> None:
     assert "Version 2.0, January 2004" in text
     assert project()["license"] == "Apache-2.0"
     assert "license: Apache-2.0" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_references_in_docstrings_name_what_is_there() -> None:
+    """Each ``:func:`dse...``` and its like leads to a module, and to a name in it."""
+    pattern = re.compile(rf":\w+:`[!~]?((?:{'|'.join(PACKAGES)})(?:\.\w+)+)`")
+    wrong = []
+    for path in sources():
+        for name in pattern.findall(path.read_text(encoding="utf-8")):
+            parts = name.split(".")
+            place = max(k for k in range(len(parts) + 1) if _is_module(parts[:k]))
+            found: Any = importlib.import_module(".".join(parts[:place]))
+            for part in parts[place:]:
+                fields = getattr(found, "__annotations__", {})
+                found = getattr(found, part, fields.get(part))
+            if found is None:
+                wrong.append(f"{name_of(path)}: {name}")
+    assert wrong == []
+
+
+def _is_module(parts: list[str]) -> bool:
+    path = ROOT.joinpath(*parts)
+    return bool(parts) and (path.with_suffix(".py").is_file() or path.is_dir())

@@ -25,6 +25,7 @@ import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
 from sweeps.store.fill import TileWriter
+from symbolic.errors import UnreachableError
 from tests.dse.killing import STUDY, files
 from tests.long import mostly_long
 from tests.oracles.compare import identical
@@ -484,3 +485,24 @@ def test_the_place_of_an_extension_is_no_name_that_users_give(study: Study) -> N
     study.run(store="memory://c/x.next.zarr")
     study.run(store="memory://c/x.zarr")
     alike(dse.open("memory://c/x.next.zarr").load(), study.run())
+
+
+def test_a_place_of_objects_that_refuses_a_lock_is_no_misuse(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "study.toml").write_text(
+        'model = "transit"\n[axes]\nthreads = [1, 2]\n[set]\nintensity = 10\nlanes_width = 32\n'
+        "ms_peak = 1\nmem_latency = 600\n"
+    )
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", refused)
+    command = ["run", str(tmp_path / "study.toml"), "--store", "memory://refused/a.zarr"]
+    said = CliRunner().invoke(main, command)
+    assert said.exit_code == 1, said.output
+    assert "memory://refused/a.zarr cannot be locked: " in said.stderr
+    with pytest.raises(UnreachableError, match=r"cannot be locked: .*denied"):
+        study.run(store="memory://refused/a.zarr")
