@@ -19,6 +19,7 @@ from symbolic.errors import DseError, OtherProcessError, UnreachableError
 _PATIENCE = 0.1
 #: What a file system says that knows no locks; a file that names its holder stands for one then.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+_STAYS = "what is stored stays, and the same command continues"
 #: How often the object of a lock is tried where it is neither there nor can be made.
 _TRIES = 3
 
@@ -46,10 +47,13 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
             yield
         except BrokenPipeError:
             raise
+        except UnreachableError as error:
+            if isinstance(error.__cause__, UnreachableError):  # by tiles, which say how many stay
+                raise
+            raise UnreachableError(f"{error}; {_STAYS}") from error
         except OSError as error:
             raise DseError(
-                f"{backend.name} cannot be written or read: {error.strerror or error}; what is "
-                "stored stays, and the same command continues"
+                f"{backend.name} cannot be written or read: {error.strerror or error}; {_STAYS}"
             ) from error
 
 

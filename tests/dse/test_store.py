@@ -506,3 +506,24 @@ def test_a_place_of_objects_that_refuses_a_lock_is_no_misuse(
     assert "memory://refused/a.zarr cannot be locked: " in said.stderr
     with pytest.raises(UnreachableError, match=r"cannot be locked: .*denied"):
         study.run(store="memory://refused/a.zarr")
+
+
+def test_a_place_of_objects_that_fails_between_tiles_names_the_way_on(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise ConnectionError("gone")
+
+    def lost(*_: Any, **__: Any) -> None:
+        raise UnreachableError("gone")
+
+    url, way = "memory://between/a.zarr", "the same command continues"
+    study.run(store=url)
+    monkeypatch.setattr(MemoryFileSystem, "copy", gone)
+    with pytest.raises(UnreachableError, match=f"gone; what is stored stays, and {way}$"):
+        dse.add(url, "thread_limit")
+    monkeypatch.setattr(TileWriter, "store", lost)
+    with pytest.raises(UnreachableError, match=f"gone; 0 of .* tiles are stored in .*; {way}$"):
+        study.run(store="memory://between/b.zarr")
