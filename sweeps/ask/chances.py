@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.source import Parted, Source, check_listed, of_parts, placed_in, winners
+from sweeps.ask.source import Parted, Source, check_listed, of_parts, winners
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, in_words, per_axes
@@ -100,7 +100,8 @@ class Draws(Parted):
     def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
         """Return an index along each axis for some flat indices over the axes ``rest``."""
         split = unravel(flat, [self.source.sizes[axis] for axis in rest])
-        return placed_in(dict(zip(rest, split, strict=True)), self.source.at)
+        fixed = {axis: np.full_like(flat, index) for axis, index in self.source.at.items()}
+        return {**dict(zip(rest, split, strict=True)), **fixed}
 
     def unit(self, goal: Goal) -> str:
         """Return the unit of an objective."""

@@ -171,3 +171,18 @@ def test_bad_questions_are_refused(more, asked, message):
     given = {"random": {"mem_latency": "normal: 600, 20 %"}, **more}
     with pytest.raises(DseError, match=message):
         transit(**given).chances(**asked)
+
+
+def test_axes_that_do_not_matter_may_be_asked_per_value() -> None:
+    """Each value of such an axis has the same answer, that of the whole."""
+    study = dse.Study(
+        model="transit",
+        axes={"threads": [256, 512], "intensity": [10, 20]},
+        set={"lanes_width": 32, "ms_peak": 1},
+        random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"},
+    )
+    for goal, axis in (("mem_latency", "threads"), ("mem_latency * threads", "intensity")):
+        whole, found = study.chances(minimize=goal), study.chances(minimize=goal, per=axis)
+        assert found.chance.dims == (axis, "rank")
+        for each in found.transpose(axis, ...).chance.values:
+            assert each.tolist() == whole.chance.values.tolist()
