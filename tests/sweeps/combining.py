@@ -157,6 +157,10 @@ class Brute:
             )
             order = np.lexsort((np.arange(part.shape[1]), *part[::-1]))
             part, where = part[:, order], where[order]
+            if len(part) == 2 and where.size:  # better in the second than all before it
+                least = np.minimum.accumulate(part[1])
+                found += sorted(where[np.append(True, part[1, 1:] < least[:-1])].tolist())
+                continue
             member: list[int] = []
             while where.size:  # the first is beaten by none; what it beats or equals goes
                 member.append(int(where[0]))
