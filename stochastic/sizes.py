@@ -51,7 +51,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "REDUCE_TOGETHER": (1 << 10, 5, "points compared together with the front so far"),
     "ROWS_SMALL": (1 << 15, 5, "values below which no nest is compiled"),
     "ROWS_BLOCK": (1 << 16, 29, "values of rows computed together"),
-    "REACH_TOGETHER": (1 << 11, 5, "points of a formula enclosed together over its laws"),
+    "REACH_TOGETHER": (1 << 13, 5, "points of a formula enclosed together over its laws"),
     "ROWS_SHORT": (32, 3, "values along an axis below which the points form the rows"),
     "SUM_SHORT": (64, None, "values of a row up to which a proof expands it term by term"),
     "PORTION": (1 << 21, 37, "values of a statistic held at once"),

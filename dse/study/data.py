@@ -161,7 +161,8 @@ class StudyData:
         be asked.
         """
         draws = draws or self.uncertain is None  # where nothing is random it is the same grid
-        key = (tuple(outputs), tuple(where), draws)
+        own = self._own_statistics() if outputs else ()  # computed once, for all questions
+        key = (tuple(name for name in outputs if name not in own), tuple(where), draws)
         if key not in self._kept:
             if draws:
                 self._kept[key] = self._whole(*key[:2])
@@ -187,6 +188,13 @@ class StudyData:
         if self.outputs is None:
             return self._parts.model.outputs
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
+
+    def _own_statistics(self) -> frozenset[str]:
+        """Return the statistics among the outputs, and those that tell of random outputs."""
+        own = self._outputs()
+        told = [n for name in own for n in told_of(name, self._parts.model)]
+        names = (*own, *(told if self.uncertain else ()))
+        return frozenset(name for name in names if not name.isidentifier())
 
     def _whole(self, more: Sequence[str], where: Sequence[str]) -> Grid:
         """The grid over all axes, draws included."""

@@ -16,7 +16,7 @@ from dse.uncertain.laws import Law
 from stochastic import sizes
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import POINT, Grid, points_of
-from sweeps.nest.summarize import Sample, error_of, range_at, summary
+from sweeps.nest.summarize import Sample, error_of, range_of, summary
 from symbolic.confidence import share_error
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import Interval, Trend, interval_of, trend_number, trends
@@ -206,7 +206,7 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
     random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
     told: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
     told["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in place.items()}
-    told["_ranges"] = tuple(range_at(part, node, (), whole) for whole in (False, True))
+    told["_ranges"] = tuple(range_of(part, node, (POINT,), whole) for whole in (False, True))
     if len(random) == 1 and random[0] in about.laws:
         law = about.laws[random[0]]
         known = {n: np.asarray(leaf.array).reshape(-1) for n, leaf in leaves.items()}

@@ -367,6 +367,15 @@ class Tiling:
             stride *= self.sizes[axis]
         return bounds, origin, (high - low) * self.inner
 
+    def tiles_of(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of the box that holds each flat index, and that of its first point."""
+        if self.split < 0:
+            return np.zeros_like(flat), np.zeros_like(flat)
+        whole, size = self.inner * self.sizes[self.split], self.inner * self.step
+        rest = flat // whole
+        cut = (flat - rest * whole) // size
+        return rest * self.cuts + cut, rest * whole + cut * size
+
 
 # --- A part of a grid: at one index, or within a slice, of some axes
 

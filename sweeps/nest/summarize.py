@@ -22,6 +22,7 @@ quantile is one value up to a chance of 1e-4.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -34,8 +35,7 @@ from stochastic import sizes
 from stochastic.kept import compiled
 from stochastic.threads import workers
 from sweeps.grid.awaited import Folding
-from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import POINT, Grid
+from sweeps.grid.grid import Grid, Tiling, part_of
 from sweeps.nest.passes import ROWS_BLOCK, over_rows
 from sweeps.runtime.memory import check_memory
 from symbolic.confidence import (
@@ -68,50 +68,56 @@ def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats
     """Return what encloses a formula at some points, given by flat indices.
 
     It returns the least and the largest value of shape (points, values within a draw). Points that
-    follow each other are enclosed together, for several statistics ask of the same ones.
+    follow each other are enclosed together, because several statistics need the same ones.
     """
     inner = tuple(axis for axis in folding.along if axis != DRAW)
-    points, each = (math.prod(folding.grid.shape(axes)) for axes in (folding.rest, inner))
-    together = max(_TOGETHER // each, 1)
+    dims, each = (*folding.rest, *inner), math.prod(folding.grid.shape(inner))
+    *outer, row = folding.grid.shape(folding.rest) or (1,)
+    tiling = Tiling(outer, row, max(_TOGETHER // each, 1))
+    lock = threading.Lock()
 
     @lru_cache(maxsize=4 * workers())
     def enclosed(number: int, whole: bool) -> tuple[Floats, Floats]:
-        flat = np.arange(number * together, min((number + 1) * together, points))
-        places = dict(
-            zip(folding.rest, unravel(flat, folding.grid.shape(folding.rest)), strict=True)
+        bounds, _, points = tiling.bounds(number)
+        ends = bounds.reshape(-1, 2).tolist()
+        tile = {axis: slice(*part) for axis, part in zip(folding.rest, ends, strict=False)}
+        part = part_of(folding.grid, tile)
+        low, high = range_of(part, folding.root, dims, whole)
+        low, high = (
+            np.broadcast_to(e, part.shape(dims)).reshape(points, each) for e in (low, high)
         )
-        low, high = range_at(folding.at(places).grid, folding.root, inner, whole)
-        shape = flat.size, *folding.grid.shape(inner)
-        low, high = (np.broadcast_to(end, shape).reshape(flat.size, each) for end in (low, high))
         return low, high
 
     def reach(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
         low, high = np.empty((2, flat.size, each))
-        for number in np.unique(flat // together).tolist():
-            here = flat // together == number
-            places = flat[here] - number * together
-            low[here], high[here] = (end[places] for end in enclosed(number, whole))
+        numbers, starts = tiling.tiles_of(flat)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            with lock:  # threads that want the same tile compute it once
+                least, most = enclosed(number, whole)
+            places = flat[here] - starts[here]
+            low[here], high[here] = least[places], most[places]
         return low, high
 
     return reach
 
 
-def range_at(
-    points: Grid, root: Node, inner: Sequence[str], whole: bool = False
+def range_of(
+    part: Grid, root: Node, dims: Sequence[str], whole: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return the least and largest value of a formula at some points, whatever is drawn.
+    """Return the least and largest value of a formula over a part of a grid, whatever is drawn.
 
-    Each random input lies in the range in which it is drawn, or in that of its whole law, which may
-    be infinite. The range is infinite where nothing encloses the
-    formula. ``points`` lie along one axis; ``inner`` are the axes that stay whole, but the draws.
+    Both broadcast over ``dims``, all axes of the formula but the draws. Each random input lies in
+    the range in which it is drawn, or in that of its whole law, which may be infinite. The range
+    is infinite where nothing encloses the formula.
     """
-    spans, leaves = points.axes[DRAW].spans, points.leaves[()]
+    spans, leaves = part.axes[DRAW].spans, part.leaves[()]
     known = {*algebra(), "constant", "reference"}
     boxes = {}
     for name in references(root):
         leaf = leaves[name]
         if DRAW not in leaf.axes:
-            values = np.asarray(leaf.over((POINT, *inner)), dtype=np.float64)
+            values = np.asarray(leaf.over(dims), dtype=np.float64)
             boxes[name] = Interval(values, values)
         elif leaf.axes == (DRAW,) and name in spans:
             boxes[name] = Interval(*(np.float64(end) for end in spans[name][whole]))

@@ -22,5 +22,8 @@ def test_every_point_is_in_one_tile(sizes: tuple[int, ...], target: int) -> None
         assert origin == begun
         assert flat[box].ravel().tolist() == list(range(origin, origin + size))
         assert 0 < size <= target
+        numbers, starts = tiling.tiles_of(np.arange(origin, origin + size))
+        assert set(numbers) == {number}
+        assert set(starts) == {origin}
         begun += size
     assert begun == flat.size
