@@ -52,7 +52,7 @@ class Domain:
 
     def holds(self, values: Any) -> Any:
         """Elementwise: whether each value lies inside (NaN never does)."""
-        array = np.asarray(values, dtype=float)
+        array = values if isinstance(values, float) else np.asarray(values, dtype=float)
         above = array > self.low if self.low_open else array >= self.low
         below = array < self.high if self.high_open else array <= self.high
         inside = above & below
@@ -121,7 +121,7 @@ class Quantity:
     def check(self, values: Any, origin: str) -> None:
         """Raise :class:`DomainError` naming the first value outside the domain and its place."""
         inside = self.domain.holds(values)
-        if np.all(inside):
+        if inside is True or np.all(inside):
             return
         array = np.asarray(values, dtype=float)
         place = np.argwhere(~np.atleast_1d(inside))[0]

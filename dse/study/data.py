@@ -161,7 +161,8 @@ class StudyData:
         be asked.
         """
         draws = draws or self.uncertain is None  # where nothing is random it is the same grid
-        own = self._own_statistics() if outputs else ()  # computed once, for all questions
+        # statistics that a run tells are computed once, for all questions
+        own = self._own_statistics() if outputs and self.uncertain else ()
         key = (tuple(name for name in outputs if name not in own), tuple(where), draws)
         if key not in self._kept:
             if draws:
@@ -192,8 +193,7 @@ class StudyData:
     def _own_statistics(self) -> frozenset[str]:
         """Return the statistics among the outputs, and those that tell of random outputs."""
         own = self._outputs()
-        told = [n for name in own for n in told_of(name, self._parts.model)]
-        names = (*own, *(told if self.uncertain else ()))
+        names = [*own, *(n for name in own for n in told_of(name, self._parts.model))]
         return frozenset(name for name in names if not name.isidentifier())
 
     def _whole(self, more: Sequence[str], where: Sequence[str]) -> Grid:
