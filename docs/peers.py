@@ -42,7 +42,7 @@ class Space:
 
     def __init__(self, asked: Any, goal: str) -> None:
         from sweeps.grid.goals import objective_node, one_goal
-        from sweeps.nest.emit import compiled, emit
+        from sweeps.nest.emit import compile_nest, emit
         from symbolic.ops import walk
 
         grid = asked.grid()
@@ -54,9 +54,9 @@ class Space:
             leaves={name: ("point",) if leaf.axes else () for name, leaf in leaves.items()},
             outputs=[(root, "float")],
             names={id(node): f"t_{number}" for number, node in enumerate(walk((root,)))},
-            known={name: float(leaf.array) for name, leaf in leaves.items() if not leaf.axes},
+            constants={name: float(leaf.array) for name, leaf in leaves.items() if not leaf.axes},
         )
-        self.function = compiled(self.nest)
+        self.function = compile_nest(self.nest)
         self.scalars = np.array([float(leaves[name].array) for name in self.nest.scalars])
         axes = list(grid.axes)
         self.along = [(axes.index(leaves[n].axes[0]), leaves[n].array) for n in self.nest.arrays]
@@ -291,19 +291,19 @@ def page(path: Path) -> str:
 def draw(table: Any, picture: str) -> None:
     """A panel a GPU: what each run exceeds the certified optimum by in the time of its proof."""
     from dse.plots.frame import axes_of, new_figure
-    from dse.plots.looks import looks_of
+    from dse.plots.looks import distinct_styles
 
     least, most = -6, 2
     runs = table[(table.method != "certified") & (table.budget == 1) & (table.goal == "energy")]
     figure = new_figure(10, 6.2)
-    looks = dict(zip(METHODS.values(), looks_of(list(METHODS.values())), strict=True))
+    looks = dict(zip(METHODS.values(), distinct_styles(list(METHODS.values())), strict=True))
     for ax, (gpu, card) in zip(figure.subplots(2, 2, sharey=True).flat, GPUS.items(), strict=True):
         axes_of(ax)
         for number, (method, name) in enumerate(METHODS.items()):
             part = runs[(runs.gpu == gpu) & (runs.method == method)]
             at = [list(BENCHMARKS).index(one) - 0.12 + 0.24 * number for one in part.benchmark]
             height = (100 * part.excess).where(part.excess > SAME, 10.0**least)
-            ax.plot(at, height, label=name, **looks[name].of_mark(8))
+            ax.plot(at, height, label=name, **looks[name].mark_options(8))
         ax.set(
             yscale="log",
             ylim=(10.0 ** (least - 0.5), 10.0**most),

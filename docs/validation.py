@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from validation_cases import CASES, Case, validated
 
 import dse
-from dse.validation.scores import DRAWN, MEASURES, Score, cells, heads
+from dse.validation.scores import TIES_SUFFIX, MEASURES, Score, score_cells, measure_headings
 
 INTRODUCTION = """# Validation
 
@@ -55,7 +55,7 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
     """A case as a table, losses before it."""
     yield f"## {case.title}\n"
     called = case.called or found.model
-    words = heads([found.score, *found.baselines.values()])
+    words = measure_headings([found.score, *found.baselines.values()])
     for name, measures in found.losses.items():
         told = ", ".join(words[measure] for measure in measures)
         yield f'<b class="loses">Loses to {name}: {told}.</b>\n'
@@ -65,15 +65,15 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
     yield f"{named[:1].upper()}{named[1:]}, {found.rows:,} rows: {found.how}. {case.note}\n"
     every: dict[str, Score] = {f"**{called}**": found.score}
     if found.drawn is not None:
-        every[f"**{called}**{DRAWN}"] = found.drawn
+        every[f"**{called}**{TIES_SUFFIX}"] = found.drawn
     every |= found.baselines
     if len(found.by) < 10 and not found.per:
         every |= {f"{called}, {label} left out": each for label, each in found.by.items()}
-    shown = heads(list(every.values()))
+    shown = measure_headings(list(every.values()))
     yield "| | " + " | ".join(shown.values()) + " |"
     yield "|---|" + "---|" * len(shown)
     for name, each in every.items():
-        yield f"| {name} | " + " | ".join(cells(each, shown)) + " |"
+        yield f"| {name} | " + " | ".join(score_cells(each, shown)) + " |"
     yield ""
     yield from labels_of(found)
     for number, values in enumerate(found.fitted[:2] if len(found.fitted) < 3 else ()):
@@ -88,7 +88,7 @@ def labels_of(found: Any) -> Iterator[str]:
     """A row for each label that was asked for, beside the best baseline there; losses first."""
     if not found.per:
         return
-    shown = {name: head for name, head in heads([*found.by.values()]).items() if name in MEASURES}
+    shown = {name: head for name, head in measure_headings([*found.by.values()]).items() if name in MEASURES}
     yield f"For each {' and '.join(found.per)}, in brackets the best baseline there:\n"
     yield "| | " + " | ".join(shown.values()) + " | loses to |"
     yield "|---|" + "---|" * (len(shown) + 1)
@@ -99,7 +99,7 @@ def labels_of(found: Any) -> Iterator[str]:
             others = [getattr(each, name) for each in found.beside[label].values()]
             best = max if MEASURES[name] else min
             one = Score(**{name: best((x for x in others if x == x), default=np.nan)})
-            own, other = (cells(each, {name: ""})[0] for each in (found.by[label], one))
+            own, other = (score_cells(each, {name: ""})[0] for each in (found.by[label], one))
             told.append(f"{own} ({other})")
         losing = f'<b class="loses">{", ".join(lost[label])}</b>' if label in lost else ""
         yield f"| {label} | " + " | ".join([*told, losing]) + " |"

@@ -22,14 +22,14 @@ def _order(name: str) -> tuple[bool, str]:
 
 #: The module of each public name, loaded when it is first used: the lines of the stub of this file.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_HOMES = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)}
-__all__ = sorted(_HOMES, key=_order)
+_MODULE_OF = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)}
+__all__ = sorted(_MODULE_OF, key=_order)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'dse' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 

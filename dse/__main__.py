@@ -11,7 +11,7 @@ if (
 ):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it is listened to, it ends the process
 
-from dse.signals import ending, listening
+from dse.signals import report_interrupt, signals_as_exceptions
 from sweeps.runtime import stopping
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     """Run the command line and end the process."""
     status: object = 0
     gc.set_threshold(50_000)  # Python's default, 700, takes 5 % of a short command
-    with listening(last=True):
+    with signals_as_exceptions(last=True):
         try:
             from dse.cli import main as command
 
@@ -29,8 +29,8 @@ def main() -> None:
         except BaseException as stopped:
             if isinstance(stopped, Exception):
                 raise
-            status = ending(stopped)
-    if stopping.busy():  # machine code that is still compiled, which an orderly end would wait for
+            status = report_interrupt(stopped)
+    if stopping.has_background_work():  # machine code that is still compiled, which an orderly end would wait for
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else status is not None)

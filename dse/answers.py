@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 #: Variables that JSON holds and people are not shown.
-_HIDDEN = ("feasible", "point")
+_JSON_ONLY = ("feasible", "point")
 
 
-def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
+def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
     """The Dataset of an optimum or a front as rows: the configuration first, then the outputs.
 
     ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
     """
-    from sweeps.grid.dataset import arrays_of, meanings_of
+    from sweeps.grid.dataset import arrays_of, read_flag_meanings
 
     coords, variables_of = arrays_of(ds)
     arrays = {**coords, **variables_of}
@@ -56,7 +56,7 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
         columns[name] = np.broadcast_to(values, [sizes[d] for d in over]).reshape(-1).tolist()
         kept = {k: v for k, v in attributes.items() if k in ("units", "long_name")}
         if "flag_values" in attributes:
-            kept["flags"] = {str(flag): word for flag, word in meanings_of(attributes).items()}
+            kept["flags"] = {str(flag): word for flag, word in read_flag_meanings(attributes).items()}
         variables[name] = kept
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     question = str(ds.attrs.get("question", ""))
@@ -65,45 +65,45 @@ def answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
 
 def rows_answer(
-    told: Answer | Mapping[str, Any], shown: Sequence[Mapping[str, Any]] | None = None
+    answer: Answer | Mapping[str, Any], shown_rows: Sequence[Mapping[str, Any]] | None = None
 ) -> Answer:
     """Return the answer of rows of variables, of which people are ``shown`` only some."""
-    data = told.data if isinstance(told, Answer) else told
+    data = answer.data if isinstance(answer, Answer) else answer
     variables = data["variables"]
-    names = [name for name in variables if name not in _HIDDEN]
+    names = [name for name in variables if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
     cells = [
         [flags[n].get(str(row[n]), "-") if n in flags else row[n] for n in names]
-        for row in (data["rows"] if shown is None else shown)
+        for row in (data["rows"] if shown_rows is None else shown_rows)
     ]
     units = {name: str(variables[name].get("units", "")) for name in names}
-    table = Table(columns=units, rows=cells, most=TEXT_ROWS, opened=True, sortable=True)
+    table = Table(columns=units, rows=cells, max_rows=TEXT_ROWS, is_open=True, sortable=True)
     return Answer(title=data["question"], tables=[table], data=data)
 
 
-def shown_answer(found: Any, order: Sequence[str] = ()) -> Any:
+def result_answer(result: Any, order: Sequence[str] = ()) -> Any:
     """Return what shows the answer of a verb: itself, or the tables of a Dataset.
 
     A Dataset whose variables lie along different axes has a table for each of these.
     """
-    if not hasattr(found, "data_vars"):
-        return found
+    if not hasattr(result, "data_vars"):
+        return result
     groups: dict[tuple[Any, ...], list[Any]] = {}
-    for name, array in found.data_vars.items():
+    for name, array in result.data_vars.items():
         groups.setdefault(array.dims, []).append(name)
     parts = [
-        answer(found[names].drop_dims({*found[names].dims} - {*d}), order)
+        dataset_answer(result[names].drop_dims({*result[names].dims} - {*d}), order)
         for d, names in groups.items()
     ]
     if len(parts) == 1:
         return parts[0]
-    question = str(found.attrs.get("question", ""))
+    question = str(result.attrs.get("question", ""))
     data = {"question": question, "parts": [part.data for part in parts]}
     tables = [replace(table, sortable=False) for part in parts for table in part.tables]
     return Answer(title=question, tables=tables, data=data)
 
 
-def order_of(source: Any) -> list[str]:
+def column_order(source: Any) -> list[str]:
     """The axes and outputs in the order of the study, from a Study or from a Dataset of one."""
     if not hasattr(source, "attrs"):
         grid = source.grid()
@@ -115,7 +115,7 @@ def order_of(source: Any) -> list[str]:
     return [*str(source.attrs.get("axes", "")).split(), *outputs]
 
 
-def table(found: xr.Dataset) -> Answer:
+def table(ds: xr.Dataset) -> Answer:
     """Configurations as a table: one a row, with units and the names of cases.
 
     Printed it is text; a notebook shows a table that a click on a heading sorts.
@@ -136,24 +136,24 @@ def table(found: xr.Dataset) -> Answer:
        1      512       0.839344
        2      256       0.419672
     """
-    if not hasattr(found, "data_vars"):
-        raise DseError(f"{found!r} is no Dataset: expected an answer, such as that of optimum")
-    return answer(found, order_of(found))
+    if not hasattr(ds, "data_vars"):
+        raise DseError(f"{ds!r} is no Dataset: expected an answer, such as that of optimum")
+    return dataset_answer(ds, column_order(ds))
 
 
 # --- What could not be computed, in words
-def failures_text(failures: Sequence[Failure], most: int = 5) -> list[str]:
+def failure_lines(failures: Sequence[Failure], limit: int = 5) -> list[str]:
     """What could not be computed, in a few lines, and how to go on; nothing where all was."""
     if not failures:
         return []
     points = sum(failure.points for failure in failures)
     lines = [f"failed: {points:,} points; the same command tries them again"]
-    lines += [f"  {failure}" for failure in failures[:most]]
-    return lines + ([f"  and {len(failures) - most:,} more"] if len(failures) > most else [])
+    lines += [f"  {failure}" for failure in failures[:limit]]
+    return lines + ([f"  and {len(failures) - limit:,} more"] if len(failures) > limit else [])
 
 
-def warn_of(failures: Sequence[Failure]) -> None:
+def warn_failures(failures: Sequence[Failure]) -> None:
     """Warn of what could not be computed, where the question was called."""
     import warnings
 
-    warnings.warn("; ".join(failures_text(failures)), stacklevel=3)
+    warnings.warn("; ".join(failure_lines(failures)), stacklevel=3)

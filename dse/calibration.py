@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitted import FitReport, SavedFit, fit_answer, joined
+from dse.fitted import FitReport, SavedFit, fit_answer, join_fits
 from dse.fitting import Fit, fit
 from dse.fitting.rows import (
     FewRowsError,
     NoRowError,
-    Table,
-    numbers,
+    ColumnTable,
+    to_floats,
     read_columns,
     read_table,
 )
-from dse.progress import Shown
+from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
 from symbolic.answer import Answer
 from symbolic.errors import DseError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.fitting.coordinates import Floats, Start
-    from dse.fitting.rows import Named
+    from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 #: Of each regime: its rows, what is fitted to them, and what is not there.
-REGIMES = {
+_REGIMES = {
     "memory": (
         "bound == 2",
         ("memory_time_slope", "memory_time_offset"),
@@ -83,7 +83,7 @@ class Calibration(FitReport):
     @property
     def standard_errors(self) -> dict[str, float]:
         """Their standard errors, in the same units."""
-        return dict(self.saved.standard_errors)
+        return dict(self.saved_fit.standard_errors)
 
     @property
     def r2(self) -> dict[str, float]:
@@ -91,9 +91,9 @@ class Calibration(FitReport):
         return {regime: found.r2 for regime, found in self.fits.items()}
 
     @property
-    def saved(self) -> SavedFit:
+    def saved_fit(self) -> SavedFit:
         """What a file of it holds, and a study takes."""
-        one = joined([found.saved for found in self.fits.values()])
+        one = join_fits([found.saved_fit for found in self.fits.values()])
         groups = {
             label: {
                 "rows": off.size,
@@ -107,10 +107,10 @@ class Calibration(FitReport):
         return replace(one, left_out={**one.left_out, **more}, tried=self.tried)
 
     def _answer(self) -> Answer:
-        missing = [regime for regime in REGIMES if not {regime, "together"} & {*self.fits}]
+        missing = [regime for regime in _REGIMES if not {regime, "together"} & {*self.fits}]
         notes = [f"{regime}: no row is of this regime" for regime in missing]
         r2 = [f"r2 of {regime} = {r2:.6g}" for regime, r2 in self.r2.items() if len(self.r2) > 1]
-        return fit_answer("Calibration", self.saved, [*r2, *notes])
+        return fit_answer("Calibration", self.saved_fit, [*r2, *notes])
 
 
 def calibrate(
@@ -122,7 +122,7 @@ def calibrate(
     set: Mapping[str, Any] | None = None,  # noqa: A002
     where: str | Sequence[str] = (),
     regimes: str = "apart",
-    columns: Named = None,
+    columns: ColumnChoice = None,
     weights: str | Sequence[float] | Floats | None = None,
     residuals: str | None = None,
     free: Sequence[str] = (),
@@ -132,7 +132,7 @@ def calibrate(
     choose: Mapping[str, Sequence[str]] | None = None,
     start: Start | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> Calibration:
     r"""Free quantities of a machine or a model from measured rows, with groups left out.
 
@@ -186,17 +186,17 @@ def calibrate(
     if free or per or choose or leave_out:
         said |= {"free": free, "per": per, "start": start, "bounds": bounds}
         said["residuals"] = residuals or "relative"
-        return _general(data, model, to, leave_out, choose or {}, said)
+        return _calibrate_free(data, model, to, leave_out, choose or {}, said)
     said |= {"to": "time", "residuals": residuals or "absolute"}
     if regimes not in ("apart", "together"):
         raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
     if regimes == "together":
-        free = [n for _, names, _ in REGIMES.values() for n in names if n not in given]
+        free = [n for _, names, _ in _REGIMES.values() for n in names if n not in given]
         return Calibration(fits={"together": fit(model, data, free=free, **said)})
-    _check_bounds(data, columns)
+    _check_bound_column(data, columns)
     fits: dict[str, Fit] = {}
     failed: NoRowError | None = None
-    for regime, (rows, coefficients, absent) in REGIMES.items():
+    for regime, (rows, coefficients, absent) in _REGIMES.items():
         said |= {"where": [*texts_of(where, "where"), rows], "set": {**given, **absent}}
         free = [name for name in coefficients if name not in given]
         said["set"] |= {name: given[name] for name in coefficients if name in given}
@@ -217,42 +217,42 @@ def calibrate(
     return Calibration(fits=fits)
 
 
-def _general(
+def _calibrate_free(
     data: Any,
     model: str | Model,
     to: str,
-    by: str | None,
+    leave_out: str | None,
     choose: Mapping[str, Sequence[str]],
-    asked: dict[str, Any],
+    fit_options: dict[str, Any],
 ) -> Calibration:
     """Fit all rows, with the alternative that errs least on rows left out.
 
     An alternative that the rows do not determine is listed with its reason; where none is
     determined, that is an error.
     """
-    table, per = read_table(data), asked["per"] or {}
-    if by in per:
-        raise DseError(f"{by} has values of its own (per): nothing is known of one left out")
-    if by is not None and isinstance(asked["columns"], Mapping):
+    table, per = read_table(data), fit_options["per"] or {}
+    if leave_out in per:
+        raise DseError(f"{leave_out} has values of its own (per): nothing is known of one left out")
+    if leave_out is not None and isinstance(fit_options["columns"], Mapping):
         raise DseError("leave_out reads columns by their names: give columns= as a list")
-    if asked["columns"] is None:
+    if fit_options["columns"] is None:
         own = [name for names in per.values() for name in names]
-        apart = [*asked["free"], *own, *asked["set"], *choose]
+        apart = [*fit_options["free"], *own, *fit_options["set"], *choose]
         inputs = load_model(model).inputs  # profiles hold many other columns
         read = [name for name in table.columns if name in inputs and name not in apart]
-        asked["columns"] = [*read, to] if to in table.columns else read
+        fit_options["columns"] = [*read, to] if to in table.columns else read
     for name, labels in choose.items():
         if isinstance(labels, str) or len(labels) < 2:
             raise DseError(f"choose of {name} is {labels!r}: expected a list of two labels or more")
     found: list[tuple[float, Fit, dict[str, Floats]]] = []
     tried: list[dict[str, Any]] = []
-    how = "hat" if by else "auto"
+    how = "hat" if leave_out else "auto"
     for several in itertools.product(*choose.values()):
         alternative = dict(zip(choose, several, strict=True))
-        said = {**asked, "set": {**asked["set"], **alternative}}
+        said = {**fit_options, "set": {**fit_options["set"], **alternative}}
         try:
-            fitted = fit(model, table.some(slice(None)), to=to, left_out=how, **said)
-            groups = left_out_of(table, model, by, to, said) if by else {}
+            fitted = fit(model, table.select_rows(slice(None)), to=to, left_out=how, **said)
+            groups = left_out_errors(table, model, leave_out, to, said) if leave_out else {}
         except FewRowsError as error:
             if not choose:
                 raise
@@ -271,11 +271,11 @@ def _general(
     for one in tried:
         one["chosen"] = one.get("error") == least
     tried = tried if choose else []
-    return Calibration(fits={"together": best}, by=by, groups=groups, tried=tuple(tried))
+    return Calibration(fits={"together": best}, by=leave_out, groups=groups, tried=tuple(tried))
 
 
-def left_out_of(
-    table: Table, model: str | Model, by: str, to: str, said: Mapping[str, Any]
+def left_out_errors(
+    table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
     """Return (predicted - measured) / measured of the rows of each label by a fit to all others.
 
@@ -283,25 +283,25 @@ def left_out_of(
     """
     from dse.evaluation import evaluate
 
-    labels = np.asarray(table.columns[table.find(by)[0]]).astype(str)
+    labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)
     if len(set(labels)) < 2:
-        raise DseError(f"the column {by} has one label: nothing is known of what is left out")
-    loaded = load_model(model, prefer=said.get("prefer"))
+        raise DseError(f"the column {column} has one label: nothing is known of what is left out")
+    loaded = load_model(model, prefer=fit_options.get("prefer"))
     found = {}
     for label in dict.fromkeys(labels.tolist()):
         out = labels == label
-        fitted = fit(model, table.some(~out), to=to, left_out="hat", **said)
-        names = [*(name for name in said["columns"] if name != to), to]
-        values = read_columns(read_table(table.some(out)), loaded, names)
+        fitted = fit(model, table.select_rows(~out), to=to, left_out="hat", **fit_options)
+        names = [*(name for name in fit_options["columns"] if name != to), to]
+        values = read_columns(read_table(table.select_rows(out)), loaded, names)
         measured = values.pop(to)
-        entries = {key: said.get(key) for key in ("machine", "workload")}
-        given = {**values, **(said.get("set") or {}), **fitted.set}
+        entries = {key: fit_options.get(key) for key in ("machine", "workload")}
+        given = {**values, **(fit_options.get("set") or {}), **fitted.set}
         predicted = evaluate(model, outputs=[to], **entries, **given)[to].values
         found[label] = np.broadcast_to(predicted, measured.shape) / measured - 1
     return found
 
 
-def _check_bounds(data: Any, columns: Named) -> None:
+def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
     """Raise where a column ``bound`` says neither of the regimes."""
     table = read_table(data)
     if isinstance(columns, Mapping):
@@ -310,7 +310,7 @@ def _check_bounds(data: Any, columns: Named) -> None:
         header = "bound" if columns is None or "bound" in columns else None
     if header is None or header not in table.columns:
         return
-    values = numbers(table.columns[header], header)
+    values = to_floats(table.columns[header], header)
     wrong = np.flatnonzero(~np.isin(values, (0, 1, 2)))
     if wrong.size:
         raise DseError(

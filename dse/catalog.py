@@ -41,52 +41,52 @@ from typing import Any
 
 from dse.entry_file import Value, read_entry_file
 from dse.model_list import models
-from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
-from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
-from symbolic.library import file_text
+from symbolic.answer import Answer, Table, DisplayMixin, names_answer, shorten
+from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
+from symbolic.library import read_text_or_empty
 from symbolic.model import Model
 from symbolic.plain_text import one_line
 from symbolic.quantities import TABLE, Quantity
-from symbolic.reach import Base, below, folders, located
+from symbolic.reach import PathBase, nested_scope, search_folders, allowed_path
 
 # --- Where the files of machines and workloads lie, and what a name that none bears may mean
 
 
-DATA = Path(__file__).parent / "data"
+_DATA = Path(__file__).parent / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 
 
-def absolute(path: Path) -> Path:
+def absolute_path(path: Path) -> Path:
     """Without ``..``, so that a circle of bases is seen; links keep their names."""
     return Path(os.path.abspath(path))
 
 
-def _own(kind: str) -> Iterator[Path]:
+def _user_files(kind: str) -> Iterator[Path]:
     """The files of your own, in the folders of ``DSE_PATH``."""
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
-    for folder in folders():
+    for folder in search_folders():
         yield from (folder / f"{kind}s").glob("*.toml")
-        yield from (path for path in folder.glob("*.toml") if mark.search(file_text(path)))
+        yield from (path for path in folder.glob("*.toml") if mark.search(read_text_or_empty(path)))
 
 
 @cache  # the shipped files stay as they are while a process runs
-def _named(kind: str, own: frozenset[Path]) -> Mapping[str, list[Path]]:
-    files = own.union(map(absolute, (DATA / f"{kind}s").glob("*.toml")))
+def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[Path]]:
+    files = user_files.union(map(absolute_path, (_DATA / f"{kind}s").glob("*.toml")))
     found: dict[str, list[Path]] = {}
     for path in sorted(files, key=lambda p: (p.stem.lower(), p)):
         found.setdefault(path.stem.lower(), []).append(path)
     return found
 
 
-def paths_of(kind: str) -> Mapping[str, list[Path]]:
+def entry_paths(kind: str) -> Mapping[str, list[Path]]:
     """The files of every name, in the order of names; none is parsed."""
-    return _named(kind, frozenset(map(absolute, _own(kind))))
+    return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
 
 
 def file_titles(kind: str) -> dict[str, str]:
     """Titles by name; a file that cannot be read is named, and says so when it is asked for."""
     found = {}
-    for name, paths in paths_of(kind).items():
+    for name, paths in entry_paths(kind).items():
         try:
             found[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
         except (OSError, ValueError, KeyError, RecursionError):
@@ -94,17 +94,17 @@ def file_titles(kind: str) -> dict[str, str]:
     return found
 
 
-def unknown_entry(kind: str, name: str, known: Iterable[str]) -> UnknownEntryError:
+def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEntryError:
     """The error of a name that no machine or workload bears, with what it may mean."""
     known = list(known)
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
-    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in folders() if not f.is_dir())
-    for path in (folder / f"{name}.toml" for folder in folders()):
+    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir())
+    for path in (folder / f"{name}.toml" for folder in search_folders()):
         if path.is_file():
             missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
     other = "workload" if kind == "machine" else "machine"
-    hint = f" but a {other}" if name.lower() in paths_of(other) else nearest(name.lower(), known)
+    hint = f" but a {other}" if name.lower() in entry_paths(other) else nearest_hint(name.lower(), known)
     if kind == "machine" and (told := _product(name)):
         return UnknownEntryError(told)
     return UnknownEntryError(
@@ -116,20 +116,20 @@ def unknown_entry(kind: str, name: str, known: Iterable[str]) -> UnknownEntryErr
 def _product(name: str) -> str:
     """What a name of a product could mean; empty where it is none."""
     titles = file_titles("machine")
-    if len(several := alike(name, titles)) > 1:
+    if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)
         return f"{name!r} is the name of more than one machine: {shown}; say which"
-    if capability := capability_of(name):
+    if capability := product_capability(name):
         return (
             f"{name!r} has no machine file. Its compute capability is {capability}: take "
             f"cc{capability} for its limits alone, or start a file of your own from them "
-            f"(dse new machine {plain_name(name)}.toml --from cc{capability})"
+            f"(dse new machine {normalized_name(name)}.toml --from cc{capability})"
         )
     return ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Entry(Visible):
+class Entry(DisplayMixin):
     """A machine, a workload or a compute capability: its values by the names of quantities."""
 
     name: str
@@ -188,7 +188,7 @@ class Entry(Visible):
             )
         capability, more = self.compute_capability, {}
         if self.kind != "workload":
-            closed = {name: list(lacking) for name, lacking in closed_models(self).items()}
+            closed = {name: list(lacking) for name, lacking in unavailable_models(self).items()}
             more = {"unknown": dict(self.unknown), "closed_models": closed}
         return {
             "name": self.name,
@@ -207,7 +207,7 @@ class Entry(Visible):
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
     """Title and limits of every compute capability; the tests check the file."""
-    tree = tomllib.loads((DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
+    tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
     found: dict[str, tuple[str, dict[str, Value]]] = {k: (v, {}) for k, v in tree["titles"].items()}
     for row in tree["limits"]:
         origin = {key: row[key] for key in ("source", "assumed") if key in row}
@@ -220,7 +220,7 @@ def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
 def _unknown_capability(name: str) -> UnknownNameError:
     known = _limits()
     return UnknownNameError(
-        f"{name!r} is no known compute capability{nearest(name, known)}; there are: "
+        f"{name!r} is no known compute capability{nearest_hint(name, known)}; there are: "
         f"{', '.join(known)}"
     )
 
@@ -235,19 +235,19 @@ def compute_capability(name: str) -> Entry:
     if name not in _limits():
         raise _unknown_capability(name)
     title, values = _limits()[name]
-    path = DATA / "compute_capabilities.toml"
+    path = _DATA / "compute_capabilities.toml"
     return Entry(f"cc{name}", title, "compute_capability", values, path, name)
 
 
-def _find(kind: str, name: str, folder: Base) -> Path:
+def _find(kind: str, name: str, folder: PathBase) -> Path:
     if name.endswith(".toml"):
-        path = absolute(located(name, folder, f"{kind} file"))
+        path = absolute_path(allowed_path(name, folder, f"{kind} file"))
         if not path.is_file():
             raise DseError(f"the {kind} file {name!r} does not exist (looked for {path})")
         return path
-    known = paths_of(kind)
+    known = entry_paths(kind)
     paths = known.get(name.lower(), [])
-    if not paths and kind == "machine" and len(same := meant(name, file_titles(kind))) == 1:
+    if not paths and kind == "machine" and len(same := exact_matches(name, file_titles(kind))) == 1:
         paths = known[same[0]]
     if len(paths) == 1:
         return paths[0]
@@ -256,14 +256,14 @@ def _find(kind: str, name: str, folder: Base) -> Path:
             f"{name!r} names {len(paths)} {kind}s: {', '.join(map(str, paths))}; rename one, or "
             "give the path of the one you mean"
         )
-    raise unknown_entry(kind, name, _Catalog(kind))
+    raise unknown_entry_error(kind, name, _Catalog(kind))
 
 
 def _load(
-    kind: str, name: str, folder: Base, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
+    kind: str, name: str, folder: PathBase, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
 ) -> Entry:
     name = str(name).strip()
-    if kind == "machine" and (capability := written_capability(name)) in _limits():
+    if kind == "machine" and (capability := parse_capability(name)) in _limits():
         return compute_capability(capability)
     path = _find(kind, name, folder)
     status = path.stat()
@@ -277,7 +277,7 @@ def _load(
             names = " -> ".join(p.stem for p in (*chain[chain.index(path) :], path))
             raise said.source.error(("base",), f"base runs in a circle: {names}")
         try:
-            base = _load(kind, said.base, below(folder, path.parent), extra, (*chain, path))
+            base = _load(kind, said.base, nested_scope(folder, path.parent), extra, (*chain, path))
         except UnknownEntryError as error:
             raise said.source.error(("base",), UnknownNameError(f"base: {error}")) from error
         limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
@@ -295,7 +295,7 @@ def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
     return () if quantities is TABLE else tuple(q for n, q in quantities.items() if n not in TABLE)
 
 
-def machine(name: str, *, folder: Base = None, quantities: Mapping[str, Quantity] = TABLE) -> Entry:
+def machine(name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE) -> Entry:
     """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
     Parameters
@@ -316,7 +316,7 @@ def machine(name: str, *, folder: Base = None, quantities: Mapping[str, Quantity
 
 
 def workload(
-    name: str, *, folder: Base = None, quantities: Mapping[str, Quantity] = TABLE
+    name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE
 ) -> Entry:
     """A workload by its name (``"svm"``) or by the path of its file; see :func:`machine`.
 
@@ -327,18 +327,18 @@ def workload(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Catalog(Visible, Mapping[str, Entry]):
+class _Catalog(DisplayMixin, Mapping[str, Entry]):
     """The entries of a kind by name; each file is read when it is asked for."""
 
     kind: str
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self:
-            raise unknown_entry(self.kind, str(name), self)
+            raise unknown_entry_error(self.kind, str(name), self)
         return _load(self.kind, name, None, (), ())
 
     def __iter__(self) -> Iterator[str]:
-        yield from paths_of(self.kind)
+        yield from entry_paths(self.kind)
         if self.kind == "machine":
             yield from (f"cc{capability}" for capability in _limits())
 
@@ -349,9 +349,9 @@ class _Catalog(Visible, Mapping[str, Entry]):
         return isinstance(name, str) and any(name.lower() == known for known in self)
 
     def _answer(self) -> Answer:
-        rows = titles(self.kind)
+        rows = entry_titles(self.kind)
         data = {f"{self.kind}s": [{"name": key, "title": text} for key, text in rows.items()]}
-        return list_of_names(f"{self.kind.title()}s", rows, data)
+        return names_answer(f"{self.kind.title()}s", rows, data)
 
 
 def machines() -> Mapping[str, Entry]:
@@ -372,7 +372,7 @@ def workloads() -> Mapping[str, Entry]:
     return _Catalog("workload")
 
 
-def titles(kind: str) -> dict[str, str]:
+def entry_titles(kind: str) -> dict[str, str]:
     """The machines or workloads by name, with their titles; no value is read.
 
     A file that cannot be read is listed all the same, and says so when it is asked for.
@@ -388,42 +388,42 @@ def titles(kind: str) -> dict[str, str]:
 # --- Names of products as people write them
 
 
-def plain_name(name: str) -> str:
+def normalized_name(name: str) -> str:
     """A name without its maker, capitals, spaces and signs.
 
-    >>> plain_name("NVIDIA GeForce RTX 3080"), plain_name("A100-SXM4-80GB")
+    >>> normalized_name("NVIDIA GeForce RTX 3080"), normalized_name("A100-SXM4-80GB")
     ('rtx3080', 'a100sxm480gb')
     """
     return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
 
 
-def meant(name: str, titles: Mapping[str, str]) -> list[str]:
+def exact_matches(name: str, titles: Mapping[str, str]) -> list[str]:
     """The machines that a name means: the same but for its maker, capitals, spaces and signs.
 
-    >>> meant("RTX 3080", {"rtx3080": "NVIDIA GeForce RTX 3080, 10 GB"})
+    >>> exact_matches("RTX 3080", {"rtx3080": "NVIDIA GeForce RTX 3080, 10 GB"})
     ['rtx3080']
-    >>> meant("A100-SXM4-80GB", {"a100_80": "NVIDIA A100 SXM4, 80 GB"})
+    >>> exact_matches("A100-SXM4-80GB", {"a100_80": "NVIDIA A100 SXM4, 80 GB"})
     ['a100_80']
     """
-    plain = plain_name(name)
-    return [key for key, title in titles.items() if plain and plain in _forms(key, title)]
+    plain = normalized_name(name)
+    return [key for key, title in titles.items() if plain and plain in _spellings(key, title)]
 
 
-def _forms(key: str, title: str) -> set[str]:
-    whole = {plain_name(key), plain_name(title), plain_name(title.partition(",")[0])}
+def _spellings(key: str, title: str) -> set[str]:
+    whole = {normalized_name(key), normalized_name(title), normalized_name(title.partition(",")[0])}
     return whole | {form.removeprefix("rtx").removeprefix("gtx") for form in whole}
 
 
-def alike(name: str, titles: Mapping[str, str]) -> list[str]:
+def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
     """The machines of which a name says only the beginning, such as ``h100`` of ``h100_sxm``.
 
-    >>> alike("H100", {"h100_pcie": "H100 PCIe", "h100_sxm": "H100 SXM5", "h1000": "H1000"})
+    >>> prefix_matches("H100", {"h100_pcie": "H100 PCIe", "h100_sxm": "H100 SXM5", "h1000": "H1000"})
     ['h100_pcie', 'h100_sxm']
     """
-    plain = plain_name(name)
+    plain = normalized_name(name)
     found = []
     for key, title in titles.items():
-        starts = (form for form in _forms(key, title) if form.startswith(plain))
+        starts = (form for form in _spellings(key, title) if form.startswith(plain))
         # "h100" is not the beginning of "h1000": a number goes on
         if plain and any(not (plain[-1:] + form[len(plain) :][:1]).isdigit() for form in starts):
             found.append(key)
@@ -431,29 +431,29 @@ def alike(name: str, titles: Mapping[str, str]) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _products() -> dict[str, str]:
-    tree = tomllib.loads((DATA / "products.toml").read_text(encoding="utf-8"))
+def _product_capabilities() -> dict[str, str]:
+    tree = tomllib.loads((_DATA / "products.toml").read_text(encoding="utf-8"))
     found = {}
     for capability, names in tree.items():
         for name in names.split(","):
-            for form in _forms(name, name):
+            for form in _spellings(name, name):
                 found[form] = capability
     return found
 
 
-def capability_of(name: str) -> str:
+def product_capability(name: str) -> str:
     """The compute capability of a product of NVIDIA's; empty where it is not known.
 
-    >>> capability_of("GeForce RTX 4080"), capability_of("rtx4080"), capability_of("svm")
+    >>> product_capability("GeForce RTX 4080"), product_capability("rtx4080"), product_capability("svm")
     ('8.9', '8.9', '')
     """
-    return _products().get(plain_name(name), "")
+    return _product_capabilities().get(normalized_name(name), "")
 
 
-def written_capability(name: str) -> str:
+def parse_capability(name: str) -> str:
     """The compute capability that a name writes, as NVIDIA's tools do; empty where it writes none.
 
-    >>> written_capability("cc8.0"), written_capability("sm_80"), written_capability("sm_121")
+    >>> parse_capability("cc8.0"), parse_capability("sm_80"), parse_capability("sm_121")
     ('8.0', '8.0', '12.1')
     """
     found = re.fullmatch(r"(?:cc ?(\d+)\.(\d)|(?:cc|sm|compute) ?_?(\d+)(\d)[af]?)", name.lower())
@@ -463,13 +463,13 @@ def written_capability(name: str) -> str:
 # --- What a machine's file does not tell, and which models that closes
 
 
-def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
+def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the shipped models that lack a value of the machine, each with what it lacks.
 
     What the workload or the programmer gives is not counted, nor what has a default; of a value
     that is a formula, what it needs is. A study opens such a model by giving the values itself.
 
-    >>> closed_models(machine("rtx3080"))["mwp_cwp"]
+    >>> unavailable_models(machine("rtx3080"))["mwp_cwp"]
     ('mem_latency_nominal',)
     """
     found = {}
@@ -480,16 +480,16 @@ def closed_models(entry: Entry) -> dict[str, tuple[str, ...]]:
         except DseError:  # a model of one's own that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
-        lacking = dict.fromkeys(each for need in needed for each in _lacking(need, entry, model))
+        lacking = dict.fromkeys(each for need in needed for each in _missing_inputs(need, entry, model))
         if lacking:
             found[name] = tuple(lacking)
     return found
 
 
-def formula_of(name: str, value: object) -> tuple[str, ...]:
+def formula_inputs(name: str, value: object) -> tuple[str, ...]:
     """Return the quantities in a value that is a formula; none of a number.
 
-    >>> formula_of("peak_flops", "fp32_flops"), formula_of("mem_bandwidth", "900 GB/s")
+    >>> formula_inputs("peak_flops", "fp32_flops"), formula_inputs("mem_bandwidth", "900 GB/s")
     (('fp32_flops',), ())
     """
     from symbolic.expression import parse_value
@@ -501,13 +501,13 @@ def formula_of(name: str, value: object) -> tuple[str, ...]:
     return tuple(references(parsed)) if isinstance(parsed, Node) else ()
 
 
-def _lacking(need: str, entry: Entry, model: Model, seen: tuple[str, ...] = ()) -> Iterator[str]:
+def _missing_inputs(name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield what is not known of a quantity, down to what its formula or its default names."""
-    if need in seen or (need in model.yields and seen):
+    if name in visited or (name in model.yields and visited):
         return
-    row, given = model.quantity(need), entry.values.get(need)
+    row, given = model.quantity(name), entry.values.get(name)
     value = row.default if given is None else given.value
     if value is None and row.lever == "designer":
-        yield need
-    for each in formula_of(need, value):
-        yield from _lacking(each, entry, model, (*seen, need))
+        yield name
+    for each in formula_inputs(name, value):
+        yield from _missing_inputs(each, entry, model, (*visited, name))

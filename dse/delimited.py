@@ -34,29 +34,29 @@ _WORDS = {
 }
 
 
-def header(text: str) -> tuple[str, str | None]:
+def split_header(text: str) -> tuple[str, str | None]:
     """Return the name and the unit in a text such as ``time [ms]``.
 
-    >>> header("time [ms]"), header("time")
+    >>> split_header("time [ms]"), split_header("time")
     (('time', 'ms'), ('time', None))
     """
     match = _BRACKETS.fullmatch(text)
     return (match["name"], match["unit"]) if match else (text, None)
 
 
-def column_header(text: str) -> tuple[str, str | None]:
+def split_column_header(text: str) -> tuple[str, str | None]:
     """Return the name and the unit of a column; the unit may stand in parentheses, too.
 
-    >>> column_header("Time (ms)"), column_header("Time(µs)"), column_header("Block(s)")
+    >>> split_column_header("Time (ms)"), split_column_header("Time(µs)"), split_column_header("Block(s)")
     (('Time', 'ms'), ('Time', 'us'), ('Block(s)', None))
-    >>> column_header("Time (min)"), column_header("Size (count)")
+    >>> split_column_header("Time (min)"), split_column_header("Size (count)")
     (('Time (min)', None), ('Size (count)', None))
     """
-    name, unit = header(text)
+    name, unit = split_header(text)
     if unit is not None:
-        return name, known_unit(unit) or unit
+        return name, normalize_unit(unit) or unit
     match = _PARENTHESES.fullmatch(text)
-    if match is None or match["unit"] in _NO_UNITS or not (unit := known_unit(match["unit"])):
+    if match is None or match["unit"] in _NO_UNITS or not (unit := normalize_unit(match["unit"])):
         return name, None
     if (
         len(unit) == 1
@@ -68,10 +68,10 @@ def column_header(text: str) -> tuple[str, str | None]:
     return match["name"], unit
 
 
-def known_unit(text: str) -> str | None:
+def normalize_unit(text: str) -> str | None:
     """Return a unit as this library writes it, also from words; None if it is unknown.
 
-    >>> known_unit("Microseconds"), known_unit("µs"), known_unit("GB/s"), known_unit("KB")
+    >>> normalize_unit("Microseconds"), normalize_unit("µs"), normalize_unit("GB/s"), normalize_unit("KB")
     ('us', 'us', 'GB/s', None)
     """
     unit = text.strip().replace("\u00b5", "u").replace("\u03bc", "u")
@@ -84,18 +84,18 @@ def known_unit(text: str) -> str | None:
     return unit
 
 
-def time_unit(text: str) -> str:
+def normalize_time_unit(text: str) -> str:
     """Return a unit of time as this library writes it; nothing if it is none.
 
-    >>> time_unit("Milliseconds"), time_unit("GB"), time_unit("")
+    >>> normalize_time_unit("Milliseconds"), normalize_time_unit("GB"), normalize_time_unit("")
     ('ms', '', '')
     """
-    unit = known_unit(text) or ""
+    unit = normalize_unit(text) or ""
     return unit if dimension(unit) == dimension("s") else ""
 
 
 @contextmanager
-def input_errors() -> Iterator[None]:
+def table_errors() -> Iterator[None]:
     """Raise errors of the reader of delimited text as those of this package."""
     try:
         yield
@@ -103,6 +103,6 @@ def input_errors() -> Iterator[None]:
         raise DseError(str(error)) from error.__cause__
 
 
-bytes_of = input_errors()(delimited.bytes_of)
-text_of = input_errors()(delimited.text_of)
-table_of = input_errors()(delimited.read)
+read_bytes = table_errors()(delimited.read_bytes)
+read_text = table_errors()(delimited.read_text)
+read_delimited = table_errors()(delimited.read_table)

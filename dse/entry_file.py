@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from dse.toml_text import read_toml
-from sweeps.files.whole import write_whole
-from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest
+from sweeps.files.whole import write_atomic
+from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 from symbolic.reach import TEXT_LIMIT, check_file
 
 #: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
-_LOOKING = 0.5
+_SEARCH_SECONDS = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
     "machine": ("title", "kind", "base", "values", "compute_capability", "unknown"),
@@ -62,7 +62,7 @@ class SourceText:
     def line(self, *keys: str) -> int:
         """Return the line on which a key is first given, as tomllib reads it; 0 if not known."""
         lines, start = self.text.split("\n"), 1
-        deadline = time.monotonic() + _LOOKING
+        deadline = time.monotonic() + _SEARCH_SECONDS
         for end in range(1, len(lines) + 1):
             if time.monotonic() > deadline:
                 break
@@ -123,7 +123,7 @@ def _value(
     keys = ("values", name)
     row = quantities.get(name)
     if row is None:
-        hint = nearest(name, quantities)
+        hint = nearest_hint(name, quantities)
         raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
     if not isinstance(item, dict):
         raise source.error(
@@ -131,7 +131,7 @@ def _value(
         )
     for key in item:
         if key not in ("value", "source", "assumed", "holds_for"):
-            hint = nearest(key, ("value", "source", "assumed"))
+            hint = nearest_hint(key, ("value", "source", "assumed"))
             raise source.error(
                 (*keys, key),
                 f"{name} has {key!r}, expected value, source or assumed{hint}",
@@ -147,11 +147,11 @@ def _value(
     except DseError as error:
         raise source.error(keys, error) from error
     assert isinstance(value, (int, float, str))
-    holds_for = _holds_for(source, name, item.get("holds_for", []), values)
+    holds_for = _parse_holds_for(source, name, item.get("holds_for", []), values)
     return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
 
 
-def _holds_for(
+def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
 ) -> tuple[tuple[str, float], ...]:
     """Return the numbers of this file's quantities for which alone a value holds."""
@@ -182,7 +182,7 @@ def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> Non
     if row.labels is not None:
         if not isinstance(value, str) or (row.labels and value not in row.labels):
             known = f"one of {', '.join(row.labels)}" if row.labels else "a label"
-            hint = nearest(value, row.labels) if isinstance(value, str) else ""
+            hint = nearest_hint(value, row.labels) if isinstance(value, str) else ""
             raise DseError(f"{row.name} = {_toml(value)}, expected {known} in quotes{hint}")
         return
     if isinstance(value, str):
@@ -230,7 +230,7 @@ def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) 
         parse_entry(SourceText(path, text), kind)
     except DseError as error:
         raise type(error)(f"not written, as it could not be read back: {error}") from error
-    return write_whole(path, text, replace=replace)
+    return write_atomic(path, text, replace=replace)
 
 
 def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ()) -> EntryFile:
@@ -238,7 +238,7 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
     tree = _content(source)
     for key in tree:
         if key not in _KEYS[kind]:
-            hint = nearest(key, _KEYS[kind])
+            hint = nearest_hint(key, _KEYS[kind])
             hint = "; quantities stand under [values]" if key in TABLE else hint
             expected = ", ".join(_KEYS[kind])
             raise source.error((key,), f"{key!r} is no key of a {kind}: expected {expected}{hint}")
@@ -254,7 +254,7 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
     values = tree.get("values", {})
     if not isinstance(values, dict):
         raise source.error(("values",), f"values = {_toml(values)}, expected a table of quantities")
-    own = _declared(source, tree.get("quantities", {}))
+    own = _parse_declared(source, tree.get("quantities", {}))
     quantities = {**TABLE, **{row.name: row for row in (*extra, *own)}}
     return EntryFile(
         source=source,
@@ -265,34 +265,34 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
             name: _value(source, name, item, quantities, values) for name, item in values.items()
         },
         declared=own,
-        unknown=_unknown(source, tree.get("unknown", {}), values, quantities),
+        unknown=_parse_unknown(source, tree.get("unknown", {}), values, quantities),
     )
 
 
-def _unknown(
-    source: SourceText, told: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
+def _parse_unknown(
+    source: SourceText, table: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
 ) -> dict[str, str]:
     """What a machine's file says is not known, and why."""
-    if not isinstance(told, dict):
-        raise source.error(("unknown",), f"unknown = {_toml(told)}, expected a table of quantities")
-    for name, why in told.items():
+    if not isinstance(table, dict):
+        raise source.error(("unknown",), f"unknown = {_toml(table)}, expected a table of quantities")
+    for name, why in table.items():
         keys = ("unknown", name)
         if name not in quantities:
-            hint = nearest(name, quantities)
+            hint = nearest_hint(name, quantities)
             raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
         if name in values:
             raise source.error(keys, f"{name} is unknown and has a value: keep one of them")
         if not isinstance(why, str) or not why.strip():
             raise source.error(keys, f"{name} = {_toml(why)}, expected why, as text")
-    return dict(told)
+    return dict(table)
 
 
-def _declared(source: SourceText, told: Any) -> tuple[Quantity, ...]:
+def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
     """The quantities that a workload brings along, such as the arguments of a kernel."""
-    if not isinstance(told, dict):
-        raise source.error(("quantities",), f"quantities = {_toml(told)}, expected a table")
+    if not isinstance(table, dict):
+        raise source.error(("quantities",), f"quantities = {_toml(table)}, expected a table")
     found = []
-    for name, item in told.items():
+    for name, item in table.items():
         keys = ("quantities", name)
         if name in TABLE or not name.isidentifier():
             why = "all models share it" if name in TABLE else "expected letters, digits and _"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.answers import failures_text
+from dse.answers import failure_lines
 from sweeps.grid.build import build_grid
 from sweeps.grid.failing import failures_of
 from sweeps.grid.goals import texts_of
@@ -66,20 +66,20 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
-    from dse.inputs import by_quantity, declared, read_parts
-    from dse.provenance import attributes
-    from sweeps.grid.dataset import label
+    from dse.inputs import by_quantity_name, with_declared, merge_inputs
+    from dse.provenance import provenance_attributes
+    from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
 
-    joined = declared(load_model(model, prefer=prefer), workload)
+    joined = with_declared(load_model(model, prefer=prefer), workload)
     outputs = None if outputs is None else texts_of(outputs, "outputs")
-    values = by_quantity(joined, values)
+    values = by_quantity_name(joined, values)
     arrays, sizes, coords = _arrays(values, joined)
-    parts = read_parts(
+    parts = merge_inputs(
         joined,
         (),
         entries={"machine": machine, "workload": workload},
-        given={name: value for name, value in values.items() if name not in arrays},
+        set_values={name: value for name, value in values.items() if name not in arrays},
         replaced=tuple(arrays),
     )
     given = {**parts.values, **arrays}
@@ -87,7 +87,7 @@ def evaluate(
     if outputs is None:
         nodes = {n: v if isinstance(v, Node) else None for n, v in given.items()}
         graph = resolve(
-            joined, given={**nodes, **dict.fromkeys(parts.labels)}, switches=parts.switches
+            joined, values={**nodes, **dict.fromkeys(parts.labels)}, switches=parts.switches
         )
         outputs = [n for n in graph.definitions if not joined.quantities[n].is_label]
     for dim in sizes:
@@ -105,12 +105,12 @@ def evaluate(
         labels=parts.labels,
         switches=parts.switches,
         outputs=outputs,
-        refused=parts.refused,
+        invalid_values=parts.invalid_values,
     )
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
     if failed := failures_of(grid, grid.outputs):
-        warnings.warn("; ".join(failures_text(failed)), stacklevel=2)
-    ds = label(grid, compute(grid), attributes(text, grid, parts))
+        warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
+    ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
 
@@ -141,7 +141,7 @@ def _arrays(
         if isinstance(value, (str, bool, int, float, np.generic)) or row.is_label:
             continue
         if hasattr(value, "dims") and hasattr(value, "coords"):
-            array = _real(value.values, row)
+            array = _float_array(value.values, row)
             dims = tuple(map(str, value.dims))
             for dim, size in zip(dims, array.shape, strict=True):
                 if sizes.setdefault(dim, size) != size:
@@ -159,7 +159,7 @@ def _arrays(
                     )
             leaves[name] = Leaf(axes=dims, array=array)
         else:
-            bare[name] = _real(value, row)
+            bare[name] = _float_array(value, row)
     if bare:
         try:
             shape = np.broadcast_shapes(*(array.shape for array in bare.values()))
@@ -179,12 +179,12 @@ def _arrays(
             kept = aligned.reshape([aligned.shape[k] for k in own])
             leaves[name] = Leaf(axes=tuple(names[k] for k in own), array=kept)
     for name, leaf in leaves.items():
-        ordered = leaf.ordered(tuple(sizes))
+        ordered = leaf.transpose(tuple(sizes))
         leaves[name] = replace(ordered, array=np.asarray(ordered.array, order="C"))
     return leaves, sizes, coords
 
 
-def _real(value: Any, row: Quantity) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _float_array(value: Any, row: Quantity) -> np.ndarray[Any, np.dtype[np.float64]]:
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":

@@ -9,14 +9,14 @@ import dse
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
 from dse.verbs.study import lazy
-from symbolic.answer import Answer, Table, Visible, shorten, value_text
-from symbolic.reach import Base
+from symbolic.answer import Answer, Table, DisplayMixin, shorten, value_text
+from symbolic.reach import PathBase
 
 if TYPE_CHECKING:
     from sweeps.grid.space import Axis
 
 
-class Verbs:
+class VerbMethods:
     """The verbs as methods of whatever is asked; what one cannot be asked it says itself."""
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class Verbs:
     sensitivity = dse.sensitivity
 
 
-class Study(Visible, Verbs, StudyData):
+class Study(DisplayMixin, VerbMethods, StudyData):
     """A design space and a question frame over it.
 
     Parameters
@@ -109,7 +109,7 @@ class Study(Visible, Verbs, StudyData):
         prefer: str | None = None,
         best: Mapping[str, Any] | None = None,
         random: Mapping[str, Any] = {},
-        folder: Base = None,
+        folder: PathBase = None,
         fit: Any = None,
     ) -> Any:
         """A study of one model; of a list of models, their comparison."""
@@ -118,7 +118,7 @@ class Study(Visible, Verbs, StudyData):
         given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
         given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
         given |= {"random": random}
-        return Comparison.of(cls, model, folder=folder, **given)
+        return Comparison.from_models(cls, model, folder=folder, **given)
 
     def _answer(self) -> Answer:
         grid = self.grid()
@@ -128,9 +128,9 @@ class Study(Visible, Verbs, StudyData):
         for name in grid.outputs:
             row = quantities.get(name)
             outputs.append([name, row.unit if row else "", row.meaning if row else ""])
-        tables = [Table(title="axes", rows=[_axis(a, quantities) for a in axes], opened=True)]
+        tables = [Table(title="axes", rows=[_axis(a, quantities) for a in axes], is_open=True)]
         for name in ("set", "random", "best"):
-            rows = [[n, _short(v)] for n, v in (getattr(self, name) or {}).items()]
+            rows = [[n, _short_text(v)] for n, v in (getattr(self, name) or {}).items()]
             tables.append(Table(title=name, rows=rows))
         tables.append(Table(title="where", rows=[[text] for text in self.where]))
         columns = ("quantity", "unit", "meaning")
@@ -143,7 +143,7 @@ class Study(Visible, Verbs, StudyData):
         )
 
 
-class Comparison(Visible, Verbs, ComparisonData):
+class Comparison(DisplayMixin, VerbMethods, ComparisonData):
     """Studies that differ in their model alone; ``each`` holds them by the model.
 
     >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -158,7 +158,7 @@ class Comparison(Visible, Verbs, ComparisonData):
         return Answer(
             kind="Comparison",
             title=f"{', '.join(self.each)}: {shorten(self.outputs)}",
-            tables=[Table(title="models", rows=rows, opened=True)],
+            tables=[Table(title="models", rows=rows, is_open=True)],
         )
 
 
@@ -179,7 +179,7 @@ def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
     return [axis.name, f"{axis.size:,}", told]
 
 
-def _short(value: Any) -> str:
+def _short_text(value: Any) -> str:
     """A value that was given, in a few words."""
     if hasattr(value, "dims"):
         return f"array over {', '.join(map(str, value.dims))}"

@@ -65,15 +65,15 @@ def open(  # noqa: A001
     from sweeps.files.export import open_dataset
 
     if isinstance(path, (str, Path)):
-        from dse.measured import open_measured
-        from dse.measured.formats import is_measured
+        from dse.measured import open_measurements
+        from dse.measured.formats import is_measurement_file
         from symbolic.reach import check_file
 
         check_file(Path(path), "file", None)
-        if Path(path).exists() and is_measured(Path(path)):
+        if Path(path).exists() and is_measurement_file(Path(path)):
             about: dict[str, Any] = {"axes": axes, "units": units, "shape": shape}
             about |= {"columns": columns, "given": given, "runs": runs}
-            return open_measured(Path(path), **about)
+            return open_measurements(Path(path), **about)
     told = (value is not None for value in (axes, units, columns, given))
     if any(told) or shape != "auto" or runs:
         raise DseError(
@@ -108,17 +108,17 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     >>> derive(ds, "cs_throughput").cs_throughput.values.round(3).tolist()
     [4.197, 10.0]
     """
-    from dse.given import a_dataset, some_outputs
+    from dse.given import require_dataset, require_outputs
     from dse.identity import study_of
-    from sweeps.files.lazy_outputs import with_derived
+    from sweeps.files.lazy_outputs import add_lazy_outputs
 
-    study = study_of(a_dataset(ds))
-    names = tuple(n for n in some_outputs(outputs) if n not in ds.variables)
+    study = study_of(require_dataset(ds))
+    names = tuple(n for n in require_outputs(outputs) if n not in ds.variables)
     if not names:
         return ds
     grid = replace(study, outputs=names, best=None).grid()
     # of what is random its mean and the error of that
-    return with_derived(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
+    return add_lazy_outputs(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
@@ -130,9 +130,9 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
         A name that exists, or that is not of these; a name, label or attribute that the format
         cannot hold; the store of a run that has not finished, unless its values are loaded first.
     """
-    from dse.given import a_dataset, a_place
+    from dse.given import require_dataset, require_path
     from sweeps.files.export import export as write
     from sweeps.store.records import check_finished
 
-    check_finished(a_dataset(ds))
-    return write(ds, a_place(path, "path"))
+    check_finished(require_dataset(ds))
+    return write(ds, require_path(path, "path"))

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from dse.inputs import FittedInputs
 from dse.provenance import version
-from sweeps.files.whole import write_whole
+from sweeps.files.whole import write_atomic
 from symbolic.answer import Answer, Report, Table, value_text
-from symbolic.errors import DseError, check_known
+from symbolic.errors import DseError, check_name
 from symbolic.json_text import read_json
 from symbolic.quantities import TABLE
-from symbolic.reach import Base, located
+from symbolic.reach import PathBase, allowed_path
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 
@@ -37,16 +37,16 @@ class FitReport(Report):
     __slots__ = ()
 
     @property
-    def saved(self) -> SavedFit:
+    def saved_fit(self) -> SavedFit:
         """What a file of it holds, and a study takes."""
         raise NotImplementedError
 
     def _answer(self) -> Answer:
-        return fit_answer("Fit", self.saved)
+        return fit_answer("Fit", self.saved_fit)
 
     def to_dict(self) -> dict[str, Any]:
         """The tree of the file."""
-        return self.saved.to_dict()
+        return self.saved_fit.to_dict()
 
     @property
     def set(self) -> dict[str, float]:
@@ -54,14 +54,14 @@ class FitReport(Report):
 
         See :meth:`set_of`.
         """
-        saved = self.saved
+        saved = self.saved_fit
         apart = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
         return {name: value for name, value in saved.values.items() if name not in apart}
 
     def set_of(self, label: str) -> dict[str, float]:
         """The values for ``set=`` of a study of one label: its own, and those of all."""
-        saved = self.saved
-        check_known(label, saved.labels, f"{label!r} is no label of this fit")
+        saved = self.saved_fit
+        check_name(label, saved.labels, f"{label!r} is no label of this fit")
         return self.set | {name: saved.values[f"{name}[{label}]"] for name in saved.per}
 
     def save(self, path: str | Path) -> Path:
@@ -80,13 +80,13 @@ class FitReport(Report):
         try:
             lines = [
                 f" {json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
-                for key, value in self.saved.to_dict().items()
+                for key, value in self.saved_fit.to_dict().items()
             ]
         except (TypeError, ValueError) as error:
             raise DseError(
                 f"the fit cannot be a file: {error}; give set= numbers and texts alone"
             ) from error
-        return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
+        return write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -125,7 +125,7 @@ class SavedFit(FitReport):
     to: tuple[str, ...]
     machine: str | None = None
     workload: str | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    set_values: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, float]
     units: Mapping[str, str]
     standard_errors: Mapping[str, float]
@@ -140,7 +140,7 @@ class SavedFit(FitReport):
     tried: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def saved(self) -> SavedFit:
+    def saved_fit(self) -> SavedFit:
         """The fit itself."""
         return self
 
@@ -154,18 +154,18 @@ class SavedFit(FitReport):
             "to": list(self.to),
             "machine": self.machine,
             "workload": self.workload,
-            "set": dict(self.given),
+            "set": dict(self.set_values),
             "names": names,
             "units": [self.units[name] for name in names],
             "values": [self.values[name] for name in names],
-            "standard_errors": [_known(self.standard_errors[name]) for name in names],
-            "covariance": [[_known(x) for x in row] for row in self.covariance.tolist()],
+            "standard_errors": [_finite_or_none(self.standard_errors[name]) for name in names],
+            "covariance": [[_finite_or_none(x) for x in row] for row in self.covariance.tolist()],
             "at_end": list(self.at_end),
             "labels": labels if self.per else None,
             "rows": dict(self.rows),
-            "errors": _plain(self.errors),
-            "left_out": _plain(self.left_out),
-            "tried": [_plain(one) for one in self.tried],
+            "errors": _jsonable(self.errors),
+            "left_out": _jsonable(self.left_out),
+            "tried": [_jsonable(one) for one in self.tried],
             "simt_dse_version": version(),
         }
 
@@ -250,7 +250,7 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
         title=f"{fit.model} fitted to {', '.join(fit.to)} of {fit.rows.get('used', 0):,} rows",
         facts=facts,
         tables=[
-            Table(columns=("quantity", "value", "standard error"), rows=rows, opened=True),
+            Table(columns=("quantity", "value", "standard error"), rows=rows, is_open=True),
             Table(title=left_out, columns=("label", "mean error", "rows"), rows=by),
             Table(title="tried", columns=("alternative", "error", ""), rows=tried),
         ],
@@ -262,20 +262,20 @@ def _numbers(column: Sequence[float | None]) -> list[float]:
     return [math.nan if value is None else float(value) for value in column]
 
 
-def _known(value: Any) -> Any:
+def _finite_or_none(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _plain(tree: Any) -> Any:
+def _jsonable(tree: Any) -> Any:
     """A tree in which what is not known is None."""
     if isinstance(tree, Mapping):
-        return {str(key): _plain(value) for key, value in tree.items()}
+        return {str(key): _jsonable(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return [_plain(value) for value in tree]
-    return _known(tree.item() if isinstance(tree, np.generic) else tree)
+        return [_jsonable(value) for value in tree]
+    return _finite_or_none(tree.item() if isinstance(tree, np.generic) else tree)
 
 
-def joined(parts: Sequence[SavedFit]) -> SavedFit:
+def join_fits(parts: Sequence[SavedFit]) -> SavedFit:
     """Fits of different quantities, each to rows of its own, as one; their errors do not mix."""
     if len(parts) == 1:
         return parts[0]
@@ -284,7 +284,7 @@ def joined(parts: Sequence[SavedFit]) -> SavedFit:
     matrix = np.zeros((len(values), len(values)))
     for last, size, one in zip(np.cumsum(sizes).tolist(), sizes, parts, strict=True):
         matrix[last - size : last, last - size : last] = one.covariance
-    given = {name: value for one in parts for name, value in one.given.items()}
+    given = {name: value for one in parts for name, value in one.set_values.items()}
     used = [one.rows["used"] for one in parts]
     mean = [one.errors["mean"] for one in parts]
     places = [span for one in parts for span in one.rows["places"]]
@@ -333,11 +333,11 @@ _EXPECTED = (
 )
 
 
-def read_fits(given: Any, folder: Base = None) -> FittedInputs:
+def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
     """Return the inputs that ``fit=`` of a study supplies."""
-    if isinstance(given, FittedInputs):
-        return given
-    several = given if isinstance(given, (list, tuple)) else [given]
+    if isinstance(specs, FittedInputs):
+        return specs
+    several = specs if isinstance(specs, (list, tuple)) else [specs]
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     units: dict[str, str] = {}
@@ -355,31 +355,31 @@ def read_fits(given: Any, folder: Base = None) -> FittedInputs:
     return FittedInputs(values=values, sources=sources, units=units)
 
 
-def _read(given: Any, folder: Base) -> FittedInputs:
-    if isinstance(given, Mapping) and set(given) == {"values", "sources"}:
-        return FittedInputs(**given, units={})  # as the text of a study tells it
-    told = {"file": given} if isinstance(given, (str, Path)) else given
+def _read(spec: Any, folder: PathBase) -> FittedInputs:
+    if isinstance(spec, Mapping) and set(spec) == {"values", "sources"}:
+        return FittedInputs(**spec, units={})  # as the text of a study tells it
+    told = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(told, Mapping):
         file, label = told.get("file"), told.get("label")
         if not set(told) <= {"file", "label"} or not isinstance(file, (str, Path)):
             raise DseError(f"fit = {dict(told)!r}: {_EXPECTED}")
-        fit = load_fit(located(file, folder, "fit"))
+        fit = load_fit(allowed_path(file, folder, "fit"))
         return _inputs(fit, None if label is None else str(label))
-    saved = given if isinstance(given, SavedFit) else getattr(given, "saved", None)
+    saved = spec if isinstance(spec, SavedFit) else getattr(spec, "saved", None)
     if not isinstance(saved, SavedFit):
-        raise DseError(f"fit = {given!r}: {_EXPECTED}")
+        raise DseError(f"fit = {spec!r}: {_EXPECTED}")
     return _inputs(saved)
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
     """What was fitted and set, with its sources."""
     told = f"of the fit of {fit.model} to {', '.join(fit.to)}"
-    sources = dict.fromkeys(fit.given, f"set {told}")
+    sources = dict.fromkeys(fit.set_values, f"set {told}")
     fitted = fit.set if label is None else fit.set_of(label)
     keys = {name: f"{name}[{label}]" if name in fit.per else name for name in fitted}
     sources |= {name: _source(fit, key) for name, key in keys.items()}
     units = {name: fit.units[key] for name, key in keys.items()}
-    return FittedInputs(values={**fit.given, **fitted}, sources=sources, units=units)
+    return FittedInputs(values={**fit.set_values, **fitted}, sources=sources, units=units)
 
 
 def _source(fit: SavedFit, key: str) -> str:

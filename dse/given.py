@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.grid.grid import Grid
-from symbolic.errors import DseError, check_known
+from symbolic.errors import DseError, check_name
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def a_dataset(
-    given: Any, what: str = "ds", kind: str = "a Dataset, as dse.open and Study.run give it"
+def require_dataset(
+    value: Any, what: str = "ds", kind: str = "a Dataset, as dse.open and Study.run give it"
 ) -> xr.Dataset:
     """What was given, which must be a Dataset.
 
-    >>> a_dataset(None)
+    >>> require_dataset(None)
     Traceback (most recent call last):
     symbolic.errors.DseError: ds = None: expected a Dataset, as dse.open and Study.run give it
     """
     import xarray as xr
 
-    if isinstance(given, xr.Dataset):
-        return given
-    is_study = hasattr(given, "grid") and hasattr(given, "model")
-    shown = f"a {type(given).__name__}" if is_study else _shown(given)
+    if isinstance(value, xr.Dataset):
+        return value
+    is_study = hasattr(value, "grid") and hasattr(value, "model")
+    shown = f"a {type(value).__name__}" if is_study else _short_repr(value)
     raise DseError(f"{what} = {shown}: expected {kind}")
 
 
-def a_mapping(at: Any) -> Mapping[str, Any]:
+def require_mapping(at: Any) -> Mapping[str, Any]:
     """Values of axes, which must be given as a mapping; none where None."""
     if at is not None and not isinstance(at, Mapping):
         raise DseError(
@@ -43,23 +43,23 @@ def a_mapping(at: Any) -> Mapping[str, Any]:
     return at or {}
 
 
-def a_place(given: Any, what: str = "store") -> str | Path:
+def require_path(value: Any, what: str = "store") -> str | Path:
     """What was given, which must be a path or URL with a name.
 
-    >>> a_place(".")
+    >>> require_path(".")
     Traceback (most recent call last):
     symbolic.errors.DseError: store = '.': expected a path or URL, such as 'out.zarr'
     """
-    if isinstance(given, (str, Path)) and ("://" in str(given) or Path(given).name):
-        return given
-    raise DseError(f"{what} = {_shown(given)}: expected a path or URL, such as 'out.zarr'")
+    if isinstance(value, (str, Path)) and ("://" in str(value) or Path(value).name):
+        return value
+    raise DseError(f"{what} = {_short_repr(value)}: expected a path or URL, such as 'out.zarr'")
 
 
-def of_a_store(store: Any, *, client: Any, workers: Any, **asked: bool) -> None:
+def check_store_options(store: Any, *, client: Any, workers: Any, **flags: bool) -> None:
     """Raise where a run is asked what only that of a store can do, or neither True nor False."""
-    for what, value in asked.items():
+    for what, value in flags.items():
         if not isinstance(value, (bool, np.bool_)):
-            raise DseError(f"{what} = {_shown(value)}: expected True or False")
+            raise DseError(f"{what} = {_short_repr(value)}: expected True or False")
     if store is not None:
         return
     if client is not None or workers is not None:
@@ -68,35 +68,35 @@ def of_a_store(store: Any, *, client: Any, workers: Any, **asked: bool) -> None:
             "(--store)"
         )
     for what in ("fresh", "extend"):
-        if asked[what]:
+        if flags[what]:
             raise DseError(
                 f"{what} (--{what}) is of a store, and none is given: give store='OUT.zarr' "
                 "(--store)"
             )
 
 
-def some_outputs(given: Any) -> tuple[str, ...]:
+def require_outputs(outputs: Any) -> tuple[str, ...]:
     """The names that were given, one at least.
 
-    >>> some_outputs("time"), some_outputs(["time", "power"])
+    >>> require_outputs("time"), require_outputs(["time", "power"])
     (('time',), ('time', 'power'))
     """
     from sweeps.grid.goals import texts_of
 
-    names = texts_of(given, "outputs")
+    names = texts_of(outputs, "outputs")
     if not names:
-        raise DseError(f"outputs = {_shown(given)}: name at least one quantity of the model")
+        raise DseError(f"outputs = {_short_repr(outputs)}: name at least one quantity of the model")
     return names
 
 
-def _shown(given: Any) -> str:
+def _short_repr(value: Any) -> str:
     """A value in few words."""
-    text = " ".join(repr(given).split())
-    return text if len(text) <= 60 else f"{text[:40]} ... (a {type(given).__name__})"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:40]} ... (a {type(value).__name__})"
 
 
-def places_of(
-    grid: Grid, at: Mapping[str, Any], *, among: Collection[str] | None = None, word: str = "at: "
+def axis_indices(
+    grid: Grid, at: Mapping[str, Any], *, allowed: Collection[str] | None = None, prefix: str = "at: "
 ) -> dict[str, int]:
     """The place of each value along its axis, of all of them or ``among`` some.
 
@@ -107,8 +107,8 @@ def places_of(
     DseError
         A value that its axis does not have.
     """
-    axes = grid.axes if among is None else among
+    axes = grid.axes if allowed is None else allowed
     for name in at:
-        check_known(name, axes, f"{word}{name!r} is no axis of the study", "its axes are")
+        check_name(name, axes, f"{prefix}{name!r} is no axis of the study", "its axes are")
     quantities = grid.model.quantities
     return {name: grid.axes[name].position(value, quantities) for name, value in at.items()}

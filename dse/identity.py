@@ -16,21 +16,21 @@ from dse.study.data import StudyData
 from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
 from symbolic.json_text import read_json
-from symbolic.library import found_again
-from symbolic.reach import Reach
+from symbolic.library import locate_models
+from symbolic.reach import FileScope
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.grid.space import Axis
     from sweeps.store.backend import StoreBackend
-    from sweeps.store.layout import Layout
+    from sweeps.store.layout import StoreLayout
 
 _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
 #: Ways out: of a run where something else is, and where a store is that of another study.
-WAY_OUT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
-_RIGHT_STUDY = "give the study of the store (--study), or run this one into another place"
+OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
+_STUDY_HINT = "give the study of the store (--study), or run this one into another place"
 #: What goes wrong where the text of a study is not whole.
 _UNREADABLE = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
@@ -38,7 +38,7 @@ _UNREADABLE = (
 )
 
 
-def attributes_of(study: StudyData, *, expand: bool) -> dict[str, Any]:
+def dataset_attributes(study: StudyData, *, expand: bool) -> dict[str, Any]:
     """Return the attributes of the Dataset of a run."""
     found = dict(study.attributes())
     if expand:
@@ -51,7 +51,7 @@ def is_expanded(tree: Mapping[str, Any]) -> bool:
     return str(tree["identity"]).endswith(_EXPANDED)
 
 
-def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
+def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
     """Return what tells a study's store from any other, as its manifest holds it.
 
     Raises
@@ -61,7 +61,7 @@ def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
     """
     from dse.provenance import check_sources, fingerprints
 
-    ours = attributes_of(study, expand=layout.expand)
+    ours = dataset_attributes(study, expand=layout.expand)
     kept = {key: ours[key] for key in _KEYS if key in ours}
     chunks = {
         name: {"part": part.number, "shard": list(part.shard), "chunk": list(part.chunk)}
@@ -73,13 +73,13 @@ def stored_identity(study: StudyData, layout: Layout) -> dict[str, Any]:
     return kept | hashes | {"chunks": chunks, "compression": layout.compression}
 
 
-def is_same(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+def is_same_manifest(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """True if two manifests are those of stores of the same study, cut into the same tiles."""
     return all(theirs[key] == ours[key] for key in ("identity", "chunks"))
 
 
 def check_same_study(
-    backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None, way: str
+    backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None, hint: str
 ) -> None:
     """Raise where a manifest is not that of the store of a study; name the difference, and a way.
 
@@ -90,14 +90,14 @@ def check_same_study(
 
     if theirs is None:
         if get_or_none(backend, MANIFEST) is None:
-            raise DseError(f"{backend.name} exists and is no store of a study: {way}")
+            raise DseError(f"{backend.name} exists and is no store of a study: {hint}")
         raise DseError(
             f"{backend.name} does not tell whose store it is: {MANIFEST} is damaged; repair it "
-            f"with dse verify --repair, or {way}"
+            f"with dse verify --repair, or {hint}"
         )
-    if not is_same(theirs, ours):
+    if not is_same_manifest(theirs, ours):
         difference = _difference(theirs, ours)
-        raise DseError(f"{backend.name} is the store of another study ({difference}): {way}")
+        raise DseError(f"{backend.name} is the store of another study ({difference}): {hint}")
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:
@@ -116,11 +116,11 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
             for name in dict.fromkeys([*b, *a]):
                 if a.get(name) != b.get(name):
                     what = "the axis " if key == "axes" else "the value of "
-                    there_is, wanted = _short(a.get(name)), _short(b.get(name))
+                    there_is, wanted = _short_json(a.get(name)), _short_json(b.get(name))
                     return f"{what}{name} is {there_is} there, not {wanted}"
             return f"the {key} stand in another order"
         if a != b:
-            return f"its {key} is {_short(a)}, not {_short(b)}"
+            return f"its {key} is {_short_json(a)}, not {_short_json(b)}"
     if theirs["identity"] == ours["identity"]:
         return "the same one, cut into other tiles"
     if str(theirs["identity"]).removesuffix(_EXPANDED) == ours["identity"].removesuffix(_EXPANDED):
@@ -133,7 +133,7 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
     return "its equations or the values of its machine or workload are other ones"
 
 
-def _short(value: Any) -> str:
+def _short_json(value: Any) -> str:
     text = "nothing" if value is None else json.dumps(value)
     return text if len(text) <= 90 else f"{text[:60]} ... {text[-20:]}"
 
@@ -157,12 +157,12 @@ def check_storable(study: StudyData) -> None:
 # --- The study of a store, rebuilt from what the store says of itself
 
 
-def missing(store: str | Path) -> DseError:
+def missing_store_error(store: str | Path) -> DseError:
     """Return the error for a place where nothing is."""
     return DseError(f"{str(store)!r} does not exist: expected the store of a run")
 
 
-def rebuilt(
+def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
     """Return the study of a store, and what the store says of it.
@@ -175,26 +175,26 @@ def rebuilt(
         There is no store, its study cannot be read, or an equation or value has changed since.
     """
     from sweeps.store.backend import backend_of
-    from sweeps.store.layout import Layout
+    from sweeps.store.layout import StoreLayout
 
     backend = backend_of(store)
     if not backend.exists():
-        raise missing(store)
+        raise missing_store_error(store)
     wanted = StudyData.from_toml(study) if isinstance(study, (str, Path)) else study
     tree = _read_identity(backend, wanted)
     whose = wanted
     if whose is None:
         try:
-            whose = read_study_text(tree, stored_axes(backend))
+            whose = read_study_text(tree, axis_reader(backend))
         except _UNREADABLE as error:
             raise DseError(
                 f"the study of {backend.name} cannot be read: {error}; or give the study file "
                 "(--study)"
             ) from error
-    identity = stored_identity(whose, Layout(whose.grid(), expand=is_expanded(tree)))
+    identity = manifest_identity(whose, StoreLayout(whose.grid(), expand=is_expanded(tree)))
     if "chunks" not in tree:  # only the attributes of the arrays tell whose store it is
         tree = {**tree, "chunks": identity["chunks"]}
-    check_same_study(backend, identity, tree, _RIGHT_STUDY)
+    check_same_study(backend, identity, tree, _STUDY_HINT)
     return whose, tree
 
 
@@ -210,7 +210,7 @@ def study_of(ds: xr.Dataset) -> StudyData:
 
     info = info_of(ds)
     if info is not None:
-        return rebuilt(info.place)[0]
+        return rebuild_study(info.place)[0]
     if "study" not in ds.attrs or "identity" not in ds.attrs:
         raise DseError("the Dataset tells no study: expected that of a run of one model")
     try:
@@ -242,7 +242,7 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
     if info is None:
         return None
     try:
-        study = rebuilt(info.place)[0]
+        study = rebuild_study(info.place)[0]
         if not isinstance(source, (str, Path)):
             names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
             study = replace(study, outputs=names, best=None)
@@ -270,12 +270,12 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
         Nothing says it, or it is contradictory.
     """
     from sweeps.store.backend import get_or_none
-    from sweeps.store.create import ROOT
-    from sweeps.store.records import MANIFEST, RECORDS, checksum, read_manifest, read_sealed
+    from sweeps.store.create import METADATA_FILE
+    from sweeps.store.records import MANIFEST, RECORDS, checksum, read_manifest, decode_checked_json
 
     said: dict[str, dict[str, Any]] = {}
     with suppress(ValueError, KeyError, TypeError):
-        has = read_json(get_or_none(backend, ROOT) or b"")["attributes"]
+        has = read_json(get_or_none(backend, METADATA_FILE) or b"")["attributes"]
         tree = {key: str(has[key]) for key in _KEYS if key in has}
         said[tree["identity"]] = {**tree, "study": tree["study"]}
     manifest = read_manifest(get_or_none(backend, MANIFEST))
@@ -285,7 +285,7 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
         if agree:
             return manifest
     records = (
-        read_sealed(get_or_none(backend, f"{RECORDS}/{name}")) for name in backend.sizes(RECORDS)
+        decode_checked_json(get_or_none(backend, f"{RECORDS}/{name}")) for name in backend.sizes(RECORDS)
     )
     recorded = {str(record.get("identity")) for record in records if record is not None}
     if study is not None:
@@ -294,56 +294,56 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
             if ours["identity"] in {*said, *recorded}:
                 return said.get(ours["identity"], ours)
 
-    def fits(tree: Mapping[str, Any]) -> bool:
+    def is_consistent(tree: Mapping[str, Any]) -> bool:
         """True if the records, and the files of the arrays, are those of a manifest."""
-        files = {key: crc for key, crc in tree.get("files", {}).items() if key != ROOT}
+        files = {key: crc for key, crc in tree.get("files", {}).items() if key != METADATA_FILE}
         return recorded <= {tree["identity"]} and all(
             checksum(get_or_none(backend, key) or b"") == crc for key, crc in files.items()
         )
 
-    found = [tree for tree in said.values() if len(said) == 1 or fits(tree)]
+    found = [tree for tree in said.values() if len(said) == 1 or is_consistent(tree)]
     if len(found) == 1:
         return found[0]
     what = (
         f"the files of {backend.name} are those of several stores, and do not say which is meant"
         if said
-        else f"{backend.name} is no store of a study, or both {MANIFEST} and {ROOT} are damaged"
+        else f"{backend.name} is no store of a study, or both {MANIFEST} and {METADATA_FILE} are damaged"
     )
     raise DseError(f"{what}: give its study file (--study)")
 
 
 def read_study_text(
-    said: Mapping[str, Any], values: Callable[[str, str], Any], problem: str = "is damaged"
+    attributes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> StudyData:
     """Return the study of some attributes; ``values`` reads a long axis by its name and type.
 
     Whoever wrote the attributes chose them: a file of a model is run where it is the user's own,
     found by its hash, and never where they say it lies.
     """
-    tree = read_json(said["study"])
-    model = found_again(tree["model"], read_json(said.get("model_files", "[]")))
+    tree = read_json(attributes["study"])
+    model = locate_models(tree["model"], read_json(attributes.get("model_files", "[]")))
     given = {name: _value(value) for name, value in tree["set"].items()}
     rest = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}
     kept = {"where": tree["where"], "outputs": tree["outputs"], "random": tree.get("random", {})}
-    rest["folder"] = Reach(None, None)  # which opens no file that the attributes name
-    axes = read_axes(tree["axes"], values, problem)
+    rest["folder"] = FileScope(None, None)  # which opens no file that the attributes name
+    axes = read_axes(tree["axes"], read_axis, problem)
     return StudyData(model=model, axes=axes, set=given, **rest, **kept)
 
 
 def read_axes(
-    axes: Mapping[str, Any], values: Callable[[str, str], Any], problem: str = "is damaged"
+    axes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> dict[str, Any]:
     """Return the axes of the text of a study; of long ones it holds but a hash."""
     found = dict(axes)
     for name, spec in axes.items():
         if isinstance(spec, dict) and "sha256" in spec:
-            found[name] = values(name, "<i8" if isinstance(spec["first"], int) else "<f8")
+            found[name] = read_axis(name, "<i8" if isinstance(spec["first"], int) else "<f8")
             if hashlib.sha256(found[name].tobytes()).hexdigest() != spec["sha256"]:
                 raise DseError(f"the axis {name} {problem}")
     return found
 
 
-def stored_axes(backend: StoreBackend) -> Callable[[str, str], Any]:
+def axis_reader(backend: StoreBackend) -> Callable[[str, str], Any]:
     """Return what reads the values of an axis of a store by its name and type."""
     # each ends in its checksum
     return lambda name, kind: np.frombuffer(backend.get(f"{name}/c.0")[:-4], dtype=kind)
@@ -359,15 +359,15 @@ def _value(value: Any) -> Any:
     return xr.DataArray(value["values"], value.get("labels"), value["dims"])
 
 
-def extended_by(
+def contained_study(
     study: StudyData, backend: StoreBackend, theirs: Mapping[str, Any], *, expand: bool
 ) -> StudyData | None:
     """Return the study of a store, of which a study has all values; None if it has not."""
-    from sweeps.store.layout import Layout
+    from sweeps.store.layout import StoreLayout
 
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):
         there = read_json(theirs["study"])
-        axes = read_axes(there["axes"], stored_axes(backend))
+        axes = read_axes(there["axes"], axis_reader(backend))
         found = replace(study, axes=axes, outputs=tuple(there["outputs"]), best=None)
         if list(study.grid().axes) != list(axes):
             return None
@@ -377,8 +377,8 @@ def extended_by(
             for new, old in pairs
         ):
             return None
-        identity = stored_identity(found, Layout(found.grid(), expand=expand))
-        return found if is_same(theirs, identity) else None
+        identity = manifest_identity(found, StoreLayout(found.grid(), expand=expand))
+        return found if is_same_manifest(theirs, identity) else None
     return None
 
 

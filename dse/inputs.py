@@ -10,13 +10,13 @@ import numpy as np
 
 from dse.catalog import Entry, machine, workload
 from sweeps.grid.grid import Leaf
-from sweeps.grid.laws import contents, is_law, read_label
+from sweeps.grid.laws import contents, has_law_labels, read_label
 from sweeps.grid.space import Axis
-from symbolic.errors import DseError, UnitError, nearest
+from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
-from symbolic.reach import Base, Reach, base_folder
+from symbolic.reach import PathBase, FileScope, base_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 # --- Values of workloads that were counted for one launch, and whether a study keeps to it
 
 
-def refused(
-    counted: Mapping[str, Sequence[Entry]], given: Mapping[str, Any], axes: Sequence[Axis]
+def find_invalid_values(
+    entries_by_name: Mapping[str, Sequence[Entry]], set_values: Mapping[str, Any], axes: Sequence[Axis]
 ) -> dict[str, str]:
     """Return the values of files that do not hold at what a study gives, and why."""
-    changed = {**given, **{axis.name: axis for axis in axes}}
+    changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
-    for name, entry in ((name, entry) for name, several in counted.items() for entry in several):
+    for name, entry in ((name, entry) for name, several in entries_by_name.items() for entry in several):
         value = entry.values.get(name)
         for other, number in value.holds_for if value else ():
             own = entry.values.get(other)
             now = changed.get(other, own.value if own else None)
-            if name not in reasons and not _is_always(now, number):
+            if name not in reasons and not _is_always_equal(now, number):
                 reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
@@ -47,15 +47,15 @@ def refused(
     return reasons
 
 
-def _is_always(given: Any, number: float) -> bool:
+def _is_always_equal(value: Any, number: float) -> bool:
     """True if what a study gives to a quantity is one number throughout."""
-    if isinstance(given, Leaf):
-        given = given.array
-    if isinstance(given, Axis):
-        given = given.values
-    if isinstance(given, (Node, str)) or given is None:
+    if isinstance(value, Leaf):
+        value = value.array
+    if isinstance(value, Axis):
+        value = value.values
+    if isinstance(value, (Node, str)) or value is None:
         return False
-    return bool(np.all(np.asarray(given) == number))
+    return bool(np.all(np.asarray(value) == number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +87,12 @@ _ENTRIES = {"machine": machine, "workload": workload}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class StudyInputs:
     """A study, read: what :func:`sweeps.grid.build.build_grid` takes, and where each value is from.
 
     ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
     ``laws`` says what stands behind the labels of laws that their text does not determine;
-    ``entries`` names machine and workload, where they are no axes; ``refused`` says why values of
+    ``entries`` names machine and workload, where they are no axes; ``find_invalid_values`` says why values of
     files do not hold here.
     """
 
@@ -106,15 +106,15 @@ class Parts:
     assumptions: tuple[str, ...]
     laws: Mapping[str, str]
     entries: Mapping[str, str]
-    refused: Mapping[str, str] = field(default_factory=dict)
+    invalid_values: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def named(self) -> dict[str, str]:
+    def fixed_labels(self) -> dict[str, str]:
         """The labels of what does not vary, machine and workload among them."""
         return {**self.entries, **self.labels}
 
 
-def declared(model: Model, workloads: object, folder: Base = None) -> Model:
+def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
     """The model with the quantities that its workload declares, or those along an axis do."""
     if isinstance(workloads, Mapping):  # with weights
         workloads = workloads.get("values")
@@ -132,36 +132,36 @@ def declared(model: Model, workloads: object, folder: Base = None) -> Model:
     return replace(model, quantities={**model.quantities, **found}) if found else model
 
 
-def by_quantity(model: Model, given: Mapping[str, Any]) -> dict[str, Any]:
+def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
     """What is given by the names of quantities, also where a symbol of the papers was."""
-    found = {model.meant(name): value for name, value in given.items()}
-    if len(found) < len(given):
-        names = [f"{n} ({model.meant(n)})" if model.meant(n) != n else n for n in given]
+    found = {model.resolve_symbol(name): value for name, value in values.items()}
+    if len(found) < len(values):
+        names = [f"{n} ({model.resolve_symbol(n)})" if model.resolve_symbol(n) != n else n for n in values]
         raise DseError(f"a quantity is given twice, among {', '.join(names)}: keep one of them")
     return found
 
 
-def read_parts(
+def merge_inputs(
     model: Model,
     axes: Sequence[Axis],
     *,
     entries: Mapping[str, str | None],
-    given: Mapping[str, Any],
-    folder: Base = None,
+    set_values: Mapping[str, Any],
+    folder: PathBase = None,
     replaced: Sequence[str] = (),
-    fitted: FittedInputs | None = None,
-) -> Parts:
+    fit_inputs: FittedInputs | None = None,
+) -> StudyInputs:
     """Gather the values of a study by precedence: set and axes, fits, workload, machine.
 
     ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
     quantities that are given elsewhere, so that no file's value is taken.
     """
-    given = by_quantity(model, given)
+    set_values = by_quantity_name(model, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
     for name in varied:
         if varied.count(name) > 1:
             raise DseError(f"{name} is given by two axes: keep one of them")
-        if name in given:
+        if name in set_values:
             raise DseError(f"{name} is an axis and is set: keep one of them")
     values: dict[str, float | Node | Leaf] = {}
     labels: dict[str, str] = {}
@@ -172,15 +172,15 @@ def read_parts(
     assumptions: list[str] = []
     counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
-    fits = {} if fitted is None else fitted.values
-    fits = {name: value for name, value in fits.items() if name not in {*given, *varied, *replaced}}
+    fits = {} if fit_inputs is None else fit_inputs.values
+    fits = {name: value for name, value in fits.items() if name not in {*set_values, *varied, *replaced}}
     for kind, load in _ENTRIES.items():
         single = entries.get(kind)
         names = by_name[kind].labels if kind in by_name else (single,) if single else ()
         loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
         supplied = dict.fromkeys(name for entry in loaded for name in entry.values)
         for name in supplied:
-            if name in given or name in varied or name in replaced or name in fits:
+            if name in set_values or name in varied or name in replaced or name in fits:
                 continue
             row = model.quantities[name]
             if row.is_switch and not any(name in eq.when for eq in model.equations):
@@ -221,19 +221,19 @@ def read_parts(
                 for label, entry in zip(names, loaded, strict=True)
                 if name in entry.values
             }
-    for name, value in {**fits, **given}.items():
+    for name, value in {**fits, **set_values}.items():
         if not isinstance(name, str):
             raise DseError(f"set holds the name {name!r}: expected that of a quantity, as text")
         row = model.quantity(name)
-        if fitted is not None and name in fits:
-            fitted.check(row)
+        if fit_inputs is not None and name in fits:
+            fit_inputs.check(row)
         if row.is_label:
-            if not isinstance(value, (str, bool)) and not is_law(name):
+            if not isinstance(value, (str, bool)) and not has_law_labels(name):
                 raise DseError(f"{name} = {value!r}: expected a label")
             (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
         else:
             values[name] = _set_value(row, value, model, by_name)
-        origins[name] = fitted.sources[name] if fitted and name in fits else "set by the study"
+        origins[name] = fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
     laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
     for axis in axes:
         if any(label in laws for label in axis.labels):
@@ -241,7 +241,7 @@ def read_parts(
     for name, label in labels.items():
         if label in laws:
             origins[name] = f"{origins[name]}: {laws[label]}"
-    return Parts(
+    return StudyInputs(
         model=model,
         axes=tuple(axes),
         values=values,
@@ -252,7 +252,7 @@ def read_parts(
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
-        refused=refused(counted, {n: values.get(n) for n in (*fits, *given, *replaced)}, axes),
+        invalid_values=find_invalid_values(counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes),
     )
 
 
@@ -261,7 +261,7 @@ def _origin(entry: Entry, name: str) -> str:
     return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
 
 
-def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Base) -> str:
+def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
     """Return the one label that files give."""
     found = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(found) > 1:
@@ -269,8 +269,8 @@ def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Bas
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
-    if not isinstance(folder, Reach):  # the user named the file, and not what is named in it
-        folder = Reach(base_folder(folder), first.path.parent)
+    if not isinstance(folder, FileScope):  # the user named the file, and not what is named in it
+        folder = FileScope(base_folder(folder), first.path.parent)
     return read_label(row.name, str(found.pop()), folder)
 
 
@@ -308,7 +308,7 @@ def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf
         if dim not in axes:
             raise DseError(
                 f"{row.name} is a table over {', '.join(map(str, array.dims))}, and {dim!r} is no "
-                f"axis of the study{nearest(str(dim), axes)}"
+                f"axis of the study{nearest_hint(str(dim), axes)}"
             )
     for name in [axis for axis in axes if axis in array.dims]:
         axis = axes[name]
@@ -333,8 +333,8 @@ def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf
     return Leaf(axes=tuple(order), array=found)
 
 
-def own_copy(value: Any) -> Any:
+def copy_nested(value: Any) -> Any:
     """A copy of lists, arrays and mappings."""
     if isinstance(value, Mapping):
-        return {name: own_copy(item) for name, item in value.items()}
+        return {name: copy_nested(item) for name, item in value.items()}
     return value.copy() if hasattr(value, "copy") else value

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from symbolic.answer import Answer, Table, Visible, list_of_names, shorten
-from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest
+from symbolic.answer import Answer, Table, DisplayMixin, names_answer, shorten
+from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
 from symbolic.library import available_models, load_model
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
@@ -22,7 +22,7 @@ def model(name: str, *, prefer: str | None = None) -> Model:
     return load_model(name, prefer=prefer)
 
 
-class _Models(Visible, Mapping[str, Model]):
+class _Models(DisplayMixin, Mapping[str, Model]):
     """The models by name, loaded when asked for."""
 
     def _answer(self) -> Answer:
@@ -34,16 +34,16 @@ class _Models(Visible, Mapping[str, Model]):
             except DseError as error:  # it is listed, with the reason
                 row = {"summary": str(error), "outputs": []}
             data.append({"name": name, **row})
-        return list_of_names("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
+        return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
 
     def __repr__(self) -> str:
-        return repr(list_of_names("Models", dict.fromkeys(self, "")))  # loads none
+        return repr(names_answer("Models", dict.fromkeys(self, "")))  # loads none
 
     def __getitem__(self, name: str) -> Model:
         if name not in self:
             known = list(self)
             raise UnknownEntryError(
-                f"{name!r} is no model{nearest(str(name), known)}; there are: {', '.join(known)}"
+                f"{name!r} is no model{nearest_hint(str(name), known)}; there are: {', '.join(known)}"
             )
         return load_model(name)
 
@@ -67,11 +67,11 @@ def models() -> Mapping[str, Model]:
 
 
 #: So many models are named beside one of several quantities; a table of so many is unfolded.
-_NAMED, _OPENED = 3, 6
+_MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meaning:
+class QuantityInfo:
     """What a quantity is.
 
     Attributes
@@ -101,15 +101,15 @@ class Meaning:
     declared_by: tuple[str, ...]
 
 
-class Quantities(Visible, Mapping[str, Meaning]):
+class Quantities(DisplayMixin, Mapping[str, QuantityInfo]):
     """Quantities by name; printed, a line for each."""
 
-    def __init__(self, rows: Mapping[str, Meaning]) -> None:
+    def __init__(self, rows: Mapping[str, QuantityInfo]) -> None:
         self._rows = rows
 
-    def __getitem__(self, name: str) -> Meaning:
+    def __getitem__(self, name: str) -> QuantityInfo:
         if name not in self._rows:
-            raise UnknownEntryError(f"{name!r} is no quantity{nearest(name, self._rows)}")
+            raise UnknownEntryError(f"{name!r} is no quantity{nearest_hint(name, self._rows)}")
         return self._rows[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -119,20 +119,20 @@ class Quantities(Visible, Mapping[str, Meaning]):
         return len(self._rows)
 
     def _answer(self) -> Answer:
-        def models(names: tuple[str, ...]) -> str:
-            return ", ".join(names) if len(self) == 1 else shorten(names, _NAMED)
+        def model_names(names: tuple[str, ...]) -> str:
+            return ", ".join(names) if len(self) == 1 else shorten(names, _MODELS_SHOWN)
 
         rows = []
         for row in self.values():
             default = None if row.default is None else (row.default, row.unit)
             labels = f" ({', '.join(row.labels)})" if row.labels else ""
             text = [row.name, row.unit, row.symbol, default, row.meaning + labels]
-            rows.append([*text, models(row.yielded_by), models(row.needed_by)])
+            rows.append([*text, model_names(row.yielded_by), model_names(row.needed_by)])
         head = ("quantity", "unit", "symbol", "default", "meaning", "yielded by", "needed by")
         return Answer(
             kind="Quantities",
             title=f"{len(self):,}: {shorten(self)}",
-            tables=[Table(columns=head, rows=rows, opened=len(rows) <= _OPENED)],
+            tables=[Table(columns=head, rows=rows, is_open=len(rows) <= _ROWS_UNFOLDED)],
             data={"quantities": [asdict(row) for row in self.values()]},
         )
 
@@ -164,7 +164,7 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     if not isinstance(word, str):
         raise DseError(f"word = {word!r}: expected text, such as 'clock'")
     read = dict(models()) if model is None else {model: load_model(model)}
-    known = _meanings(read)
+    known = _quantity_infos(read)
     if model is not None:
         known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}
     texts = {
@@ -177,41 +177,41 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
         of = f" of {model}" if model else ""
         raise UnknownNameError(
             f"no quantity{of} has {word!r} in its name, meaning, symbol or labels"
-            f"{nearest(word, known)}"
+            f"{nearest_hint(word, known)}"
         )
     found.sort(key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name))
     return Quantities({row.name: row for row in found})
 
 
-def _meanings(read: Mapping[str, Model]) -> dict[str, Meaning]:
+def _quantity_infos(models_by_name: Mapping[str, Model]) -> dict[str, QuantityInfo]:
     """Every quantity of some models, the equations of all gone through once."""
     told: dict[str, dict[str, dict[str, None]]] = {}
 
-    def tell(name: str, what: str, text: str) -> None:
+    def add_use(name: str, what: str, text: str) -> None:
         told.setdefault(name, {}).setdefault(what, {})[text] = None
 
-    for model, one in read.items():
+    for model, one in models_by_name.items():
         for eq in one.equations:
-            tell(eq.name, "yielded", model)
+            add_use(eq.name, "yielded", model)
             if eq.symbol:
-                tell(eq.name, "symbols", eq.symbol)
+                add_use(eq.name, "symbols", eq.symbol)
             for need in (*eq.inputs, *eq.when):
-                tell(need, "needed", model)
+                add_use(need, "needed", model)
         for name in one.quantities:
-            tell(name, "brought", model)
-    rows = {row.name: row for one in read.values() for row in one.quantities.values()}
-    return {name: _meaning(row, told.get(name, {})) for name, row in rows.items()}
+            add_use(name, "brought", model)
+    rows = {row.name: row for one in models_by_name.values() for row in one.quantities.values()}
+    return {name: _quantity_info(row, told.get(name, {})) for name, row in rows.items()}
 
 
-def _meaning(row: Quantity, told: Mapping[str, Iterable[str]]) -> Meaning:
-    return Meaning(
+def _quantity_info(row: Quantity, uses: Mapping[str, Iterable[str]]) -> QuantityInfo:
+    return QuantityInfo(
         name=row.name,
         unit=row.unit,
-        symbol=", ".join(told.get("symbols", ())),
+        symbol=", ".join(uses.get("symbols", ())),
         meaning=row.meaning,
         default=row.default,
         labels=row.labels or (),
-        yielded_by=tuple(told.get("yielded", ())),
-        needed_by=tuple(told.get("needed", ())),
-        declared_by=() if row.name in TABLE else tuple(told.get("brought", ())),
+        yielded_by=tuple(uses.get("yielded", ())),
+        needed_by=tuple(uses.get("needed", ())),
+        declared_by=() if row.name in TABLE else tuple(uses.get("brought", ())),
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
 
 #: Whether progress is shown on standard error, or who is told of it.
-Shown: TypeAlias = "bool | Callable[[Progress], None]"
+ProgressOption: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
@@ -30,14 +30,14 @@ class Meter:
     name and unit of the quantity whose best value the progress tells.
     """
 
-    def __init__(self, looked_for: tuple[str, str] | None = None) -> None:
-        self.looked_for = looked_for
+    def __init__(self, objective: tuple[str, str] | None = None) -> None:
+        self.objective = objective
         self._began = time.monotonic()
-        self._shown, self._known = 0.0, ""
+        self._last_shown, self._state_text = 0.0, ""
         self._closed = False
         self._lock = threading.Lock()
-        self._cell = _cell()
-        self._kept = self._cell is not None or sys.stderr.isatty()
+        self._write_cell = _notebook_line()
+        self._keeps_line = self._write_cell is not None or sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
         """Tell of the computation."""
@@ -48,16 +48,16 @@ class Meter:
             text += f", about {progress.remaining:,.0f} s left"
         if progress.skipped:
             text += f"; {progress.skipped:,} were stored before"
-        if progress.barred:
-            text += f"; {progress.barred:,} needed no computing"
+        if progress.infeasible:
+            text += f"; {progress.infeasible:,} needed no computing"
         if progress.failed:
             text += f"; {progress.failed:,} failed"
-        if progress.best is not None and self.looked_for is not None:
-            name, unit = self.looked_for
+        if progress.best is not None and self.objective is not None:
+            name, unit = self.objective
             text += f"; best {name} {value_text(progress.best, unit)}"
         self._show(text, last=progress.done + progress.failed >= progress.total)
 
-    def known(self, progress: Progress) -> None:
+    def note_progress(self, progress: Progress) -> None:
         """Keep how far a question is, for :meth:`working`."""
         told = f", {progress.done / progress.total:.0%}" if progress.total else ""
         if progress.points is not None:
@@ -66,40 +66,40 @@ class Meter:
             told += f", best {progress.best:.6g}"
         if progress.gap is not None:
             told += f", at most {progress.gap:.2%} off"
-        self._known = told
+        self._state_text = told
 
-    def working(self, what: str, seconds: float) -> None:
+    def show_working(self, what: str, seconds: float) -> None:
         """Tell that work goes on."""
-        self._show(f"{what}: {seconds:.0f} s so far{self._known}")
+        self._show(f"{what}: {seconds:.0f} s so far{self._state_text}")
 
     def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
             if self._closed:  # threads of an interrupted run may still have something to tell
                 return
             elapsed = time.monotonic() - self._began
-            pause = 0.2 if self._kept else 5.0
-            early = elapsed - self._shown < pause if self._shown else elapsed < 1
-            if early and not (last and self._shown):
+            pause = 0.2 if self._keeps_line else 5.0
+            early = elapsed - self._last_shown < pause if self._last_shown else elapsed < 1
+            if early and not (last and self._last_shown):
                 return
-            self._shown = elapsed
-            self._write(one_line(text) if self._kept else f"{one_line(text)}\n")
+            self._last_shown = elapsed
+            self._write(one_line(text) if self._keeps_line else f"{one_line(text)}\n")
 
     def _write(self, text: str) -> None:
-        if self._cell is not None:
-            self._cell(text)
+        if self._write_cell is not None:
+            self._write_cell(text)
             return
-        sys.stderr.write(f"\r\x1b[K{text}" if self._kept else text)
+        sys.stderr.write(f"\r\x1b[K{text}" if self._keeps_line else text)
         sys.stderr.flush()
 
     def close(self) -> None:
         """Remove the line, if one is kept; nothing more is told."""
         with self._lock:
-            if self._shown and self._kept and not self._closed:
+            if self._last_shown and self._keeps_line and not self._closed:
                 self._write("")
             self._closed = True
 
 
-def _cell() -> Callable[[str], None] | None:
+def _notebook_line() -> Callable[[str], None] | None:
     """What shows a line below the cell of a notebook in place of the one before; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
@@ -108,42 +108,42 @@ def _cell() -> Callable[[str], None] | None:
 
     handles: list[Any] = []
 
-    def put(text: str) -> None:
+    def write(text: str) -> None:
         if handles:
             handles[0].update({"text/plain": text}, raw=True)
         elif text:
             handles.append(display({"text/plain": text}, raw=True, display_id=True))
 
-    return put
+    return write
 
 
-class Lines:
+class JsonLines:
     """A listener that writes a JSON document a line on standard error, for logs.
 
     The first tile and the last are told, and in between one every second.
     """
 
-    def __init__(self, looked_for: tuple[str, str] | None = None) -> None:
-        self.looked_for = looked_for
-        self._told = -math.inf
+    def __init__(self, objective: tuple[str, str] | None = None) -> None:
+        self.objective = objective
+        self._last_written = -math.inf
 
     def __call__(self, progress: Progress) -> None:
         """Tell of the computation."""
-        if progress.elapsed - self._told < 1 and progress.done + progress.failed < progress.total:
+        if progress.elapsed - self._last_written < 1 and progress.done + progress.failed < progress.total:
             return
-        self._told = progress.elapsed
+        self._last_written = progress.elapsed
         said: dict[str, Any] = {
             "done": progress.done,
             "total": progress.total,
             "skipped": progress.skipped,
-            "barred": progress.barred,
+            "barred": progress.infeasible,
             "failed": progress.failed,
             "seconds": round(progress.elapsed, 3),
             "values_per_second": round(progress.rate),
             "seconds_left": round(progress.remaining, 3) if progress.rate else None,
         }
-        if self.looked_for is not None:
-            said["best"] = {self.looked_for[0]: progress.best}
+        if self.objective is not None:
+            said["best"] = {self.objective[0]: progress.best}
         sys.stderr.write(json.dumps(said) + "\n")
         sys.stderr.flush()
 
@@ -152,7 +152,7 @@ class Lines:
 
 
 @contextmanager
-def heard(progress: Shown) -> Iterator[Any]:
+def progress_listener(progress: ProgressOption) -> Iterator[Any]:
     """Yield who listens to a run: a meter, which is closed at the end; a caller; or None."""
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
@@ -161,28 +161,28 @@ def heard(progress: Shown) -> Iterator[Any]:
 
 
 @contextmanager
-def shown(progress: Shown, what: str, sign: float = 1.0) -> Iterator[None]:
+def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) -> Iterator[None]:
     """Show, if asked, for how long work goes on and how far it is; or tell a listener.
 
     ``sign`` turns what is made small into the values that are told.
     """
-    from sweeps.runtime.progress import watched
+    from sweeps.runtime.progress import report_progress
 
-    with heard(progress) as listener:
+    with progress_listener(progress) as listener:
         if progress is not True:
-            with watched(listener, sign) if progress else nullcontext():
+            with report_progress(listener, sign) if progress else nullcontext():
                 yield
             return
         began, over = time.monotonic(), threading.Event()
 
         def tick() -> None:
             while not over.wait(0.2):
-                listener.working(what, time.monotonic() - began)
+                listener.working(activity, time.monotonic() - began)
 
         thread = threading.Thread(target=tick, daemon=True)
         thread.start()
         try:
-            with watched(listener.known, sign):
+            with report_progress(listener.known, sign):
                 yield
         finally:
             over.set()

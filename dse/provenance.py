@@ -14,14 +14,14 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from dse.validity import beyond_validity
+from dse.validity import validity_warnings
 from sweeps.grid.grid import Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
-from symbolic.quantities import place_of
+from symbolic.quantities import label_index_name
 
 if TYPE_CHECKING:
-    from dse.inputs import Parts
+    from dse.inputs import StudyInputs
     from sweeps.grid.grid import Grid
 
 
@@ -34,7 +34,7 @@ def version() -> str:
         return "unknown"
 
 
-def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
+def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> dict[str, Any]:
     """The attributes of a study's Dataset, as text (JSON where structured).
 
     ``text`` is the study in canonical form. Model files of one's own stand in it by their names;
@@ -49,14 +49,14 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
                 eq = definition.equation
                 row = {"name": name, "source": eq.source}
                 if eq.when:
-                    row["when"] = eq.switches
+                    row["when"] = eq.switch_text
                 if row not in equations:
                     equations.append(row)
             elif definition.kind == "default":
                 defaults[name] = definition.node.args[0]
             elif definition.kind == "formula" and name not in parts.origins:
                 defaults[name] = str(definition.node)
-        compared = {name for name in graph.switches if place_of(name) in graph.definitions}
+        compared = {name for name in graph.switches if label_index_name(name) in graph.definitions}
         for name in (graph.switches_of(grid.outputs) | compared) - set(grid.switch_axes):
             if name not in parts.switches:
                 defaults[name] = graph.switches[name]
@@ -64,15 +64,15 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
     sources = {name: text for name, text in parts.origins.items() if name in used}
     assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
     hashes = fingerprints(grid, parts, defaults)
-    said = json.dumps([version(), text, hashes], sort_keys=True)
+    said = json.dumps([version(), study_text, hashes], sort_keys=True)
     identity = hashlib.sha256(said.encode()).hexdigest()
-    beyond = beyond_validity(parts)
+    beyond = validity_warnings(parts)
     return {
         "Conventions": "CF-1.11",
         "title": f"simt-dse sweep of {model}",
         "model": model,
         "axes": " ".join(grid.axes),
-        "study": text,
+        "study": study_text,
         "equations": json.dumps(equations),
         "defaults": json.dumps(defaults, sort_keys=True),
         "sources": json.dumps(sources, sort_keys=True),
@@ -87,7 +87,7 @@ def attributes(text: str, grid: Grid, parts: Parts) -> dict[str, Any]:
 # --- What a function computes, as text in which comments, documentation and layout do not count
 
 
-def syntax(function: Callable[..., Any]) -> str | None:
+def syntax_text(function: Callable[..., Any]) -> str | None:
     """The normalised syntax tree of a function and of what it uses from its own file.
 
     None where there is no source text: the function was typed at a prompt, or made by a program.
@@ -109,7 +109,7 @@ def syntax(function: Callable[..., Any]) -> str | None:
         return None
     top: dict[str, list[ast.stmt]] = {}
     for statement in tree.body:
-        for name in _defined(statement):
+        for name in _defined_names(statement):
             top.setdefault(name, []).append(statement)
     pending, found = [function.__name__], {}
     while pending:
@@ -124,7 +124,7 @@ def syntax(function: Callable[..., Any]) -> str | None:
     return "\n".join(f"{name} = {found[name]}" for name in sorted(found))
 
 
-def _defined(statement: ast.stmt) -> list[str]:
+def _defined_names(statement: ast.stmt) -> list[str]:
     """The names that a statement at the top of a file gives a meaning."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
@@ -155,18 +155,18 @@ def _dump(node: ast.AST) -> str:
 
 
 def fingerprints(
-    grid: Grid, parts: Parts, defaults: Mapping[str, Any]
+    grid: Grid, parts: StudyInputs, defaults: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
     """Return a hash of each equation, value and rule that a study uses; a change has a name."""
     equations = {
-        f"{name} [{eq.switches}]" if eq.when else name: _digest(body_of(eq))
+        f"{name} [{eq.switch_text}]" if eq.when else name: _digest(equation_text(eq))
         for graph in grid.graphs.values()
         for name, definition in graph.definitions.items()
         if (eq := definition.equation) is not None
     }
     given = (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}, defaults)
     values = {
-        name: _digest(repr([_plain(some[name]) for some in given if name in some]))
+        name: _digest(repr([_stable_text(some[name]) for some in given if name in some]))
         for name in dict.fromkeys(name for some in given for name in some)
     }
     rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
@@ -178,7 +178,7 @@ def check_sources(grid: Grid) -> None:
     for graph in grid.graphs.values():
         for definition in graph.definitions.values():
             eq = definition.equation
-            if eq is not None and eq.table and syntax(eq.function) is None:
+            if eq is not None and eq.table and syntax_text(eq.function) is None:
                 raise DseError(
                     f"the equation {eq.describe()} has no source text, so that a later change "
                     "could not be told: it can be swept, but not stored; define it in a file"
@@ -189,17 +189,17 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def body_of(equation: Equation) -> str:
+def equation_text(equation: Equation) -> str:
     """What an equation computes, as text; a table equation by its source, where there is one."""
     if not equation.table:
         return repr(equation.node)
-    return (syntax(equation.function) or equation.doc) + equation.formula
+    return (syntax_text(equation.function) or equation.doc) + equation.formula
 
 
-def _plain(value: Any) -> str:
+def _stable_text(value: Any) -> str:
     """Return a value as text that depends on nothing but it."""
     if isinstance(value, Leaf):
         return f"{value.axes}: {value.array.tolist()}"
     if isinstance(value, Mapping):
-        return repr(sorted((name, _plain(each)) for name, each in value.items()))
+        return repr(sorted((name, _stable_text(each)) for name, each in value.items()))
     return repr(value)

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.given import of_a_store
-from dse.identity import attributes_of, check_storable
+from dse.given import check_store_options
+from dse.identity import dataset_attributes, check_storable
 from sweeps.nest.run import compute
 from sweeps.runtime.progress import Outcome, Progress
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
-    from sweeps.store.fill import Watch
+    from sweeps.store.fill import WatchedOutput
 
 
-def _ending(store: str | Path) -> str | Path:
+def _check_store_name(store: str | Path) -> str | Path:
     """The place of a store, whose name must end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
@@ -41,27 +41,27 @@ def run_study(
     workers: int | None = None,
     extend: bool = False,
     compression: str | None = None,
-    watch: Watch | None = None,
+    watch: WatchedOutput | None = None,
 ) -> Outcome:
     """See :func:`dse.run`; ``watch`` is whose best value the progress tells."""
     flags: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
-    of_a_store(store, client=client, workers=workers, **flags)
-    from dse.progress import heard
+    check_store_options(store, client=client, workers=workers, **flags)
+    from dse.progress import progress_listener
 
-    _compressible(compression, store)
-    with heard(progress) as listener:
+    _check_compression(compression, store)
+    with progress_listener(progress) as listener:
         if store is None:
-            return _in_memory(study, expand, listener)
-        from dse.storing import run_into
-        from sweeps.cluster.scheduler import opened
+            return _run_in_memory(study, expand, listener)
+        from dse.storing import run_into_store
+        from sweeps.cluster.scheduler import open_workers
 
         check_storable(study)
-        with opened(client, workers) as pool:
+        with open_workers(client, workers) as pool:
             about = {"watch": watch, "pool": pool, "compression": compression, **flags}
-            return run_into(_ending(store), study, listener=listener, **about)
+            return run_into_store(_check_store_name(store), study, listener=listener, **about)
 
 
-def _compressible(compression: str | None, store: str | Path | None) -> None:
+def _check_compression(compression: str | None, store: str | Path | None) -> None:
     from sweeps.store.layout import COMPRESSIONS
 
     if compression is not None and compression not in COMPRESSIONS:
@@ -73,26 +73,26 @@ def _compressible(compression: str | None, store: str | Path | None) -> None:
         )
 
 
-def _in_memory(
+def _run_in_memory(
     study: StudyData, expand: bool, listener: Callable[[Progress], None] | None
 ) -> Outcome:
-    from sweeps.grid.dataset import label
+    from sweeps.grid.dataset import grid_dataset
     from sweeps.grid.failing import failures_of
 
     last = [Progress(done=0, total=0, elapsed=0.0)]
 
-    def heard(now: Progress) -> None:
+    def record_progress(now: Progress) -> None:
         last[:] = [now]
         if listener is not None:
             listener(now)
 
-    arrays = compute(study.grid(), expand=expand, listener=heard)
-    ds = label(study.grid(), arrays, attributes_of(study, expand=expand))
+    arrays = compute(study.grid(), expand=expand, listener=record_progress)
+    ds = grid_dataset(study.grid(), arrays, dataset_attributes(study, expand=expand))
     (now,) = last
     return Outcome(
-        open=lambda: ds,
+        open_dataset=lambda: ds,
         seconds=now.elapsed - now.compiling,
         compiling=now.compiling,
-        failed=failures_of(study.grid(), study.grid().outputs),
-        barred=now.barred,
+        failures=failures_of(study.grid(), study.grid().outputs),
+        infeasible=now.infeasible,
     )

@@ -18,15 +18,15 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sweeps.runtime import stopping
-from symbolic.plain_text import without_controls
+from symbolic.plain_text import escape_controls
 
 #: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
-_AGAIN = 2.0
+_REPEAT_SECONDS = 2.0
 #: Seconds after which a dropped exception is raised again.
-_DROPPED = 0.01
+_RERAISE_SECONDS = 0.01
 
 
-class Signalled(BaseException):
+class SignalReceived(BaseException):
     """A signal that ends the program; what was begun is cleaned up on the way out."""
 
     def __init__(self, number: int) -> None:
@@ -34,42 +34,42 @@ class Signalled(BaseException):
         self.number = number
 
 
-class _Caught:
+class _SignalState:
     """When the program began; the signal that ends it, if one came, and when; whether it ended."""
 
     depth = 0
-    began = 0.0
+    start = 0.0
     number: int | None = None
-    when = -_AGAIN
-    ended = False
+    signal_time = -_REPEAT_SECONDS
+    has_ended = False
 
 
-def _stop(number: int, _: Any) -> None:
-    if _Caught.ended:
+def _handle_signal(number: int, _: Any) -> None:
+    if _SignalState.has_ended:
         return
-    if number == signal.SIGINT and stopping.ask():
+    if number == signal.SIGINT and stopping.request_stop():
         with suppress(OSError):
             os.write(2, b"\ninterrupted: the best so far follows; once more, and nothing does\n")
         return
     now = time.monotonic()
-    if now - _Caught.when > _AGAIN:
-        _Caught.number, _Caught.when = number, now
-        raise Signalled(number)
+    if now - _SignalState.signal_time > _REPEAT_SECONDS:
+        _SignalState.number, _SignalState.signal_time = number, now
+        raise SignalReceived(number)
 
 
-def _again() -> None:
+def _resend_signal() -> None:
     """The signal once more, since what it raised was dropped; the main thread is woken."""
-    if _Caught.number is not None and not _Caught.ended:
-        _Caught.when = -_AGAIN
+    if _SignalState.number is not None and not _SignalState.has_ended:
+        _SignalState.signal_time = -_REPEAT_SECONDS
         main = threading.main_thread().ident
         if hasattr(signal, "pthread_kill") and main is not None:
-            signal.pthread_kill(main, _Caught.number)
+            signal.pthread_kill(main, _SignalState.number)
         else:
-            signal.raise_signal(_Caught.number)
+            signal.raise_signal(_SignalState.number)
 
 
 @contextmanager
-def listening(*, last: bool = False) -> Iterator[None]:
+def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
     """Interrupt, termination and hang-up as an exception in the main thread.
 
     ``last`` says that nothing follows but the end of the process: a signal ends it silently then.
@@ -82,51 +82,51 @@ def listening(*, last: bool = False) -> Iterator[None]:
                 signal.SIG_DFL,
                 signal.default_int_handler,
             ):
-                kept[number] = signal.signal(number, _stop)
+                kept[number] = signal.signal(number, _handle_signal)
     hook = sys.unraisablehook
 
-    def dropped(told: Any) -> None:
-        if isinstance(told.exc_value, Signalled):
-            threading.Timer(_DROPPED, _again).start()
+    def unraisable_hook(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, SignalReceived):
+            threading.Timer(_RERAISE_SECONDS, _resend_signal).start()
         else:
-            hook(told)
+            hook(unraisable)
 
-    if not _Caught.depth:
-        _Caught.began, _Caught.number = time.monotonic(), None
-        _Caught.when, _Caught.ended = -_AGAIN, False
+    if not _SignalState.depth:
+        _SignalState.start, _SignalState.number = time.monotonic(), None
+        _SignalState.signal_time, _SignalState.has_ended = -_REPEAT_SECONDS, False
     if kept:
-        sys.unraisablehook = dropped
-    _Caught.depth += 1
+        sys.unraisablehook = unraisable_hook
+    _SignalState.depth += 1
     try:
         yield
     finally:
-        _Caught.depth -= 1
+        _SignalState.depth -= 1
         if kept:
             sys.unraisablehook = hook
         for number, handler in kept.items():
-            signal.signal(number, signal.SIG_DFL if last else handler)
+            signal.signal(number, signal.SIG_DFL if is_last else handler)
 
 
-def left(seconds: float | None) -> float | None:
+def time_left(seconds: float | None) -> float | None:
     """What is left of a time that is counted from the beginning of the program."""
-    return None if seconds is None else max(seconds - (time.monotonic() - _Caught.began), 0.0)
+    return None if seconds is None else max(seconds - (time.monotonic() - _SignalState.start), 0.0)
 
 
-def struck() -> int | None:
+def received_signal() -> int | None:
     """The signal that came, if one did: it counts even where its exception was lost."""
-    return _Caught.number
+    return _SignalState.number
 
 
-def ending(stopped: BaseException) -> int:
+def report_interrupt(error: BaseException) -> int:
     """Tell of an interrupt or signal; the exit status. Further signals change nothing."""
-    _Caught.ended = True
-    number = stopped.number if isinstance(stopped, Signalled) else int(signal.SIGINT)
-    told = getattr(stopped, "__notes__", None)
-    if not told and isinstance(stopped, stopping.Interrupted):
-        told = [str(stopped)]
+    _SignalState.has_ended = True
+    number = error.number if isinstance(error, SignalReceived) else int(signal.SIGINT)
+    told = getattr(error, "__notes__", None)
+    if not told and isinstance(error, stopping.Interrupted):
+        told = [str(error)]
     told = told or ["nothing unfinished was left under the name of a result"]
     said = "interrupted" if number == signal.SIGINT else "terminated"
     with suppress(OSError, ValueError):
-        sys.stderr.write(without_controls(f"{said}: {'; '.join(told)}\n"))
+        sys.stderr.write(escape_controls(f"{said}: {'; '.join(told)}\n"))
         sys.stderr.flush()
     return 128 + number

@@ -1,7 +1,7 @@
 """Study files: their keys, and the Python that one would run.
 
 A study names its model, and a model of one's own is a Python file, which is run when it is loaded.
-What a study of somebody else would run is told by :func:`code_of`, which runs nothing.
+What a study of somebody else would run is told by :func:`find_model_code`, which runs nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from dse.toml_text import read_toml
-from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.library import own_files
-from symbolic.reach import TEXT_LIMIT, check_file, folders, is_within
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
+from symbolic.library import user_files
+from symbolic.reach import TEXT_LIMIT, check_file, search_folders, is_within
 
-KEYS = (
+_STUDY_KEYS = (
     *("model", "machine", "workload", "axes", "set", "fit", "random", "where", "outputs"),
     *("prefer", "best"),
 )
@@ -49,10 +49,10 @@ def read_study_file(path: Path) -> dict[str, Any]:
             f"dse evaluate MODEL --workload {path}"
         )
     for key in tree:
-        if key not in KEYS:
-            hint = nearest(key, KEYS)
+        if key not in _STUDY_KEYS:
+            hint = nearest_hint(key, _STUDY_KEYS)
             raise UnknownNameError(
-                f"the study {path} has the key {key!r}, which is none of {', '.join(KEYS)}"
+                f"the study {path} has the key {key!r}, which is none of {', '.join(_STUDY_KEYS)}"
                 f"{hint}; a quantity belongs under [set] or [axes]"
             )
     if "model" not in tree:
@@ -60,24 +60,24 @@ def read_study_file(path: Path) -> dict[str, Any]:
     return tree
 
 
-def _files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
+def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
     """The model files, besides shipped ones, that a study names; each once."""
     model = tree["model"]
     specs = model if isinstance(model, list) else [model]
-    found = [file for spec in specs if isinstance(spec, str) for file in own_files(spec, folder)]
+    found = [file for spec in specs if isinstance(spec, str) for file in user_files(spec, folder)]
     return list(dict.fromkeys(found))
 
 
-def is_near(file: Path, folder: Path) -> bool:
+def is_trusted(file: Path, folder: Path) -> bool:
     """Whether a file lies in a folder or below it, or in one of ``DSE_PATH``; links are followed.
 
     A study may run such a file unasked.
     """
-    return is_within(file, [folder, *folders()])
+    return is_within(file, [folder, *search_folders()])
 
 
 def check_code(
-    tree: Mapping[str, Any], folder: Path, allow: Callable[[Path], bool] | None = None
+    tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
 ) -> None:
     """Ask of each model file that a study names whether it may be run.
 
@@ -88,8 +88,8 @@ def check_code(
     DseError
         One of them may not.
     """
-    for file in _files(tree, folder):
-        if not (is_near(file, folder) if allow is None else allow(file)):
+    for file in _model_files(tree, folder):
+        if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
             raise DseError(
                 f"the study names the model file {str(file)!r}, which may not be run: move it "
                 f"below {str(folder)!r}, or allow its folder, if you know what it does: "
@@ -99,7 +99,7 @@ def check_code(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class ModelCode:
     """A Python file that a study would run, as its text tells it; nothing of it was run.
 
     One that is not ``near`` was not opened: it has neither hash nor equations.
@@ -127,7 +127,7 @@ class Code:
         )
 
 
-def code_of(path: str | Path) -> list[Code]:
+def find_model_code(path: str | Path) -> list[ModelCode]:
     """The Python, besides the shipped models, that a study file would run; nothing is run.
 
     Raises
@@ -137,12 +137,12 @@ def code_of(path: str | Path) -> list[Code]:
     """
     path = Path(path)
     folder = path.resolve().parent
-    return [_told(file, folder) for file in _files(read_study_file(path), folder)]
+    return [_describe_code(file, folder) for file in _model_files(read_study_file(path), folder)]
 
 
-def _told(file: Path, folder: Path) -> Code:
-    if not is_near(file, folder):
-        return Code(file=str(file), bytes=file.stat().st_size, near=False)
+def _describe_code(file: Path, folder: Path) -> ModelCode:
+    if not is_trusted(file, folder):
+        return ModelCode(file=str(file), bytes=file.stat().st_size, near=False)
     check_file(file, "model file", TEXT_LIMIT)
     try:
         data = file.read_bytes()
@@ -160,7 +160,7 @@ def _told(file: Path, folder: Path) -> Code:
                 imports.add("." * node.level + (node.module or ""))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DseError(f"the model file {str(file)!r} is no Python: {error}") from error
-    return Code(
+    return ModelCode(
         file=str(file),
         bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),

@@ -66,7 +66,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
-        return f'"{"".join(map(_escaped, value))}"'
+        return f'"{"".join(map(_escape, value))}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Integral):
@@ -78,7 +78,7 @@ def toml_value(value: Any) -> str:
     )
 
 
-def _escaped(sign: str) -> str:
+def _escape(sign: str) -> str:
     """Return a character as a TOML text has it; what is not printable is escaped."""
     if sign == "\0" or "\ud800" <= sign <= "\udfff":
         raise DseError(
@@ -105,7 +105,7 @@ def toml_number(value: float | str) -> str:
     return toml_value(value)
 
 
-def printable(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return a text on one line: a space for what is not printable, as for a comment or a title."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 

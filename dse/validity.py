@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dse.inputs import Parts
+    from dse.inputs import StudyInputs
 
 
-def beyond_validity(parts: Parts) -> list[str]:
+def validity_warnings(parts: StudyInputs) -> list[str]:
     """What the model says of machines beyond what it is meant for; nothing where all are within.
 
     Nothing is said of a machine that does not tell the quantity in question.
     """
     found = []
     for row in parts.model.validity:
-        beyond = [name for name, value in _values(parts, row.of) if not row.holds(value)]
+        beyond = [name for name, value in _values(parts, row.quantity) if not row.is_valid_for(value)]
         if beyond:
-            found.append(f"{', '.join(dict.fromkeys(beyond))}: {row.says}")
+            found.append(f"{', '.join(dict.fromkeys(beyond))}: {row.statement}")
     return found
 
 
-def _values(parts: Parts, name: str) -> Iterator[tuple[str, float]]:
+def _values(parts: StudyInputs, name: str) -> Iterator[tuple[str, float]]:
     """The numbers that a quantity takes, each with whose it is."""
     value = parts.values.get(name)
     if isinstance(value, (int, float)):

@@ -15,7 +15,7 @@ from stochastic.errors import LawError
 ZERO_WORK = ("one", "drop", "zero")
 
 
-def whole(
+def check_integer(
     name: str, value: Any, *, least: int, most: float = 1e15, example: int | None = None
 ) -> int:
     """A whole number from ``least`` to ``most``, or an error that names it."""
@@ -32,7 +32,7 @@ def whole(
     return int(value)
 
 
-def real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
+def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
     """Return a finite number for which a condition holds, or raise an error that names it."""
     try:
         number = float(value)
@@ -44,34 +44,34 @@ def real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -
     return number
 
 
-def fraction(name: str, value: Any, example: str) -> float:
+def check_fraction(name: str, value: Any, example: str) -> float:
     """Return a number above 0 and below 1, or raise an error that names it."""
     expected = f"a number above 0 and below 1, as {example}"
-    return real(name, value, lambda x: 0 < x < 1, expected)
+    return check_real(name, value, lambda x: 0 < x < 1, expected)
 
 
-def choice(name: str, value: Any, known: tuple[str, ...]) -> str:
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of the known names, or an error that lists them."""
-    if value not in known:
-        raise LawError(f"{name} = {value!r}: expected one of {', '.join(known)}")
+    if value not in choices:
+        raise LawError(f"{name} = {value!r}: expected one of {', '.join(choices)}")
     return str(value)
 
 
-def losses(given: Any) -> npt.NDArray[Any]:
+def check_losses(values: Any) -> npt.NDArray[Any]:
     """Return losses to compare with."""
     try:
-        t = np.asarray(given)
+        t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
             raise TypeError
         t = t.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise LawError(f"t = {given!r:.60}: expected losses to compare with, such as 1.5") from None
+        raise LawError(f"t = {values!r:.60}: expected losses to compare with, such as 1.5") from None
     if np.any(np.isnan(t)):
         raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
     return t
 
 
-def probability(name: str, value: Any) -> None:
+def check_probability(name: str, value: Any) -> None:
     """A number from 0 to 1, or an error that names it."""
     try:
         fits = 0 <= value <= 1

@@ -30,23 +30,23 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ":
 #: Characters and records from the beginning by which the separator is found.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
 #: Records in which the header is looked for.
-_HEAD = sizes.DELIMITED_HEAD
+_HEADER_RECORDS = sizes.DELIMITED_HEAD
 #: Rows in which numbers are looked for.
-_NEAR = sizes.DELIMITED_NEAR
+_NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: What is assumed of most files.
-USUAL = "read as text: columns separated by commas, decimal point"
+USUAL_FORMAT = "read as text: columns separated by commas, decimal point"
 #: Marks that group digits and are no decimal mark anywhere: apostrophes and hard spaces.
 _GROUPING = "'\u2019\u00a0\u202f\u2009"
-_PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
-_GROUPED = re.compile(
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GROUPED_NUMBER = re.compile(
     rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     r"(?:(?!(?P=mark))[.,][0-9]*)?"
 )
 #: One group of three digits behind a mark: thousands, or three decimals.
-_OPEN = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
+_AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 #: Characters of numbers that Python reads as they stand.
-_SIMPLE = frozenset("0123456789+-.eE")
+_NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
 _MINUS = str.maketrans({"\u2212": "-"})
 _MISSING = frozenset(
     (
@@ -58,7 +58,7 @@ _MISSING = frozenset(
 _INFINITE = {
     sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
 }
-_WAY_OUT = "write the file with decimal points and without thousands separators (LC_ALL=C)"
+_HINT = "write the file with decimal points and without thousands separators (LC_ALL=C)"
 
 
 class TableError(LawError):
@@ -70,15 +70,15 @@ class Cell(NamedTuple):
 
     line: int
     text: str
-    whole: bool = False
+    is_count: bool = False
 
 
-class Numbers(NamedTuple):
+class NumericColumns(NamedTuple):
     """Columns with numbers as numbers, the decimal mark, and a number that may be thousands."""
 
     columns: list[list[int | float | str | None]]
     decimal: str
-    doubtful: str
+    ambiguous: str
 
 
 def is_missing(text: str) -> bool:
@@ -90,17 +90,17 @@ def is_missing(text: str) -> bool:
     return text.strip().removeprefix("(!)").strip().lower() in _MISSING
 
 
-def number(text: str, decimal: str = ".") -> int | float | None:
+def parse_number(text: str, decimal: str = ".") -> int | float | None:
     """Return the number of a text, exact where it is whole; None if it is no number.
 
-    >>> number("1.234,5", ","), number("9007199254740993"), number("1,23", "."), number("1e3")
+    >>> parse_number("1.234,5", ","), parse_number("9007199254740993"), parse_number("1,23", "."), parse_number("1e3")
     (1234.5, 9007199254740993, None, 1000.0)
     """
     text = text.strip().translate(_MINUS)
-    grouped = _GROUPED.fullmatch(text)
+    grouped = _GROUPED_NUMBER.fullmatch(text)
     if grouped and grouped["mark"] != decimal:
         text = text.replace(grouped["mark"], "")
-    if not _PLAIN.fullmatch(text):
+    if not _PLAIN_NUMBER.fullmatch(text):
         return _INFINITE.get(text.lower())
     other = "," if decimal == "." else "."
     if other in text:
@@ -112,10 +112,10 @@ def number(text: str, decimal: str = ".") -> int | float | None:
 
 def is_numeric(text: str) -> bool:
     """True if a text is a number under some decimal mark."""
-    return number(text, ".") is not None or number(text, ",") is not None
+    return parse_number(text, ".") is not None or parse_number(text, ",") is not None
 
 
-def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, printed: bool = False) -> str:
+def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool = False) -> str:
     """Return the decimal mark of a file: a point or a comma.
 
     Parameters
@@ -140,13 +140,13 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, printed: bool 
         open_cells, is_plain = [], False  # plain: four digits in a row, so that none are grouped
         for cell in cells:
             text = cell.text.strip().translate(_MINUS)
-            grouped = _GROUPED.fullmatch(text)
-            if not grouped and not _PLAIN.fullmatch(text):
+            grouped = _GROUPED_NUMBER.fullmatch(text)
+            if not grouped and not _PLAIN_NUMBER.fullmatch(text):
                 continue
             marks = [mark for mark in text if mark in ".,"]
             is_plain = is_plain or bool(re.match(r"[+-]?[0-9]{4}", text))
             if grouped and grouped["mark"] not in _GROUPING:
-                if _OPEN.fullmatch(text) and not cell.whole:
+                if _AMBIGUOUS_NUMBER.fullmatch(text) and not cell.is_count:
                     open_cells.append(cell)
                     continue
                 groups.setdefault(marks[0], cell)
@@ -161,20 +161,20 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, printed: bool 
     for mark, cell in decimals.items():
         rival = groups.get(mark) or next((c for m, c in decimals.items() if m != mark), None)
         if rival is not None:
-            raise _contradiction(name, cell, rival, "cannot both be numbers of one locale")
+            raise _contradiction_error(name, cell, rival, "cannot both be numbers of one locale")
     if len(groups) > 1:
         one, other = groups.values()
-        raise _contradiction(name, one, other, "group digits by different marks")
+        raise _contradiction_error(name, one, other, "group digits by different marks")
     if decimals or groups:
         return next(iter(decimals), "." if "," in groups else ",")
     found = {_first_mark(cell) for cell in undecided}
-    if not found or (found == {"."} and not printed):
+    if not found or (found == {"."} and not strict):
         return "."
     cell = next(c for c in undecided if "," in c.text or found == {"."})
     text = cell.text.strip()
     raise TableError(
         f"{name}, line {cell.line}: {text!r} may be {re.sub('[.,]', '', text)} or "
-        f"{text.replace(',', '.')}, and no other line tells how thousands are written: {_WAY_OUT}"
+        f"{text.replace(',', '.')}, and no other line tells how thousands are written: {_HINT}"
     )
 
 
@@ -182,45 +182,45 @@ def _first_mark(cell: Cell) -> str:
     return next(mark for mark in cell.text if mark in ".,")
 
 
-def _contradiction(name: str, one: Cell, other: Cell, what: str) -> TableError:
+def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> TableError:
     return TableError(
-        f"{name}, lines {one.line} and {other.line}: {one.text.strip()!r} and "
-        f"{other.text.strip()!r} {what}: {_WAY_OUT}"
+        f"{name}, lines {first.line} and {other.line}: {first.text.strip()!r} and "
+        f"{other.text.strip()!r} {what}: {_HINT}"
     )
 
 
-def numbers_of(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
+def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
     """Return the reader of the numbers of a printed file; it gives None for what is no number."""
-    decimal = decimal_mark([cells], name, printed=True)
-    return lambda cell: number(cell.text, decimal)
+    decimal = decimal_mark([cells], name, strict=True)
+    return lambda cell: parse_number(cell.text, decimal)
 
 
-def numbers(columns: Sequence[Sequence[str]], lines: Sequence[int], name: str) -> Numbers:
+def parse_columns(columns: Sequence[Sequence[str]], lines: Sequence[int], name: str) -> NumericColumns:
     """Return the columns of a table with its numbers as numbers, and its decimal mark.
 
     A column that holds any number, or nothing but words for no value, holds None where such a word
     stands; a column of texts keeps every word ("none" is a label there), and None for empty cells
     only. Whole numbers are exact.
     """
-    simple = [_simple(column) for column in columns]
+    simple = [_parse_plain_column(column) for column in columns]
     decimal = "."
     if any(
         column is None and _has_marks(texts) for column, texts in zip(simple, columns, strict=True)
     ):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
     read = [
-        column if column is not None and decimal == "." else _read(texts, decimal)
+        column if column is not None and decimal == "." else _parse_column(texts, decimal)
         for column, texts in zip(simple, columns, strict=True)
     ]
-    return Numbers(read, decimal, _doubtful(columns) if decimal == "." else "")
+    return NumericColumns(read, decimal, _ambiguous_example(columns) if decimal == "." else "")
 
 
-def _doubtful(columns: Sequence[Sequence[str]]) -> str:
+def _ambiguous_example(columns: Sequence[Sequence[str]]) -> str:
     """Return a number such as 1.234 if no other shows that the point is a decimal point."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
-        if "." in text and _PLAIN.fullmatch(text.strip()):
-            if not _OPEN.fullmatch(text.strip()):
+        if "." in text and _PLAIN_NUMBER.fullmatch(text.strip()):
+            if not _AMBIGUOUS_NUMBER.fullmatch(text.strip()):
                 return ""
             example = example or text.strip()
     return example
@@ -229,15 +229,15 @@ def _doubtful(columns: Sequence[Sequence[str]]) -> str:
 def _has_marks(texts: Sequence[str]) -> bool:
     """True if a number of a column has a comma, groups of digits, or two points."""
     return any(
-        ("," in text and _PLAIN.fullmatch(text)) or _GROUPED.fullmatch(text)
+        ("," in text and _PLAIN_NUMBER.fullmatch(text)) or _GROUPED_NUMBER.fullmatch(text)
         for text in {text.strip().translate(_MINUS) for text in texts}
     )
 
 
-def _simple(texts: Sequence[str]) -> list[int | float | str | None] | None:
+def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
     """Return a column of nothing but plain numbers and empty cells; None if it holds more."""
     texts = [text.strip() for text in texts]
-    if not set("".join(texts)) <= _SIMPLE:
+    if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None
     try:
         return [
@@ -248,8 +248,8 @@ def _simple(texts: Sequence[str]) -> list[int | float | str | None] | None:
         return None
 
 
-def _read(texts: Sequence[str], decimal: str) -> list[int | float | str | None]:
-    read = {text: number(text, decimal) for text in set(texts)}
+def _parse_column(texts: Sequence[str], decimal: str) -> list[int | float | str | None]:
+    read = {text: parse_number(text, decimal) for text in set(texts)}
     some = any(value is not None for value in read.values())
     some = some or all(is_missing(text) and text.strip().lower() != "none" for text in read)
     return [
@@ -264,7 +264,7 @@ def _read(texts: Sequence[str], decimal: str) -> list[int | float | str | None]:
 
 # --- tables
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delimited:
+class DelimitedTable:
     """A table of texts: ``lines`` are the lines of its rows, ``skipped`` those left out, and why.
 
     ``names`` is empty where the first line holds numbers and a header is not required.
@@ -275,32 +275,32 @@ class Delimited:
     columns: tuple[Sequence[str], ...]
     lines: Sequence[int]
     separator: str
-    skipped: tuple[tuple[int, str], ...] = ()
+    skipped_lines: tuple[tuple[int, str], ...] = ()
 
-    def numbers(self) -> Numbers:
+    def parse_numbers(self) -> NumericColumns:
         """Return the columns with numbers as numbers, and how these are written."""
-        return numbers(self.columns, self.lines, self.name)
+        return parse_columns(self.columns, self.lines, self.name)
 
-    def assumptions(self, read: Numbers) -> list[str]:
+    def assumptions(self, parsed: NumericColumns) -> list[str]:
         """Return how the file was read, a sentence each."""
         how = f"columns separated by {_SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
-        told = [f"read as text: {how}, decimal {'comma' if read.decimal == ',' else 'point'}"]
-        if read.doubtful:
-            told.append(f"{read.doubtful} and its like have decimals, and are no thousands")
-        for why in dict.fromkeys(why for _, why in self.skipped):
-            lines = [line for line, reason in self.skipped if reason == why]
+        told = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
+        if parsed.ambiguous:
+            told.append(f"{parsed.ambiguous} and its like have decimals, and are no thousands")
+        for why in dict.fromkeys(why for _, why in self.skipped_lines):
+            lines = [line for line, reason in self.skipped_lines if reason == why]
             shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
             told.append(f"left out, {why}: line{'s' if len(lines) > 1 else ''} {shown}")
         return told
 
 
-def read(path: Path, *, header: bool = True) -> Delimited:
-    """Return the table of a file; see :func:`parse`."""
-    return parse(text_of(path), str(path), header=header)
+def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
+    """Return the table of a file; see :func:`parse_table`."""
+    return parse_table(read_text(path), str(path), header=header)
 
 
-def parse(text: str, name: str, *, header: bool = True) -> Delimited:
+def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
     """Return the table of a delimited text.
 
     Parameters
@@ -328,9 +328,9 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
         return place in comments or (place == 1 and given is not None)
 
     separator = given[1] if given else _find_separator(text, comments, name)
-    records = list(lines_of_fields(text, separator, name, skip))
+    records = list(iterate_records(text, separator, name, skip))
     if not records and not header:
-        return Delimited(name=name, names=(), columns=((),), lines=[], separator=separator)
+        return DelimitedTable(name=name, names=(), columns=((),), lines=[], separator=separator)
     if not records:
         raise TableError(f"{name!r} is no table: it is empty; expected a header and rows")
     width = _trimmed_width(records)
@@ -358,19 +358,19 @@ def parse(text: str, name: str, *, header: bool = True) -> Delimited:
     _refuse_second_table(columns, kept, name)
     names: tuple[str, ...] = ()
     if head is not None:
-        named = _named_columns(head, columns, name)
+        named = _columns_by_name(head, columns, name)
         names, columns = tuple(named), tuple(named.values())
-    return Delimited(
+    return DelimitedTable(
         name=name,
         names=names,
         columns=columns,
         lines=[record.line for record in kept],
         separator=separator,
-        skipped=tuple(sorted(skipped)),
+        skipped_lines=tuple(sorted(skipped)),
     )
 
 
-def _named_columns(
+def _columns_by_name(
     head: Record, columns: tuple[Sequence[str], ...], name: str
 ) -> dict[str, Sequence[str]]:
     """Return the columns by their names."""
@@ -450,7 +450,7 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
     """Return the record that names the columns, and the rows; None where there is none."""
-    some = records[:_HEAD]
+    some = records[:_HEADER_RECORDS]
     begins = []  # for each column of numbers, the first record from which on it holds them
     for cells in zip(*(record.fields for record in some), strict=True):
         place = len(cells)
@@ -487,7 +487,7 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     whole, uneven = len(sample) == len(text), False
     found: list[tuple[tuple[bool, int, bool, float], int, str]] = []
     for separator in _SEPARATORS:
-        records = _sample(sample, separator, comments, whole)
+        records = _sample_records(sample, separator, comments, whole)
         if not any(len(record.fields) > 1 for record in records):
             continue
         width = _trimmed_width(records)
@@ -524,11 +524,11 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     return ways[0]
 
 
-def _sample(text: str, separator: str, comments: Collection[int], whole: bool) -> list[Record]:
+def _sample_records(text: str, separator: str, comments: Collection[int], whole: bool) -> list[Record]:
     """Return the first records under a separator; none where it cannot be that of the file."""
     if separator not in text:
         return []
-    lines = lines_of_fields(text, separator, "", lambda _, at: at in comments, strict=whole)
+    lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
     try:
         records = list(itertools.islice(lines, _RECORDS))
     except TableError:
@@ -537,21 +537,21 @@ def _sample(text: str, separator: str, comments: Collection[int], whole: bool) -
 
 
 # --- what may be read in two ways: two tables, or two lines that may be the header
-def _refuse_other_header(before: Record, head: Record, rows: list[Record], name: str) -> None:
+def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
     """Refuse a header that may be a row, since the line before it may be the header."""
-    beside = len(before.fields) == len(head.fields) - 1 and len(before.fields) > 1
-    numbers_below = any(is_numeric(cell) for record in rows[:_NEAR] for cell in record.fields)
+    beside = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
+    numbers_below = any(is_numeric(cell) for record in rows[:_NEARBY_ROWS] for cell in record.fields)
     unlike = not numbers_below or any(map(is_numeric, head.fields))
     if unlike or (beside and not head.after_blank):
         raise TableError(
-            f"{name}: line {before.line} has {len(before.fields)} fields and line {head.line} has "
+            f"{name}: line {previous.line} has {len(previous.fields)} fields and line {head.line} has "
             f"{len(head.fields)}: expected a name for each column, and one separator throughout"
         )
 
 
-def _refuse_first_table(before: list[Record], head: Record, name: str) -> None:
+def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
     """Refuse lines before the header that are a table of their own."""
-    for _, group in itertools.groupby(before, key=lambda record: len(record.fields)):
+    for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
         alike = any(
@@ -560,26 +560,26 @@ def _refuse_first_table(before: list[Record], head: Record, name: str) -> None:
         )
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and alike) or any(k > 1 or k == len(first) for k in numbers):
-            raise _second_table(name, head)
+            raise _second_table_error(name, head)
 
 
-def _refuse_second_table(columns: tuple[Sequence[str], ...], kept: list[Record], name: str) -> None:
+def _refuse_second_table(columns: tuple[Sequence[str], ...], records: list[Record], name: str) -> None:
     """Refuse a row of nothing but texts below numbers: the header of another table."""
-    if any(set("".join(column)) <= _SIMPLE for column in columns):
+    if any(set("".join(column)) <= _NUMBER_CHARACTERS for column in columns):
         return
-    texts, numeric = set(range(len(kept))), 0
+    texts, numeric = set(range(len(records))), 0
     for column in columns:
         numbers = {cell for cell in set(column) if is_numeric(cell)}
         texts = {k for k in texts if column[k] not in numbers and not is_missing(column[k])}
         numeric += bool(numbers)
     for place in sorted(texts):
-        alone = kept[place].after_blank or numeric == len(columns) > 1
-        above = (cell for record in kept[max(0, place - _NEAR) : place] for cell in record.fields)
+        alone = records[place].after_blank or numeric == len(columns) > 1
+        above = (cell for record in records[max(0, place - _NEARBY_ROWS) : place] for cell in record.fields)
         if alone and (not numeric or any(map(is_numeric, above))):
-            raise _second_table(name, kept[place])
+            raise _second_table_error(name, records[place])
 
 
-def _second_table(name: str, head: Record) -> TableError:
+def _second_table_error(name: str, head: Record) -> TableError:
     return TableError(
         f"{name}, line {head.line}: a second table seems to begin with "
         f"{', '.join(head.fields)[:80]!r}: keep one table in the file"
@@ -595,7 +595,7 @@ class Record(NamedTuple):
     after_blank: bool = False
 
 
-def bytes_of(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Return the bytes of a file, unpacked if it is compressed."""
     try:
         raw = path.read_bytes()
@@ -605,9 +605,9 @@ def bytes_of(path: Path) -> bytes:
         raise TableError(f"{path} cannot be read: {why}") from error
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
-    raw = bytes_of(path)
+    raw = read_bytes(path)
     encoding = next((e for bom, e in _BOMS.items() if raw.startswith(bom)), "utf-8")
     if encoding == "utf-8" and b"\0" in raw[:4]:
         encoding = "utf-16-le" if raw[1:2] == b"\0" else "utf-16-be"
@@ -623,7 +623,7 @@ def text_of(path: Path) -> str:
     return text
 
 
-def lines_of_fields(
+def iterate_records(
     text: str, separator: str, name: str, skip: Callable[[str, int], bool], *, strict: bool = True
 ) -> Iterator[Record]:
     """Yield the records of a text with their first lines; quotes may hold separators and lines.

@@ -12,8 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Variables, coordinates and attributes of a Dataset: what :func:`labelled` takes.
-Parts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
+#: Variables, coordinates and attributes of a Dataset: what :func:`make_dataset` takes.
+DatasetParts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
 #: Long names and units of the axes of laws.
 _AXES = {
     "max": ("longest item of the group", "1"),
@@ -25,15 +25,15 @@ _AXES = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Tabled:
+class TableResult:
     """An answer that is a table: short for its variables, and shown as they are."""
 
-    parts: Parts
+    parts: DatasetParts
 
     @cached_property
     def table(self) -> xr.Dataset:
         """The table, labelled when it is first used."""
-        return labelled(*self.parts)
+        return make_dataset(*self.parts)
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """A variable of the table."""
@@ -46,7 +46,7 @@ class Tabled:
         return str(self.table._repr_html_())
 
 
-def labelled(
+def make_dataset(
     variables: Mapping[str, tuple[Any, ...]],
     coords: Mapping[str, tuple[Any, ...]],
     attrs: Mapping[str, Any],
@@ -60,26 +60,26 @@ def labelled(
     return xr.Dataset(dict(variables), coords=dict(coords), attrs=dict(attrs))
 
 
-def named(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
-    """A number without a unit for :func:`labelled`, with what it is called in full."""
+def ratio_variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
+    """A number without a unit for :func:`make_dataset`, with what it is called in full."""
     return dims, values, {"long_name": long_name, "units": "1"}
 
 
-def law_array(chances: Any, told: Mapping[str, Any], /, **axes: Any) -> xr.DataArray:
+def law_array(chances: Any, extra_attrs: Mapping[str, Any], /, **axes: Any) -> xr.DataArray:
     """Return probabilities along axes of :data:`_AXES`, each with its values."""
     coords = {}
     for name, values in axes.items():
         long_name, units = _AXES[name]
         coords[name] = (name, values, {"long_name": long_name, "units": units})
-    attrs = {"long_name": "probability", "units": "1", **told}
-    return labelled({"probability": (tuple(axes), chances, attrs)}, coords, {})["probability"]
+    attrs = {"long_name": "probability", "units": "1", **extra_attrs}
+    return make_dataset({"probability": (tuple(axes), chances, attrs)}, coords, {})["probability"]
 
 
 def pmf_array(
-    told: Mapping[str, Any], numerator: Any, denominator: Any, chances: Any
+    extra_attrs: Mapping[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
     """Return the law of the loss along ``loss``, with its fractions in lowest terms."""
-    found = law_array(chances, told, loss=np.asarray(numerator) / np.asarray(denominator))
+    found = law_array(chances, extra_attrs, loss=np.asarray(numerator) / np.asarray(denominator))
     return found.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),
         denominator=("loss", denominator, {"long_name": "denominator of the loss"}),

@@ -270,10 +270,10 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
-def chosen(setting: str) -> dict[str, int]:
+def resolve_sizes(setting: str) -> dict[str, int]:
     """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``.
 
-    >>> chosen("")["SCAN_BLOCK"], chosen("tiny")["SCAN_BLOCK"], chosen("SCAN_BLOCK=5")["SCAN_BLOCK"]
+    >>> resolve_sizes("")["SCAN_BLOCK"], resolve_sizes("tiny")["SCAN_BLOCK"], resolve_sizes("SCAN_BLOCK=5")["SCAN_BLOCK"]
     (2097152, 29, 5)
     """
     values = {name: shipped for name, (shipped, _, _) in TABLE.items()}
@@ -286,7 +286,7 @@ def chosen(setting: str) -> dict[str, int]:
             values |= {name: TABLE[name][0] for name in NESTS}
         elif word == "tiny" and (seed.isdecimal() or not colon):
             values |= {
-                name: _drawn(name, tiny, seed) if seed else tiny
+                name: _random_prime(name, tiny, seed) if seed else tiny
                 for name, (_, tiny, _) in TABLE.items()
                 if tiny is not None
             }
@@ -298,7 +298,7 @@ def chosen(setting: str) -> dict[str, int]:
     return values
 
 
-def _drawn(name: str, tiny: int, seed: str) -> int:
+def _random_prime(name: str, tiny: int, seed: str) -> int:
     """Return a prime up to four times a tiny prime; other tiny values have a reason and stay."""
     import random
 
@@ -309,4 +309,4 @@ def _drawn(name: str, tiny: int, seed: str) -> int:
 #: The setting of this process; the processes of a cluster must have the same.
 SETTING = os.environ.get("DSE_SIZES", "")
 
-globals().update(chosen(SETTING))
+globals().update(resolve_sizes(SETTING))

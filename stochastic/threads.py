@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def workers() -> int:
+def cpu_count() -> int:
     """How many threads to use: the processors this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -25,7 +25,7 @@ from stochastic.work.pmf import Pmf
 _WARP = 32
 _MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
 _MEMORY = 2**28  # byte of matrices and powers in one launch
-_CHECKED = 64  # lanes of a launch whose power is computed anew, in double precision
+_VERIFIED_LANES = 64  # lanes of a launch whose power is computed anew, in double precision
 _TOLERANCE = 1e-3
 
 
@@ -80,13 +80,13 @@ def time_powers(
         For exponents that are no whole numbers of at least 0 for 1 to 32 lanes, or where numba-cuda
         or a GPU is missing.
     """
-    exponents = exponents_of(exponents)
+    exponents = _check_exponents(exponents)
     groups, lanes = exponents.shape
     size = whole("size", size, least=1, example=16)
     threads = whole("threads", threads, least=lanes, example=_MOST_THREADS)
     if threads > _MOST_THREADS:
         raise LawError(f"threads = {threads}: registers suffice for {_MOST_THREADS} in a block")
-    device = _device()
+    device = _load_gpu()
     memory = min(_MEMORY, device.free_memory() / 2)
     chunk = max(1, min(groups, int(memory / (8 * size**2 * lanes))))
     generator = np.random.default_rng(seed)
@@ -96,14 +96,14 @@ def time_powers(
     for first, clocks, powers in device.launches(
         matrices, exponents, synchronised=bool(synchronised), threads=threads
     ):
-        timing = Timing(first=first, clocks=clocks, powers=partial(_copied, powers))
-        _check(matrices, exponents[first : first + chunk], timing)
+        timing = Timing(first=first, clocks=clocks, powers=partial(_copy_to_host, powers))
+        _verify_powers(matrices, exponents[first : first + chunk], timing)
         yield timing
 
 
-def exponents_of(given: Any) -> npt.NDArray[np.int32]:
+def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
     """Iterations of the lanes of groups as the kernel takes them, checked; see time_powers."""
-    found = np.asarray(given)
+    found = np.asarray(values)
     if found.ndim != 2 or not 1 <= found.shape[1] <= _WARP or not len(found):
         raise LawError(
             f"exponents of shape {found.shape}: expected (groups, lanes) with 1 to {_WARP} lanes, "
@@ -114,17 +114,17 @@ def exponents_of(given: Any) -> npt.NDArray[np.int32]:
     return np.ascontiguousarray(found, dtype=np.int32)
 
 
-def _copied(there: Any, groups: int) -> npt.NDArray[np.float32]:
-    found: npt.NDArray[np.float32] = there[:groups].copy_to_host()
+def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
+    found: npt.NDArray[np.float32] = device_array[:groups].copy_to_host()
     return found
 
 
-def _check(
+def _verify_powers(
     matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
 ) -> None:
     """Compute some powers anew: the time of work that was not done is worth nothing."""
     lanes, size = matrices.shape[1:3]
-    count = min(-(-_CHECKED // lanes), len(exponents))
+    count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
     found = timing.powers(count).reshape(-1, size, size)
     exact = matrices[:count].reshape(-1, size, size).astype(np.float64)
     for power, matrix, exponent in zip(found, exact, exponents[:count].ravel(), strict=True):
@@ -139,10 +139,10 @@ def _check(
 
 def describe() -> dict[str, Any]:
     """What runs the kernels, for the record: the device, its clock, its driver; versions; date."""
-    facts: dict[str, Any] = _device().facts()
+    facts: dict[str, Any] = _load_gpu().facts()
     return (
         facts
-        | _driver(facts.get("uuid", ""))
+        | _driver_info(facts.get("uuid", ""))
         | {
             "numba_cuda": version("numba-cuda"),
             "numba": version("numba"),
@@ -151,7 +151,7 @@ def describe() -> dict[str, Any]:
     )
 
 
-def _driver(uuid: str) -> dict[str, str]:
+def _driver_info(uuid: str) -> dict[str, str]:
     """The driver, and clocks and limits as they are now, of the GPU of a name."""
     names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
     query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
@@ -164,13 +164,13 @@ def _driver(uuid: str) -> dict[str, str]:
     return dict(zip(("driver", *names[1:]), told, strict=True))
 
 
-def _device() -> ModuleType:
+def _load_gpu() -> ModuleType:
     """The kernels, where they can be run."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise LawError("numba-cuda is not installed: pip install numba-cuda")
     from stochastic.kernels import device
 
-    if not device.available():
+    if not device.is_available():
         raise LawError(
             "no NVIDIA GPU with a driver was found; for a trial without one, set "
             "NUMBA_ENABLE_CUDASIM=1 before Python starts: numba-cuda then simulates a GPU, slowly"
@@ -208,8 +208,8 @@ def timed_loss(clocks: Ints) -> Floats:
     return _ratio(in_lockstep, (done - start).sum(axis=1, dtype=np.float64))
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.ones_like(above), where=below > 0)
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    return np.divide(numerator, denominator, out=np.ones_like(numerator), where=denominator > 0)
 
 
 def losses(
@@ -235,12 +235,12 @@ def losses(
     """
     groups = whole("groups", groups, least=1, example=2**18)
     seed = whole("seed", seed, least=0)
-    exponents = exponents_of(law.sample((groups, lanes), seed))
+    exponents = _check_exponents(law.sample((groups, lanes), seed))
 
-    def timed(synchronised: bool) -> Floats:
+    def measure(synchronised: bool) -> Floats:
         runs = time_powers(
             exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
         )
         return np.concatenate([timed_loss(run.clocks) for run in runs])
 
-    return drawn_loss(exponents), timed(True), timed(False)
+    return drawn_loss(exponents), measure(True), measure(False)

@@ -15,13 +15,13 @@ from symbolic.quantity import Domain
 Floats = NDArray[np.float64]
 
 #: Values of a whole quantity that are looked at one by one, nearest first; beyond, by ratio.
-NEAR = sizes.ADVICE_NEAR
+_NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is followed over a factor of two to this power.
 OCTAVES = 64
 #: Steps in an octave.
-FINE = 32
+STEPS_PER_OCTAVE = 32
 #: What a faster run may cost, of models that yield it: advised on as the time is.
-COSTS = ("energy", "edp")
+_COST_GOALS = ("energy", "edp")
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
@@ -37,34 +37,34 @@ def guides(model: Model) -> tuple[Guide, ...]:
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
     if not known:
-        known = [_told_by(family) for family in model.regime_families if family.of in yields]
+        known = [_guide_of_family(family) for family in model.regime_families if family.of in yields]
     order = [*model.outputs, *model.yields]
     known = sorted(known, key=lambda g: (g.state == g.goal, order.index(g.state)))
     timed = [guide for guide in known if guide.goal in ("time", "flops")]
-    costs = [replace(g, goal=c, maximize=False) for g in timed for c in COSTS if c in yields]
+    costs = [replace(g, goal=c, maximize=False) for g in timed for c in _COST_GOALS if c in yields]
     return (*known, *costs)
 
 
-def _told_by(family: Family) -> Guide:
+def _guide_of_family(family: Family) -> Guide:
     of, terms = family.of, ", ".join(family.terms.values())
     return Guide(state=of, goal=of, limits=of, maximize=not family.largest, helps=terms)
 
 
-def steps(start: float, domain: Domain, *, raising: bool) -> Floats:
+def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
     """Values beyond the start, nearest first, up to the end of the domain or 2**64 times away.
 
-    >>> steps(3.0, Domain(low=1, low_open=False, whole=True), raising=False)
+    >>> search_values(3.0, Domain(low=1, low_open=False, whole=True), raising=False)
     array([2., 1.])
     """
-    sign = 1.0 if raising else -1.0
+    sign = 1.0 if upward else -1.0
     if domain.whole:
-        near = start + sign * np.arange(1, NEAR + 1)
+        near = start + sign * np.arange(1, _NEAR_VALUES + 1)
         far = np.rint(max(start, 1.0) * np.exp2(sign * np.arange(1, 16 * OCTAVES) / 16))
         xs = np.concatenate([near, far[(far - near[-1]) * sign > 0]])
     else:
         base, octaves = (start, OCTAVES) if start else (2.0**-OCTAVES, 2 * OCTAVES)
-        xs = base * np.exp2(sign * np.arange(1 if start else 0, FINE * octaves + 1) / FINE)
+        xs = base * np.exp2(sign * np.arange(1 if start else 0, STEPS_PER_OCTAVE * octaves + 1) / STEPS_PER_OCTAVE)
     ends = [end for end in (domain.low, domain.high) if (end - start) * sign > 0]
     xs = np.concatenate([xs, [end for end in ends if math.isfinite(end)]])
-    xs = np.unique(xs[domain.holds(xs) & ((xs - start) * sign > 0)])
-    return xs if raising else xs[::-1]
+    xs = np.unique(xs[domain.is_inside(xs) & ((xs - start) * sign > 0)])
+    return xs if upward else xs[::-1]

@@ -12,25 +12,25 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from symbolic.plain_text import one_line, without_controls
+from symbolic.plain_text import one_line, escape_controls
 
 #: Rows of a table on a terminal, where JSON has them all, and in a notebook.
-TEXT_ROWS, PAGE_ROWS = 60, 200
+TEXT_ROWS, HTML_ROWS = 60, 200
 #: Names in a line before the rest is counted.
-_NAMES = 6
+_NAMES_SHOWN = 6
 #: The least room for the words of a last column.
-_WORDS = 24
+_MIN_TEXT_WIDTH = 24
 _PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
-_SCALED = ("Hz", "s", "J", "W", "B/s")
-_CELL = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
+_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s")
+_CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
 #: Texts of at most so many letters stay on one line.
-_SHORT, _WHOLE = 24, ";white-space:nowrap"
-_PLAIN = '"'
-_SORTED = """;cursor:pointer" title="sort" onclick="
+_NOWRAP_LENGTH, _NOWRAP_STYLE = 24, ";white-space:nowrap"
+_PLAIN_HEADING = '"'
+_SORTABLE_HEADING = """;cursor:pointer" title="sort" onclick="
 const t=this.closest('table'),k=this.cellIndex,s=this.dataset.s=-(this.dataset.s||-1);
 [...t.rows].slice(1).sort((a,b)=>{const x=a.cells[k].dataset.k,y=b.cells[k].dataset.k,d=x-y;
 return s*(isNaN(d)?x.localeCompare(y):d)}).forEach(r=>t.tBodies[0].append(r))\""""
-_FOLD = "cursor:pointer;padding:0.15em 0"
+_SUMMARY_STYLE = "cursor:pointer;padding:0.15em 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +46,23 @@ class Table:
     title: str = ""
     columns: Sequence[str] | Mapping[str, str] = ()
     rows: Sequence[Sequence[Any]]
-    most: int | None = None
-    opened: bool = False
+    max_rows: int | None = None
+    is_open: bool = False
     sortable: bool = False
 
-    def cells(self, most: int | None) -> list[list[str]]:
+    def cells(self, max_rows: int | None) -> list[list[str]]:
         """Return the first rows as text."""
         units = [*self.columns.values()] if isinstance(self.columns, Mapping) else []
         return [
             [cell_text(cell, units[k] if units else "") for k, cell in enumerate(row)]
-            for row in self.rows[:most]
+            for row in self.rows[:max_rows]
         ]
 
     def text(self) -> str:
         """Return the table for a terminal, under its title."""
-        shown = self.cells(self.most)
+        shown = self.cells(self.max_rows)
         if self.columns:
-            lines, title = text_table(list(self.columns), shown, of=len(self.rows)), self.title
+            lines, title = text_table(list(self.columns), shown, total_rows=len(self.rows)), self.title
         else:
             lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in shown)
             title = f"{self.title}:" if self.title else ""
@@ -100,10 +100,10 @@ class Answer:
         return "\n\n".join(filter(None, [*parts, "\n".join(self.notes), self.certificate]))
 
     def _repr_html_(self) -> str:
-        return page_part(self)
+        return to_html(self)
 
 
-class Visible:
+class DisplayMixin:
     """An object that an :class:`Answer` shows at a prompt and in notebooks."""
 
     __slots__ = ()
@@ -115,10 +115,10 @@ class Visible:
         return repr(self._answer())
 
     def _repr_html_(self) -> str:
-        return page_part(self._answer())
+        return to_html(self._answer())
 
 
-class Report(Visible):
+class Report(DisplayMixin):
     """A dataclass that an :class:`Answer` shows when it is printed, too."""
 
     __slots__ = ()
@@ -132,23 +132,23 @@ class Report(Visible):
         return str(self._answer())
 
 
-def list_of_names(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer:
+def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer:
     """Return the answer that lists names with a line on each."""
     title = f"{len(rows):,}: {shorten(rows)}" if rows else "none"
     columns = (kind.lower().removesuffix("s"), "title")
-    table = Table(columns=columns, rows=[*rows.items()], opened=len(rows) <= _NAMES)
+    table = Table(columns=columns, rows=[*rows.items()], is_open=len(rows) <= _NAMES_SHOWN)
     return Answer(kind=kind, title=title, tables=[table], data=data)
 
 
-def shorten(names: Iterable[str], most: int = _NAMES) -> str:
+def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
     """Return the first of some names, and how many more there are.
 
     >>> shorten("abcd", 2)
     'a, b and 2 more'
     """
     every = list(names)
-    shown = ", ".join(every[:most])
-    return f"{shown} and {len(every) - most:,} more" if len(every) > most else shown
+    shown = ", ".join(every[:limit])
+    return f"{shown} and {len(every) - limit:,} more" if len(every) > limit else shown
 
 
 # --- values
@@ -166,7 +166,7 @@ def value_text(value: Any, unit: str = "") -> str:
     number = float(value)
     if math.isnan(number):
         return "-"
-    if unit in _SCALED and math.isfinite(number) and number:
+    if unit in _PREFIXED_UNITS and math.isfinite(number) and number:
         power = min(max(3 * math.floor(math.log10(abs(number)) / 3), -12), 12)
         return f"{number / 10.0**power:.4g} {_PREFIXES[power]}{unit}"
     text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
@@ -186,7 +186,7 @@ def text_table(
     rows: Sequence[Sequence[str]],
     *,
     width: int | None = None,
-    of: int | None = None,
+    total_rows: int | None = None,
 ) -> str:
     """Return columns under their names; a column of numbers stands on the right.
 
@@ -215,7 +215,7 @@ def text_table(
     ]
     room = sum(widths) + 2 * len(widths) if width is None else width
     last = len(header) - 1
-    least = [*widths[:-1], widths[-1] if right[-1] else min(widths[-1], _WORDS)]
+    least = [*widths[:-1], widths[-1] if right[-1] else min(widths[-1], _MIN_TEXT_WIDTH)]
     blocks: list[list[int]] = [[]]
     for k in range(len(header)):
         if len(blocks[-1]) > 1 and sum(least[j] + 2 for j in blocks[-1]) + least[k] > room:
@@ -230,7 +230,7 @@ def text_table(
         shown = cells[end].rjust(widths[end]) if right[end] else cells[end]
         start = "".join(f"{part}  " for part in parts)
         wide = end == last and not right[end] and len(start) + len(shown) > room
-        pieces = textwrap.wrap(shown, max(room - len(start), _WORDS)) if wide else [shown]
+        pieces = textwrap.wrap(shown, max(room - len(start), _MIN_TEXT_WIDTH)) if wide else [shown]
         yield (start + pieces[0]).rstrip()
         yield from (" " * len(start) + piece for piece in pieces[1:])
 
@@ -238,7 +238,7 @@ def text_table(
         "\n".join(line for cells in [header, *rows] for line in lines(cells, columns))
         for columns in blocks
     )
-    more = 0 if of is None else of - len(rows)
+    more = 0 if total_rows is None else total_rows - len(rows)
     return text + (f"\n... and {more:,} more (--json has them all)" if more > 0 else "")
 
 
@@ -252,63 +252,63 @@ def to_json(value: Any) -> str:
     """
     import json
 
-    return json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(_json_value(value), indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if hasattr(value, "tolist"):  # of NumPy: an array, or one number
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return str(value) if isinstance(value, Path) else value
 
 
 # --- HTML
-def page_part(answer: Answer) -> str:
+def to_html(answer: Answer) -> str:
     """Return an answer as a part of an HTML page, in the colours of the page.
 
-    >>> page_part(Answer(kind="Study", title="a < b"))
+    >>> to_html(Answer(kind="Study", title="a < b"))
     '<div><div><b>Study</b> a &lt; b</div></div>'
     """
-    parts = [f"<div><b>{escape(answer.kind)}</b> {escape(answer.title)}</div>"]
+    parts = [f"<div><b>{escape_html(answer.kind)}</b> {escape_html(answer.title)}</div>"]
     if answer.facts:
         parts.append(_html_table(Table(rows=[*answer.facts.items()])))
     tables = [*answer.tables, Table(title="notes", rows=[[text] for text in answer.notes])]
     for table in tables:
         if table.rows:
-            opened = " open" if table.opened else ""
-            title = escape(table.title or f"{len(table.rows):,} rows")
-            summary = f'<summary style="{_FOLD}">{title}</summary>'
+            opened = " open" if table.is_open else ""
+            title = escape_html(table.title or f"{len(table.rows):,} rows")
+            summary = f'<summary style="{_SUMMARY_STYLE}">{title}</summary>'
             parts.append(f"<details{opened}>{summary}{_html_table(table)}</details>")
     if answer.certificate:
-        parts.append(f"<div>{escape(answer.certificate)}</div>")
+        parts.append(f"<div>{escape_html(answer.certificate)}</div>")
     return f"<div>{''.join(parts)}</div>"
 
 
-def escape(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return text as HTML shows it, without characters that steer the direction of writing."""
     from html import escape as escaped
 
-    return escaped(without_controls(text))
+    return escaped(escape_controls(text))
 
 
 def _html_table(table: Table) -> str:
-    style = f"{_CELL}{_SORTED if table.sortable else _PLAIN}"
-    heads = "".join(f'<th style="{style}>{escape(name)}</th>' for name in table.columns)
+    style = f"{_CELL_STYLE}{_SORTABLE_HEADING if table.sortable else _PLAIN_HEADING}"
+    heads = "".join(f'<th style="{style}>{escape_html(name)}</th>' for name in table.columns)
     lines = [heads] if heads else []
-    for row, cells in zip(table.rows, table.cells(PAGE_ROWS), strict=False):
-        keys = [f' data-k="{escape(str(key))}"' if table.sortable else "" for key in row]
+    for row, cells in zip(table.rows, table.cells(HTML_ROWS), strict=False):
+        keys = [f' data-k="{escape_html(str(key))}"' if table.sortable else "" for key in row]
         lines.append(
             "".join(
-                f'<td style="{_CELL}{_WHOLE * (len(text) <= _SHORT)}"{key}>{escape(text)}</td>'
+                f'<td style="{_CELL_STYLE}{_NOWRAP_STYLE * (len(text) <= _NOWRAP_LENGTH)}"{key}>{escape_html(text)}</td>'
                 for text, key in zip(cells, keys, strict=True)
             )
         )
-    if (left := len(table.rows) - PAGE_ROWS) > 0:
+    if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<table style="margin:0.2em 0 0.4em 0">{body}</table>'

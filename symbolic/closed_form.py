@@ -14,7 +14,7 @@ import sympy
 
 from symbolic.equation import Equation, EquationSet
 from symbolic.errors import DseError
-from symbolic.exact import exact, readable
+from symbolic.exact import to_exact, replace_rounding
 from symbolic.graph import Graph
 from symbolic.ops import SYMPY, Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity
@@ -44,7 +44,7 @@ def symbol(row: Quantity) -> Any:
 def to_sympy(
     node: Node,
     quantities: Mapping[str, Quantity],
-    number: Callable[[Any], Any] = exact,
+    number: Callable[[Any], Any] = to_exact,
 ) -> Any:
     """A traced equation as a SymPy expression over the symbols of its quantities.
 
@@ -60,7 +60,7 @@ def to_sympy(
 
 
 def inline(
-    graph: Graph, names: Container[str], instead: Mapping[str, str | Node] | None = None
+    graph: Graph, names: Container[str], replacements: Mapping[str, str | Node] | None = None
 ) -> dict[str, Node]:
     """Every quantity as a tree in which the given names are replaced by their equations.
 
@@ -68,7 +68,7 @@ def inline(
     """
     trees: dict[str, Node] = {}
     for name, definition in graph.definitions.items():
-        other = (instead or {}).get(name)
+        other = (replacements or {}).get(name)
         if other is not None:
             trees[name] = trees[other] if isinstance(other, str) else other
         elif name in names and definition.kind == "equation":
@@ -82,17 +82,17 @@ def inline(
 
 def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> Any:
     """The equation of a quantity; see :meth:`symbolic.model.Model.closed_form`."""
-    require_equation(graph, name)
+    _require_equation(graph, name)
     quantities = graph.model.quantities
     if expand is True:
         return to_sympy(graph.flat(name), quantities)
     chosen = () if expand is False else (expand,) if isinstance(expand, str) else tuple(expand)
     for other in chosen:
-        require_equation(graph, other)
+        _require_equation(graph, other)
     return to_sympy(inline(graph, (name, *chosen))[name], quantities)
 
 
-def require_equation(graph: Graph, name: str) -> None:
+def _require_equation(graph: Graph, name: str) -> None:
     """Raise where a quantity has no equation that could be shown."""
     model = graph.model
     model.quantity(name)
@@ -106,11 +106,11 @@ def require_equation(graph: Graph, name: str) -> None:
         )
     what = "is an input of" if definition is not None else "is not part of"
     raise DseError(
-        f"{name} {what} the model {model.name}{under(graph)}: it yields {', '.join(model.yields)}"
+        f"{name} {what} the model {model.name}{switches_clause(graph)}: it yields {', '.join(model.yields)}"
     )
 
 
-def under(graph: Graph) -> str:
+def switches_clause(graph: Graph) -> str:
     """The switches that choose among the equations of a graph, for messages."""
     used = graph.switches_of(graph.definitions)
     labels = ", ".join(f"{switch}={graph.switches[switch]}" for switch in sorted(used))
@@ -120,16 +120,16 @@ def under(graph: Graph) -> str:
 # --- equations as LaTeX, with the symbols of their papers
 
 
-def _escape(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(f"\\{char}" if char in "_#%&$" else char for char in text)
 
 
-def _upright(name: str) -> str:
-    return f"\\mathrm{{{_escape(name)}}}"
+def _mathrm(name: str) -> str:
+    return f"\\mathrm{{{_escape_latex(name)}}}"
 
 
-def _names(model: EquationSet) -> dict[str, str]:
-    names = {name: _upright(name) for name in model.quantities} | {
+def _latex_symbols(model: EquationSet) -> dict[str, str]:
+    names = {name: _mathrm(name) for name in model.quantities} | {
         name: symbol for name, symbol in model.symbols.items() if name in model.quantities
     }
     for eq in reversed(model.equations):
@@ -141,20 +141,20 @@ def _names(model: EquationSet) -> dict[str, str]:
 def _decimal(value: Any) -> Any:
     """A literal as it is read: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
-    return sympy.Float(repr(value)) if finite else exact(value)
+    return sympy.Float(repr(value)) if finite else to_exact(value)
 
 
-def _line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -> str:
+def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -> str:
     if eq.table:
         right = f"\\mathrm{{table}}\\left({', '.join(names[need] for need in eq.inputs)}\\right)"
     else:
-        expression = readable(to_sympy(eq.node, model.quantities, _decimal))
+        expression = replace_rounding(to_sympy(eq.node, model.quantities, _decimal))
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
         right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
     left = names[eq.name]
     if r"\frac" in left:  # a formula by itself, which its equation would repeat
-        left = _upright(eq.name)
-    note = "; ".join(_escape(part) for part in (eq.source, eq.switches) if part)
+        left = _mathrm(eq.name)
+    note = "; ".join(_escape_latex(part) for part in (eq.source, eq.switch_text) if part)
     return f"{left} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")
 
 
@@ -163,13 +163,13 @@ def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
 
     Those of the graph, where there is one.
     """
-    names = _names(model)
+    names = _latex_symbols(model)
     if graph is None or name is None:
         held = model.equations if graph is None else graph.equations
-        return "\n".join(_line(model, eq, names) for eq in model.equations if eq in held)
+        return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in held)
     model.quantity(name)
     definition = graph.definitions.get(name)
     if definition is None or definition.equation is None:
-        require_equation(graph, name)
+        _require_equation(graph, name)
         raise AssertionError(name)
-    return _line(model, definition.equation, names)
+    return _equation_line(model, definition.equation, names)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.intervals import ARRAYS, Decision, Interval, Parted, Step, algebra, interval_of, run
+from symbolic.intervals import ARRAY_ALGEBRA, Decision, Interval, PartialEvaluation, EvaluationStep, interval_algebra, interval_of, run_steps
 from symbolic.ops import Node, constant, reference, references, where
-from symbolic.primitives.words import every, some
+from symbolic.primitives.words import all_true, any_true
 
 # --- A case along one quantity: its values at places, and where it is open between two of them
 
@@ -27,10 +27,10 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Boxes or points looked at together.
-BATCH = sizes.LINES_BATCH
+_BATCH = sizes.LINES_BATCH
 
 
-class Lines:
+class CaseLines:
     """A case along a quantity, at the values of the others on each line.
 
     What does not depend on the quantity is computed once.
@@ -43,48 +43,48 @@ class Lines:
             for key in references(root)
             if key != name
         }
-        parted = Parted((root,), (name,), values)
-        self.root, self.along, self.steps = root, reference(name), parted.steps
-        self.fixed = {node: np.asarray(value) for node, value in parted.fixed.items()}
-        self.known = {node: _known(array) for node, array in self.fixed.items()}
+        parted = PartialEvaluation((root,), (name,), values)
+        self.root, self.variable, self.steps = root, reference(name), parted.steps
+        self.fixed_values = {node: np.asarray(value) for node, value in parted.fixed_values.items()}
+        self.fixed_intervals = {node: _point_enclosure(array) for node, array in self.fixed_values.items()}
 
-    def at(self, line: Indices, x: Floats) -> Floats:
+    def evaluate(self, line: Indices, x: Floats) -> Floats:
         """The case at points; one that is no number is -1."""
         found = np.empty(line.size)
-        for first in range(0, line.size, BATCH):
-            part = slice(first, first + BATCH)
-            done = {node: _of(array, line[part]) for node, array in self.fixed.items()}
-            done[self.along] = x[part]
-            run(self.steps, done, ARRAYS)
+        for first in range(0, line.size, _BATCH):
+            part = slice(first, first + _BATCH)
+            done = {node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()}
+            done[self.variable] = x[part]
+            run_steps(self.steps, done, ARRAY_ALGEBRA)
             found[part] = done[self.root]
         found[np.isnan(found)] = -1.0
         return found
 
-    def open(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
+    def is_undecided(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
         """Where more than one case is possible between two places."""
         found = np.empty(line.size, dtype=bool)
-        for first in range(0, line.size, BATCH):
-            part = slice(first, first + BATCH)
-            held = self._enclosed(line[part], low[part], high[part])[self.root]
+        for first in range(0, line.size, _BATCH):
+            part = slice(first, first + _BATCH)
+            held = self._enclose(line[part], low[part], high[part])[self.root]
             found[part] = (held.lo < held.hi) | (held.undefined & (held.lo == held.hi))
         return found
 
-    def _enclosed(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
+    def _enclose(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
         done: dict[Node, Any] = {
-            node: type(box)(*(_of(part, line) for part in box)) for node, box in self.known.items()
+            node: type(box)(*(_select_lines(part, line) for part in box)) for node, box in self.fixed_intervals.items()
         }
-        done[self.along] = Interval(low, high)
-        run(self.steps, done, algebra(outward=False))
+        done[self.variable] = Interval(low, high)
+        run_steps(self.steps, done, interval_algebra(outward=False))
         return done
 
-    def within(self, low: Floats, high: Floats) -> Lines:
+    def restrict(self, low: Floats, high: Floats) -> CaseLines:
         """The same between two places on each line, without what is decided on all of them."""
-        if low.size > BATCH:
+        if low.size > _BATCH:
             return self
-        boxes = self._enclosed(np.arange(low.size), low, high)
-        told = {node: flag for node, box in boxes.items() if (flag := _decided(box)) is not None}
+        boxes = self._enclose(np.arange(low.size), low, high)
+        told = {node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None}
         same: dict[Node, Node] = {}
-        steps: list[Step] = []
+        steps: list[EvaluationStep] = []
         for node, op, parts in self.steps:
             args = tuple(same.get(arg, arg) for arg in parts)
             open_ = [arg for arg in args if arg not in told]
@@ -104,45 +104,45 @@ class Lines:
                 used.update(args)
                 lines.steps.append((node, op, args))
         lines.steps.reverse()
-        fixed = self.fixed | {node: np.asarray(flag) for node, flag in told.items()}
-        lines.fixed = {node: array for node, array in fixed.items() if node in used}
-        lines.known = {node: _known(array) for node, array in lines.fixed.items()}
+        fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in told.items()}
+        lines.fixed_values = {node: array for node, array in fixed.items() if node in used}
+        lines.fixed_intervals = {node: _point_enclosure(array) for node, array in lines.fixed_values.items()}
         return lines
 
 
-def _of(array: Any, line: Indices) -> Any:
+def _select_lines(array: Any, line: Indices) -> Any:
     """What is known of each of some lines."""
     return array[line] if getattr(array, "size", 1) > 1 else array
 
 
-def _decided(box: Interval | Decision) -> bool | None:
+def _truth_value(box: Interval | Decision) -> bool | None:
     """Whether a condition holds in every box, or in none; None where that is open."""
     if isinstance(box, Decision):
-        if every(box.certain):
+        if all_true(box.certain):
             return True
-        if not some(box.possible):
+        if not any_true(box.possible):
             return False
     return None
 
 
-def _known(array: Any) -> Interval | Decision:
+def _point_enclosure(array: Any) -> Interval | Decision:
     """The enclosure of what is known."""
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
 #: How often a gap between two edges is halved, and how many open pieces of it are followed.
-DEPTH, WIDE = sizes.GAP_DEPTH, sizes.GAP_WIDE
+MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
 #: Of few open pieces, so many parts are made at once.
-FINE, FEW, MOST_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
+_FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
 #: Points in which brackets are cut together.
-CUT = sizes.BRACKETS_BATCH
+_BRACKET_BATCH = sizes.BRACKETS_BATCH
 #: The least number above zero.
-LEAST = 5e-324
-_FIRST = np.zeros(1, dtype=np.int64)
+_SMALLEST_FLOAT = 5e-324
+_FIRST_LINE = np.zeros(1, dtype=np.int64)
 #: How far terms may lie apart that models call equal: a case that holds no further is passed over.
-TIE = 1e-11
+_TIE_TOLERANCE = 1e-11
 #: Digits to which a border is rounded, where the number is as near to its bracket.
-DIGITS, NEAR = 11, 2e-12
+_DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 
 class Crossings(NamedTuple):
@@ -157,10 +157,10 @@ class Crossings(NamedTuple):
     high: Floats
     before: Floats
     after: Floats
-    undecided: int
+    undecided_gaps: int
 
 
-def crossings(
+def find_crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
     """Every border of a case, or condition, along a quantity.
@@ -180,89 +180,89 @@ def crossings(
 
     >>> from symbolic.ops import reference, where
     >>> x, y = reference("x"), reference("y")
-    >>> found = crossings(where(x * x < y, 1, 2), "x", {"y": [2, 9]}, np.array([[0, 4], [0, 4]]))
-    >>> located(found).round(6).tolist(), found.before.tolist(), found.after.tolist()
+    >>> found = find_crossings(where(x * x < y, 1, 2), "x", {"y": [2, 9]}, np.array([[0, 4], [0, 4]]))
+    >>> border_positions(found).round(6).tolist(), found.before.tolist(), found.after.tolist()
     ([1.414214, 3.0], [1.0, 1.0], [2.0, 2.0])
     """
-    return _along(Lines(root, name, others), np.asarray(edges, dtype=float), whole)
+    return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
 
-def _along(lines: Lines, edges: Floats, whole: bool) -> Crossings:
-    lines = lines.within(edges[:, 0], edges[:, -1])
-    extra_line, extra_x, undecided = _halved(lines, edges, whole)
+def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
+    lines = lines.restrict(edges[:, 0], edges[:, -1])
+    extra_line, extra_x, undecided = _refine_gaps(lines, edges, whole)
     line = np.concatenate([np.repeat(np.arange(len(edges)), edges.shape[1]), extra_line])
     x = np.concatenate([edges.reshape(-1), extra_x])
     order = np.lexsort((x, line))
     line, x = line[order], x[order]
-    case = lines.at(line, x)
+    case = lines.evaluate(line, x)
     change = np.flatnonzero((line[1:] == line[:-1]) & (case[1:] != case[:-1]))
     brackets = line[change], x[change], x[change + 1], case[change], case[change + 1]
-    found = _narrowed(lines, brackets, whole)
+    found = _narrow_brackets(lines, brackets, whole)
     order = np.lexsort((found[1], found[0]))
     line, low, high, before, after = (part[order] for part in found)
-    return _without_ties(Crossings(line, low, high, before, after, undecided), whole)
+    return _merge_ties(Crossings(line, low, high, before, after, undecided), whole)
 
 
-def first_along(lines: Lines, way: Floats, *, whole: bool = False) -> tuple[float, float] | None:
+def first_crossing(lines: CaseLines, path: Floats, *, whole: bool = False) -> tuple[float, float] | None:
     """Where a condition first comes to hold on the way: the last number before, and the number.
 
     ``way`` rises or falls; the condition is not asked of its first place.
 
     >>> from symbolic.ops import reference
     >>> x = reference("x")
-    >>> first_along(Lines(x * x >= 2, "x", {}), np.array([1.0, 1.5, 2.0]))[1]
+    >>> first_crossing(CaseLines(x * x >= 2, "x", {}), np.array([1.0, 1.5, 2.0]))[1]
     1.4142135623730951
     """
-    if way.size < 2:
+    if path.size < 2:
         return None
-    rising = bool(way[1] > way[0])
-    found = _along(lines, np.sort(way)[None, :], whole)
+    rising = bool(path[1] > path[0])
+    found = _find_along(lines, np.sort(path)[None, :], whole)
     before, after = (0.0, 1.0) if rising else (1.0, 0.0)
     hits = np.flatnonzero((found.before == before) & (found.after == after))
     if not hits.size:
-        held = not found.line.size and lines.at(_FIRST, way[1:2])[0]
-        return (float(way[0]), float(way[1])) if held else None
+        held = not found.line.size and lines.evaluate(_FIRST_LINE, path[1:2])[0]
+        return (float(path[0]), float(path[1])) if held else None
     place = hits[0] if rising else hits[-1]
     low, high = float(found.low[place]), float(found.high[place])
     return (low, high) if rising else (high, low)
 
 
-def _without_ties(found: Crossings, whole: bool) -> Crossings:
+def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
     """Borders that lie next to each other as one, from the case before to the case after both."""
-    if whole or not found.line.size:
-        return found
-    far = np.diff(found.low) > TIE * np.abs(found.low[1:])
-    apart = np.concatenate([[True], far | (np.diff(found.line) > 0)])
+    if whole or not borders.line.size:
+        return borders
+    far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
+    apart = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
     first, last = np.flatnonzero(apart), np.append(np.flatnonzero(apart)[1:], apart.size) - 1
-    real = found.before[first] != found.after[last]
+    real = borders.before[first] != borders.after[last]
     first, last = first[real], last[real]
     return Crossings(
-        found.line[first],
-        found.low[first],
-        found.high[last],
-        found.before[first],
-        found.after[last],
-        found.undecided,
+        borders.line[first],
+        borders.low[first],
+        borders.high[last],
+        borders.before[first],
+        borders.after[last],
+        borders.undecided_gaps,
     )
 
 
-def located(found: Crossings) -> Floats:
+def border_positions(borders: Crossings) -> Floats:
     """Each border as one number: the short one that lies in its bracket, or as good as there."""
-    low, high = found.low, found.high
+    low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):
-        scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(middle))))
+        scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.abs(middle))))
         short = np.where(middle == 0, 0.0, np.rint(middle * scale) / scale)
-        room = NEAR * np.abs(middle)
+        room = _ROUNDING_TOLERANCE * np.abs(middle)
     inside = (short >= low - room) & (short <= high + room)
     return np.asarray(np.where(inside, short, low))
 
 
-def _cut(low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False) -> Floats:
+def _subdivide(low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False) -> Floats:
     """Places from the lower to the upper ends, by factors where those lie far apart."""
     share = np.arange(parts + 1) / parts
     a, b = low[:, None], high[:, None]
-    least = np.where(a == 0, LEAST, a) if to_zero else a
+    least = np.where(a == 0, _SMALLEST_FLOAT, a) if to_zero else a
     far = (least > 0) & (b > 4 * least)
     with np.errstate(all="ignore"):
         places = np.exp2(np.log2(least) * (1 - share) + np.log2(b) * share)
@@ -272,7 +272,7 @@ def _cut(low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = 
     return np.asarray(np.minimum(np.maximum.accumulate(places, axis=1), b))
 
 
-def _halved(lines: Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
+def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
     """Places inside of gaps, dense where a border may be; gaps given up."""
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:
@@ -281,12 +281,12 @@ def _halved(lines: Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, 
     first, last = np.zeros(count, dtype=np.int64), np.full(count, gaps)
     held: list[tuple[Indices, Indices]] = []
     while line.size:  # between edges
-        open_ = lines.open(line, edges[line, first], edges[line, last])
+        open_ = lines.is_undecided(line, edges[line, first], edges[line, last])
         line, first, last = line[open_], first[open_], last[open_]
         single = last - first <= 1
         held.append((line[single], first[single]))
         line, first, last = line[~single], first[~single], last[~single]
-        parts = FINE if line.size < FEW else 2
+        parts = _FINE_PARTS if line.size < _FEW_PIECES else 2
         ends = first[:, None] + (last - first)[:, None] * np.arange(parts + 1) // parts
         some = ends[:, 1:] > ends[:, :-1]
         line = np.repeat(line, some.sum(axis=1))
@@ -296,21 +296,21 @@ def _halved(lines: Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, 
     owner = np.arange(line.size)
     extra: list[tuple[Indices, Floats]] = []
     given_up, depth = 0, 0
-    while depth < DEPTH and line.size:
-        parts = FINE if line.size < FEW else 2
+    while depth < MAX_HALVINGS and line.size:
+        parts = _FINE_PARTS if line.size < _FEW_PIECES else 2
         depth += parts.bit_length() - 1
-        places = _cut(low, high, parts, whole)
+        places = _subdivide(low, high, parts, whole)
         some = places[:, 1:] > places[:, :-1]
         some[some.sum(axis=1) < 2] = False  # nothing lies between
         pieces = some.sum(axis=1)
         line, owner = np.repeat(line, pieces), np.repeat(owner, pieces)
         low, high = places[:, :-1][some], places[:, 1:][some]
         extra.append((line, low))
-        open_ = lines.open(line, low, high)
+        open_ = lines.is_undecided(line, low, high)
         line, owner, low, high = line[open_], owner[open_], low[open_], high[open_]
         left = np.bincount(owner) if owner.size else np.zeros(0, dtype=np.int64)
-        given_up += int((left > WIDE).sum())
-        few = left[owner] <= WIDE
+        given_up += int((left > _MAX_OPEN_PIECES).sum())
+        few = left[owner] <= _MAX_OPEN_PIECES
         line, owner, low, high = line[few], owner[few], low[few], high[few]
     if not extra:
         return np.zeros(0, dtype=np.int64), np.zeros(0), given_up
@@ -318,18 +318,18 @@ def _halved(lines: Lines, edges: Floats, whole: bool) -> tuple[Indices, Floats, 
     return found, xs, given_up
 
 
-def _narrowed(lines: Lines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
+def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
     """Brackets made as narrow as numbers allow; one that holds a third case becomes two."""
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets
-        parts = max(2, min(MOST_PARTS, CUT // line.size))
-        places = _cut(low, high, parts, whole, to_zero=True)
+        parts = max(2, min(_MAX_PARTS, _BRACKET_BATCH // line.size))
+        places = _subdivide(low, high, parts, whole, to_zero=True)
         ends = ~((places > low[:, None]) & (places < high[:, None])).any(axis=1)
         done.append(tuple(part[ends] for part in brackets))
         line, places = line[~ends], places[~ends]
         inner = places[:, 1:-1]
-        case = lines.at(np.repeat(line, inner.shape[1]), inner.reshape(-1)).reshape(inner.shape)
+        case = lines.evaluate(np.repeat(line, inner.shape[1]), inner.reshape(-1)).reshape(inner.shape)
         case = np.concatenate([before[~ends][:, None], case, after[~ends][:, None]], axis=1)
         row, place = np.nonzero(case[:, 1:] != case[:, :-1])
         brackets = (

@@ -10,7 +10,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from symbolic.errors import GraphError, UnknownNameError, nearest
+from symbolic.errors import GraphError, UnknownNameError, nearest_hint
 from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
 from symbolic.statistic import StatisticName
@@ -118,14 +118,14 @@ class Validity:
         Between which values the model is meant.
     """
 
-    says: str
-    of: str = ""
-    least: float = -math.inf
-    most: float = math.inf
+    statement: str
+    quantity: str = ""
+    minimum: float = -math.inf
+    maximum: float = math.inf
 
-    def holds(self, value: float) -> bool:
+    def is_valid_for(self, value: float) -> bool:
         """Whether the model is meant for such a machine."""
-        return self.least <= value <= self.most
+        return self.minimum <= value <= self.maximum
 
 
 # --- equations
@@ -152,10 +152,10 @@ class Equation:
     domain: str = "[-inf, inf]"
     formula: str = ""
 
-    def of(self, name: str, *inputs: str, **changes: Any) -> Equation:
+    def copy_as(self, name: str, *inputs: str, **changes: Any) -> Equation:
         """The same formula of other quantities: another name, inputs, source, symbol or switch."""
         if "when" in changes:
-            changes["when"] = _labels(changes["when"])
+            changes["when"] = _label_texts(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -181,13 +181,13 @@ class Equation:
             ) from None
 
     @property
-    def switches(self) -> str:
+    def switch_text(self) -> str:
         """The switches under which it holds, as text."""
         return ", ".join(f"{name}={label}" for name, label in self.when.items())
 
     def describe(self) -> str:
         """Name, switches, source and module, for messages."""
-        switches = f" [{self.switches}]" if self.when else ""
+        switches = f" [{self.switch_text}]" if self.when else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.name}{switches}{source} of {self.function.__module__}"
 
@@ -204,7 +204,7 @@ def label_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _labels(when: Mapping[str, object]) -> dict[str, str]:
+def _label_texts(when: Mapping[str, object]) -> dict[str, str]:
     return {name: label_text(label) for name, label in when.items()}
 
 
@@ -265,7 +265,7 @@ def equation(
             function=function,
             inputs=tuple(inputs or (parameter.name for parameter in parameters)),
             source=source,
-            when=_labels(when or {}),
+            when=_label_texts(when or {}),
             flags=dict(flags or {}),
             symbol=symbol,
             table=table,
@@ -324,15 +324,15 @@ class EquationSet:
     def quantity(self, name: str) -> Quantity:
         """The row of a quantity or statistic, or an error that names the nearest."""
         if isinstance(name, StatisticName):
-            return name.row
+            return name.quantity
         found = self.quantities.get(name)
         if found is None:
             raise UnknownNameError(
-                f"{name!r} is no quantity of the model {self.name}{nearest(name, self.quantities)}"
+                f"{name!r} is no quantity of the model {self.name}{nearest_hint(name, self.quantities)}"
             )
         return found
 
-    def meant(self, name: str) -> str:
+    def resolve_symbol(self, name: str) -> str:
         """The quantity of which a name is the papers' symbol; the name itself where it is none.
 
         >>> from symbolic.library import load_model

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from symbolic.plain_text import one_line, without_controls
+from symbolic.plain_text import one_line, escape_controls
 
 #: Letters of a name up to which names like it are looked for, and of a list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000
@@ -19,7 +19,7 @@ class DseError(ValueError):
     """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(without_controls(a) if isinstance(a, str) else a for a in args))
+        super().__init__(*(escape_controls(a) if isinstance(a, str) else a for a in args))
 
 
 class UnknownNameError(DseError):
@@ -69,12 +69,12 @@ class InternalError(RuntimeError):
     ``asked`` and ``got`` tell of the question and of what is wrong, ``study`` of the study.
     """
 
-    def __init__(self, what: str, *, asked: str, got: str, study: str = "") -> None:
-        self.what, self.asked, self.got, self.study = what, asked, got, study
+    def __init__(self, what: str, *, query: str, result: str, study: str = "") -> None:
+        self.what, self.query, self.result, self.study = what, query, result, study
         lines = [
             f"internal error, no answer is given: {what}",
-            f"asked: {asked}",
-            f"got: {got}",
+            f"asked: {query}",
+            f"got: {result}",
             *([f"study: {study}"] if study else []),
             "This is a fault of simt-dse and not of the input. Please report these lines, with the "
             "study file and the output of `dse doctor`. Another method (scan or certified) may "
@@ -82,12 +82,12 @@ class InternalError(RuntimeError):
         ]
         super().__init__("\n".join(lines))
 
-    def of(self, study: str) -> InternalError:
+    def with_study(self, study: str) -> InternalError:
         """Return the error with the text of the study."""
-        return InternalError(self.what, asked=self.asked, got=self.got, study=study)
+        return InternalError(self.what, query=self.query, result=self.result, study=study)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {"asked": self.asked, "got": self.got, "study": self.study}
+        given = {"asked": self.query, "got": self.result, "study": self.study}
         return partial(InternalError, self.what, **given), ()
 
 
@@ -115,25 +115,25 @@ class UnreachableError(DseError):
     """A URL that does not answer, or may not be used."""
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest_hint(name: object, names: Iterable[str]) -> str:
     """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
     import difflib
 
     if len(str(name)) > _LONG_NAME:
         return ""
-    near = [one for one in known if len(one) <= _LONG_NAME]
+    near = [one for one in names if len(one) <= _LONG_NAME]
     close = difflib.get_close_matches(str(name), near, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def check_known(name: object, known: Collection[Any], said: str, has: str = "there are") -> None:
+def check_name(name: object, names: Collection[Any], message: str, listing: str = "there are") -> None:
     """Raise where a name is none of the known: what is ``said`` of it, and what there is instead.
 
-    >>> check_known("tme", ["time"], "'tme' is no output")
+    >>> check_name("tme", ["time"], "'tme' is no output")
     Traceback (most recent call last):
     symbolic.errors.UnknownNameError: 'tme' is no output; did you mean 'time'?; there are: time
     """
-    if name not in known:
-        listed = ", ".join(one_line(str(one)) for one in known) or "none"
+    if name not in names:
+        listed = ", ".join(one_line(str(one)) for one in names) or "none"
         listed = listed if len(listed) <= _LONG_LIST else f"{listed[:_LONG_LIST]} ..."
-        raise UnknownNameError(f"{said}{nearest(name, known)}; {has}: {listed}")
+        raise UnknownNameError(f"{message}{nearest_hint(name, names)}; {listing}: {listed}")

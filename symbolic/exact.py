@@ -15,13 +15,13 @@ from sympy.logic.boolalg import Boolean
 _ROUNDING = 1e-9
 
 
-def exact(value: Any) -> Any:
+def to_exact(value: Any) -> Any:
     """A Python number as an exact SymPy number; an expression stays itself.
 
     A float becomes the rational of its shortest decimal: the text of an equation says 0.1, and
     means a tenth.
 
-    >>> exact(0.1), exact(3), exact(float("inf"))
+    >>> to_exact(0.1), to_exact(3), to_exact(float("inf"))
     (1/10, 3, oo)
     """
     if isinstance(value, np.generic):
@@ -35,10 +35,10 @@ def exact(value: Any) -> Any:
     return sympy.sympify(value)
 
 
-def readable(expression: Any) -> Any:
+def replace_rounding(expression: Any) -> Any:
     """An expression in which a factor that allows for rounding alone is 1 + epsilon.
 
-    >>> readable(exact(1 + 1e-12) * sympy.Symbol("r") + exact(1.5))
+    >>> replace_rounding(to_exact(1 + 1e-12) * sympy.Symbol("r") + to_exact(1.5))
     r*(epsilon + 1) + 3/2
     """
     near = 1 + sympy.Symbol("epsilon", positive=True)
@@ -69,7 +69,7 @@ class _Pair(ExprCondPair):  # type: ignore[misc]
         return sympy.Tuple.__new__(cls, sympy.sympify(expression), sympy.sympify(condition))
 
 
-class _Unfolded(Piecewise):  # type: ignore[misc]
+class _NestedPiecewise(Piecewise):  # type: ignore[misc]
     """A ``Piecewise`` with a ``Piecewise`` in a condition, left there whatever is done to it.
 
     SymPy folds those outwards, branch by branch; on the larger models that takes minutes or fails,
@@ -80,7 +80,7 @@ class _Unfolded(Piecewise):  # type: ignore[misc]
         return piecewise(*pieces)
 
 
-_Unfolded.__name__ = "Piecewise"  # printed so
+_NestedPiecewise.__name__ = "Piecewise"  # printed so
 
 
 def piecewise(*pieces: Any) -> Any:
@@ -88,4 +88,4 @@ def piecewise(*pieces: Any) -> Any:
     pairs = [_Pair(*piece) for piece in pieces]
     if not any(pair.cond.has(Piecewise) for pair in pairs):
         return Piecewise(*((pair.expr, pair.cond) for pair in pairs))
-    return sympy.Basic.__new__(_Unfolded, *(pair for pair in pairs if pair.cond != sympy.false))
+    return sympy.Basic.__new__(_NestedPiecewise, *(pair for pair in pairs if pair.cond != sympy.false))

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from symbolic import ops
-from symbolic.errors import DseError, UnitError, nearest
+from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.ops import Node, reference
 from symbolic.quantity import Quantity
 from symbolic.statistic import (
@@ -25,24 +25,24 @@ from symbolic.statistic import (
     STATISTICS,
     Statistic,
     StatisticName,
-    surrounded,
+    exclude_axes,
 )
 from symbolic.terms import (
     FUNCTIONS,
     ExpressionNameError,
     ExpressionUnitError,
-    Source,
+    FormulaText,
     Term,
     Token,
     apply,
     compare,
-    condition,
-    numeric,
-    shown,
-    source_of,
-    unit_of,
+    require_condition,
+    require_number,
+    quote,
+    formula_text,
+    unit_suffix,
 )
-from symbolic.units import Dimension, dimension, exact, is_unit, misfit, nearest_unit, spellings
+from symbolic.units import Dimension, dimension, to_si_exact, is_unit, mismatch_message, nearest_unit_hint, spellings
 
 # --- the grammar: from words to terms
 
@@ -54,7 +54,7 @@ MAX_DEPTH = 100
 MAX_OPERATORS = 300
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-_BINDING = {
+_PRECEDENCE = {
     "or": 1,
     "and": 2,
     **dict.fromkeys(_COMPARISONS, 4),
@@ -62,7 +62,7 @@ _BINDING = {
     **dict.fromkeys("*/", 6),
     **dict.fromkeys(("**", "^"), 8),
 }
-_NOT, _SIGN = 3, 7
+_NOT_PRECEDENCE, _SIGN_PRECEDENCE = 3, 7
 _HINTS = {
     "abs": "; write absolute(a)",
     "if": "; write where(condition, a, b)",
@@ -75,268 +75,268 @@ _HINTS = {
 }
 
 
-class Parser:
+class _Parser:
     """Reads one formula, once; ``labels`` says that it may compare labels."""
 
     def __init__(
-        self, text: str, quantities: Mapping[str, Quantity], *, labels: bool = False
+        self, text: str, quantities: Mapping[str, Quantity], *, allow_labels: bool = False
     ) -> None:
-        self.source = source_of(text)
-        self.tokens = self.source.tokens
+        self.formula = formula_text(text)
+        self.tokens = self.formula.tokens
         self.quantities = quantities
-        self.labels = labels
+        self.allow_labels = allow_labels
         self.index, self.unit_end = 0, -1
-        self.depth = self.operators = 0
+        self.depth = self.operator_count = 0
         self.statistics: list[tuple[Term, Statistic]] = []
 
-    def term(self) -> Term:
+    def parse(self) -> Term:
         """The whole formula."""
-        term = self._expression(0)
-        if self._now.kind != "end":
-            self._stray(self._now)
+        term = self._parse_expression(0)
+        if self._current.kind != "end":
+            self._fail_stray(self._current)
         return term
 
     @property
-    def _now(self) -> Token:
+    def _current(self) -> Token:
         return self.tokens[self.index]
 
-    def _after(self, steps: int) -> Token:
+    def _peek(self, steps: int) -> Token:
         return self.tokens[min(self.index + steps, len(self.tokens) - 1)]
 
-    def _take(self) -> Token:
+    def _advance(self) -> Token:
         token = self.tokens[self.index]
         self.index += 1
         return token
 
-    def _end(self) -> int:
+    def _end_position(self) -> int:
         return self.tokens[self.index - 1].end
 
-    def _stray(self, token: Token) -> NoReturn:
+    def _fail_stray(self, token: Token) -> NoReturn:
         """What follows a complete part without an operator."""
         if token.text == ",":
-            self.source.fail("',' stands outside the parentheses of a function", token.position)
+            self.formula.fail("',' stands outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
         if token.text == "(" or operand:
-            self.source.fail(
-                f"an operator is missing before {shown(token.text)}: for a product write *",
+            self.formula.fail(
+                f"an operator is missing before {quote(token.text)}: for a product write *",
                 token.position,
             )
-        self.source.fail_at(token)
+        self.formula.fail_token(token)
 
     # --- operators
-    def _expression(self, binding: int) -> Term:
+    def _parse_expression(self, precedence: int) -> Term:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.source.fail(
+            self.formula.fail(
                 f"the formula is nested deeper than {MAX_DEPTH} levels: give parts of it names",
-                self._now.position,
+                self._current.position,
             )
-        left = self._prefix()
-        while (bound := _BINDING.get(self._now.text, 0)) > binding:
-            self.operators += 1
-            if self.operators > MAX_OPERATORS:
-                self.source.fail(
+        left = self._parse_prefix()
+        while (bound := _PRECEDENCE.get(self._current.text, 0)) > precedence:
+            self.operator_count += 1
+            if self.operator_count > MAX_OPERATORS:
+                self.formula.fail(
                     f"the formula has more than {MAX_OPERATORS} operators: give parts of it names",
-                    self._now.position,
+                    self._current.position,
                 )
-            left = self._infix(left, bound)
+            left = self._parse_infix(left, bound)
         self.depth -= 1
         return left
 
-    def _infix(self, left: Term, bound: int) -> Term:
-        operator = self._take()
+    def _parse_infix(self, left: Term, precedence: int) -> Term:
+        operator = self._advance()
         text, position = operator.text, operator.position
         if text in _COMPARISONS:
-            return self._chain(left, text)
+            return self._parse_comparisons(left, text)
         if text in ("and", "or"):
-            condition(self.source, left)
-            right = self._expression(bound)
+            require_condition(self.formula, left)
+            right = self._parse_expression(precedence)
             name = "both" if text == "and" else "either"
-            return apply(self.source, name, (left, right), left.start, self._end())
+            return apply(self.formula, name, (left, right), left.start, self._end_position())
         if text in ("**", "^"):
-            right = self._expression(_SIGN)
-            return apply(self.source, "power", (left, right), position, self._end())
-        unit = self._divisor_unit() if text == "/" else None
-        right = self._expression(bound) if unit is None else unit
-        return apply(self.source, text, (left, right), position, self._end())
+            right = self._parse_expression(_SIGN_PRECEDENCE)
+            return apply(self.formula, "power", (left, right), position, self._end_position())
+        unit = self._parse_divisor_unit() if text == "/" else None
+        right = self._parse_expression(precedence) if unit is None else unit
+        return apply(self.formula, text, (left, right), position, self._end_position())
 
-    def _chain(self, left: Term, operator: str) -> Term:
+    def _parse_comparisons(self, left: Term, operator: str) -> Term:
         """A comparison, or several in a row that must all hold."""
-        start, bound = left.start, _BINDING[operator]
-        right = self._expression(bound)
-        whole = compare(self.source, operator, left, right)
-        while self._now.text in _COMPARISONS:
-            operator, left = self._take().text, right
-            right = self._expression(bound)
-            link = compare(self.source, operator, left, right)
-            whole = apply(self.source, "both", (whole, link), start, self._end())
+        start, bound = left.start, _PRECEDENCE[operator]
+        right = self._parse_expression(bound)
+        whole = compare(self.formula, operator, left, right)
+        while self._current.text in _COMPARISONS:
+            operator, left = self._advance().text, right
+            right = self._parse_expression(bound)
+            link = compare(self.formula, operator, left, right)
+            whole = apply(self.formula, "both", (whole, link), start, self._end_position())
         return whole
 
     # --- numbers and their units
-    def _number(self) -> Term:
-        token = self._take()
-        number = self.source.number(token)
+    def _parse_number(self) -> Term:
+        token = self._advance()
+        number = self.formula.parse_number(token)
         start = self.index
-        inverse = self._now.text == "1" and self._after(1).text == "/"
-        if self._now.text == "%" or (inverse and is_unit(self._after(2).text)):
-            self._take()
-        elif self._names_unit(0):
-            self._unit_item()
+        inverse = self._current.text == "1" and self._peek(1).text == "/"
+        if self._current.text == "%" or (inverse and is_unit(self._peek(2).text)):
+            self._advance()
+        elif self._is_unit_ahead(0):
+            self._take_unit()
         else:
             return Term(number, None, token.position, token.end)
-        while self._names_unit(1 if self._now.text in ("*", "/") else 0):
-            if self._now.text in ("*", "/"):
-                self._take()
-            self._unit_item()
-        return self._with_unit(number, start, token.position)
+        while self._is_unit_ahead(1 if self._current.text in ("*", "/") else 0):
+            if self._current.text in ("*", "/"):
+                self._advance()
+            self._take_unit()
+        return self._unit_term(number, start, token.position)
 
-    def _names_unit(self, steps: int) -> bool:
+    def _is_unit_ahead(self, steps: int) -> bool:
         """Whether the word so many steps ahead, after a number or its unit, is a unit.
 
         Refused where it could be a quantity too, and where it is neither.
         """
-        token = self._after(steps)
+        token = self._peek(steps)
         name = token.text
-        called = self._after(steps + 1).text == "("
+        called = self._peek(steps + 1).text == "("
         if token.kind != "name" or name in KEYWORDS or (called and name in FUNCTIONS):
             return False
         if is_unit(name) and name in self.quantities:
             other = next((known for known in spellings(name) if known not in self.quantities), "")
             unit = f", and {other!r} for the unit" if other else ""
-            self.source.fail(
+            self.formula.fail(
                 f"{name!r} is both a unit and a quantity: use parentheses for the quantity, as in "
                 f"2 * ({name}) or 2 / ({name}){unit}",
                 token.position,
                 ExpressionUnitError,
             )
         if not is_unit(name) and name not in self.quantities and not called:
-            near = nearest_unit(name) or nearest(name[:100], self.quantities)
-            self.source.fail(
-                f"{shown(name)} is neither a unit nor a quantity{near}",
+            near = nearest_unit_hint(name) or nearest_hint(name[:100], self.quantities)
+            self.formula.fail(
+                f"{quote(name)} is neither a unit nor a quantity{near}",
                 token.position,
                 ExpressionUnitError,
             )
         return is_unit(name)
 
-    def _unit_item(self) -> None:
+    def _take_unit(self) -> None:
         """Take one unit name with its exponent."""
-        self._take()
-        if self._now.text not in ("**", "^"):
+        self._advance()
+        if self._current.text not in ("**", "^"):
             return
-        self._take()
-        if self._now.text == "-":
-            self._take()
-        if not self._now.text.isdigit():
-            self.source.fail(
+        self._advance()
+        if self._current.text == "-":
+            self._advance()
+        if not self._current.text.isdigit():
+            self.formula.fail(
                 "the exponent of a unit is a whole number; to raise a number with its unit, "
                 "put both in parentheses",
-                self._now.position,
+                self._current.position,
             )
-        self._take()
-        if self._now.text in ("**", "^"):
-            self.source.fail("a unit has one exponent: use parentheses", self._now.position)
+        self._advance()
+        if self._current.text in ("**", "^"):
+            self.formula.fail("a unit has one exponent: use parentheses", self._current.position)
 
-    def _with_unit(self, number: int | Fraction, start: int, position: int) -> Term:
+    def _unit_term(self, number: int | Fraction, start: int, position: int) -> Term:
         """The term of a number and the unit from word ``start`` to here."""
         self.unit_end = self.index
         place = self.tokens[start].position
         try:
-            value, kind = exact(number, self.source.text[place : self._end()])
+            value, kind = to_si_exact(number, self.formula.text[place : self._end_position()])
             if math.isinf(float(value)):
                 raise OverflowError
         except UnitError as error:
-            self.source.fail(str(error), place, ExpressionUnitError)
+            self.formula.fail(str(error), place, ExpressionUnitError)
         except OverflowError:
-            self.source.fail("the number is beyond the range of floats", position)
-        return Term(value, kind, position, self._end())
+            self.formula.fail("the number is beyond the range of floats", position)
+        return Term(value, kind, position, self._end_position())
 
-    def _divisor_unit(self) -> Term | None:
+    def _parse_divisor_unit(self) -> Term | None:
         """The unit of ``5/s``: after a number and ``/``, one unit; None where no unit follows."""
         follows = self.tokens[self.index - 2].kind == "number" or self.unit_end == self.index - 1
-        if not follows or not is_unit(self._now.text) or not self._names_unit(0):
+        if not follows or not is_unit(self._current.text) or not self._is_unit_ahead(0):
             return None
         start = self.index
-        self._unit_item()
-        return self._with_unit(1, start, self.tokens[start].position)
+        self._take_unit()
+        return self._unit_term(1, start, self.tokens[start].position)
 
     # --- operands
-    def _prefix(self) -> Term:
-        token = self._now
+    def _parse_prefix(self) -> Term:
+        token = self._current
         if token.kind == "number":
-            return self._number()
+            return self._parse_number()
         if token.kind == "name" and token.text not in ("and", "or"):
-            return self._name()
+            return self._parse_name()
         if token.kind == "text":
-            return self._text()
+            return self._parse_text()
         if token.text == "(":
-            self._take()
-            inner = self._expression(0)
-            self._close(token)
-            return replace(inner, start=token.position, end=self._end())
+            self._advance()
+            inner = self._parse_expression(0)
+            self._expect_close(token)
+            return replace(inner, start=token.position, end=self._end_position())
         if token.text not in ("-", "+"):
-            self.source.fail_at(token)
-        self._take()
-        operand = numeric(self.source, self._expression(_SIGN))
+            self.formula.fail_token(token)
+        self._advance()
+        operand = require_number(self.formula, self._parse_expression(_SIGN_PRECEDENCE))
         if token.text == "+":
             return replace(operand, start=token.position)
-        return apply(self.source, "negative", (operand,), token.position, self._end())
+        return apply(self.formula, "negative", (operand,), token.position, self._end_position())
 
-    def _close(self, opening: Token) -> None:
-        if self._now.kind == "end":
-            self.source.fail("'(' is never closed", opening.position)
-        if self._now.text != ")":
-            self._stray(self._now)
-        self._take()
+    def _expect_close(self, opening: Token) -> None:
+        if self._current.kind == "end":
+            self.formula.fail("'(' is never closed", opening.position)
+        if self._current.text != ")":
+            self._fail_stray(self._current)
+        self._advance()
 
-    def _name(self) -> Term:
-        token = self._take()
+    def _parse_name(self) -> Term:
+        token = self._advance()
         name = token.text
         if name == "not":
-            inner = self._expression(_NOT)
-            return apply(self.source, "negate", (inner,), token.position, self._end())
-        if self._now.text == "(":
-            return self._call(token)
+            inner = self._parse_expression(_NOT_PRECEDENCE)
+            return apply(self.formula, "negate", (inner,), token.position, self._end_position())
+        if self._current.text == "(":
+            return self._parse_call(token)
         if name not in self.quantities:
-            self._no_quantity(token)
-        return self._quantity(self.quantities[name], token)
+            self._fail_quantity(token)
+        return self._quantity_term(self.quantities[name], token)
 
-    def _text(self) -> Term:
-        token = self._take()
+    def _parse_text(self) -> Term:
+        token = self._advance()
         return Term(0, None, token.position, token.end, token.text[1:-1])
 
-    def _no_quantity(self, token: Token) -> NoReturn:
+    def _fail_quantity(self, token: Token) -> NoReturn:
         name = token.text
         if name in FUNCTIONS:
-            self.source.fail(f"{name} is a function: write {name}(...)", token.position)
+            self.formula.fail(f"{name} is a function: write {name}(...)", token.position)
         if is_unit(name):
-            self.source.fail(
+            self.formula.fail(
                 f"{name!r} is a unit, which follows a number, as in 1 {name}",
                 token.position,
                 ExpressionUnitError,
             )
-        held = [row.name for row in self.quantities.values() if name in self._labels(row)]
+        held = [row.name for row in self.quantities.values() if name in self._labels_of(row)]
         if held:
-            self.source.fail(
-                f"{shown(name)} is a label, which stands in quotes, as in {held[0]} == '{name}'",
+            self.formula.fail(
+                f"{quote(name)} is a label, which stands in quotes, as in {held[0]} == '{name}'",
                 token.position,
                 ExpressionNameError,
             )
-        self._unknown(token, "is no quantity")
+        self._fail_unknown(token, "is no quantity")
 
-    def _labels(self, row: Quantity) -> Iterable[str]:
-        return [*(row.places if self.labels else ()), *(label for _, label in row.flags)]
+    def _labels_of(self, row: Quantity) -> Iterable[str]:
+        return [*(row.axis_labels if self.allow_labels else ()), *(label for _, label in row.flags)]
 
-    def _unknown(self, token: Token, what: str) -> NoReturn:
+    def _fail_unknown(self, token: Token, what: str) -> NoReturn:
         known = [*self.quantities, *FUNCTIONS, *STATISTICS, *KEYWORDS]
-        hint = _HINTS.get(token.text) or nearest(token.text[:100], known)
-        self.source.fail(f"{shown(token.text)} {what}{hint}", token.position, ExpressionNameError)
+        hint = _HINTS.get(token.text) or nearest_hint(token.text[:100], known)
+        self.formula.fail(f"{quote(token.text)} {what}{hint}", token.position, ExpressionNameError)
 
-    def _quantity(self, row: Quantity, token: Token) -> Term:
-        if row.is_label and self.labels and not row.law:
+    def _quantity_term(self, row: Quantity, token: Token) -> Term:
+        if row.is_label and self.allow_labels and not row.is_law:
             return Term(0, None, token.position, token.end, row)
-        if row.is_label and not row.law:
-            labels = ", ".join(row.labels or row.places) or "any label"
-            self.source.fail(
+        if row.is_label and not row.is_law:
+            labels = ", ".join(row.labels or row.axis_labels) or "any label"
+            self.formula.fail(
                 f"{row.name} takes labels ({labels}), not numbers, and cannot stand in a formula: "
                 "set it to one of them, or compare it in a condition",
                 token.position,
@@ -344,60 +344,60 @@ class Parser:
         try:
             kind = dimension(row.unit)
         except UnitError as error:
-            self.source.fail(
+            self.formula.fail(
                 f"the declared unit of {row.name} cannot be read: {error}",
                 token.position,
                 ExpressionUnitError,
             )
         flagged = row if row.flags else None
-        return Term(ops.reference(row.name), kind, token.position, token.end, flagged=flagged)
+        return Term(ops.reference(row.name), kind, token.position, token.end, flag_quantity=flagged)
 
-    def _call(self, token: Token) -> Term:
+    def _parse_call(self, token: Token) -> Term:
         name = token.text
         if name in STATISTICS:
-            return self._statistic(token)
+            return self._parse_statistic(token)
         if name not in FUNCTIONS:
             if name in self.quantities:
-                self.source.fail(
+                self.formula.fail(
                     f"{name} is a quantity, not a function: for a product write {name} * (...)",
                     token.position,
                 )
-            self._unknown(token, "is no function")
-        opening = self._take()
+            self._fail_unknown(token, "is no function")
+        opening = self._advance()
         terms: list[Term] = []
-        if self._now.text != ")":
-            terms.append(self._expression(0))
-            while self._now.text == ",":
-                self._take()
-                terms.append(self._expression(0))
-        self._close(opening)
+        if self._current.text != ")":
+            terms.append(self._parse_expression(0))
+            while self._current.text == ",":
+                self._advance()
+                terms.append(self._parse_expression(0))
+        self._expect_close(opening)
         fewest, most = FUNCTIONS[name]
         if not fewest <= len(terms) <= most:
             count = f"{fewest}" if fewest == most else f"at least {fewest}"
             plural = "" if fewest == 1 else "s"
             third = " (the third is the value where the divisor is 0)" if name == "divide" else ""
-            self.source.fail(
+            self.formula.fail(
                 f"{name} takes {count} argument{plural}{third}, and {len(terms)} are given",
                 token.position,
             )
-        return apply(self.source, name, tuple(terms), token.position, self._end())
+        return apply(self.formula, name, tuple(terms), token.position, self._end_position())
 
     # --- statistics
-    def _statistic(self, word: Token) -> Term:
+    def _parse_statistic(self, word: Token) -> Term:
         """A formula, the level where there is one, and the axes."""
-        kind, source = word.text, self.source
-        opening = self._take()
-        terms, axes = [self._expression(0)], list[Token]()
-        while self._now.text == ",":
-            self._take()
-            if self._now.kind == "name" and self._after(1).text in (",", ")"):
-                axes.append(self._take())
+        kind, source = word.text, self.formula
+        opening = self._advance()
+        terms, axes = [self._parse_expression(0)], list[Token]()
+        while self._current.text == ",":
+            self._advance()
+            if self._current.kind == "name" and self._peek(1).text in (",", ")"):
+                axes.append(self._advance())
             else:
-                terms.append(self._expression(0))
-        self._close(opening)
+                terms.append(self._parse_expression(0))
+        self._expect_close(opening)
         first = terms[0]
-        test = condition(source, first) if kind == "chance" else numeric(source, first)
-        leveled = STATISTICS[kind].leveled
+        test = require_condition(source, first) if kind == "chance" else require_number(source, first)
+        leveled = STATISTICS[kind].has_level
         if len(terms) != 1 + leveled:
             what = "a formula and a level between 0 and 1" if leveled else "one formula"
             example = f"{kind}(time, 0.95)" if leveled else f"{kind}(time, workload)"
@@ -422,38 +422,38 @@ class Parser:
         along = names or (DRAW,)
         about = Statistic(
             kind=kind,
-            argument=surrounded(test.node, tuple(axis for axis in along if axis != DESIGN)),
-            text=self._formula_text(first),
+            argument=exclude_axes(test.node, tuple(axis for axis in along if axis != DESIGN)),
+            argument_text=self._formula_text(first),
             axes=along,
-            level=self._level(kind, terms[1]) if leveled else None,
-            said=source.text[terms[1].start : terms[1].end].strip() if leveled else "",
-            unit="" if kind == "chance" else self._unit(test),
+            level=self._statistic_level(kind, terms[1]) if leveled else None,
+            level_text=source.text[terms[1].start : terms[1].end].strip() if leveled else "",
+            unit="" if kind == "chance" else self._statistic_unit(test),
         )
-        measures = _PLAIN if kind == "chance" else test.kind
-        found = Term(reference(StatisticName(about)), measures, word.position, self._end())
+        measures = _PLAIN if kind == "chance" else test.dimension
+        found = Term(reference(StatisticName(about)), measures, word.position, self._end_position())
         self.statistics.append((found, about))
         return found
 
-    def _unit(self, term: Term) -> str:
+    def _statistic_unit(self, term: Term) -> str:
         """The unit of its values: that of a quantity alone, else what is known of a formula."""
-        if term.kind is None:
+        if term.dimension is None:
             return ""
         name = term.node.args[0] if term.node.op == "reference" else ""
         if isinstance(name, StatisticName):
             return name.statistic.unit
-        unit = term.kind.unit
+        unit = term.dimension.unit
         known = self.quantities
         return known[name].unit if name in known else "W" if unit == "J/s" else unit
 
-    def _level(self, kind: str, term: Term) -> Fraction:
-        source, value = self.source, term.value
-        if not isinstance(value, (int, Fraction)) or (term.kind or _PLAIN) != _PLAIN:
+    def _statistic_level(self, kind: str, term: Term) -> Fraction:
+        source, value = self.formula, term.value
+        if not isinstance(value, (int, Fraction)) or (term.dimension or _PLAIN) != _PLAIN:
             source.fail(
                 f"the level of {kind} is a number between 0 and 1, such as 0.95", term.start
             )
-        if not (0 < value < 1 or (STATISTICS[kind].level_ends and 0 <= value <= 1)):
+        if not (0 < value < 1 or (STATISTICS[kind].includes_ends and 0 <= value <= 1)):
             source.fail(
-                f"the level of {kind} is {shown(source.text[term.start : term.end])}, expected a "
+                f"the level of {kind} is {quote(source.text[term.start : term.end])}, expected a "
                 "number between 0 and 1, such as 0.95",
                 term.start,
             )
@@ -462,15 +462,15 @@ class Parser:
     def _formula_text(self, term: Term) -> str:
         """The formula as it was written, the statistics in it by their names."""
         inside = {
-            part.start: (part.end, about.written)  # of those that begin together the outermost
+            part.start: (part.end, about.formula_text)  # of those that begin together the outermost
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }
         text, place = "", term.start
         for start, (end, written) in sorted(inside.items()):
             if start >= place:
-                text, place = text + self.source.text[place:start] + written, end
-        return re.sub(r"\s+", " ", text + self.source.text[place : term.end]).strip()
+                text, place = text + self.formula.text[place:start] + written, end
+        return re.sub(r"\s+", " ", text + self.formula.text[place : term.end]).strip()
 
 
 # --- what is read
@@ -503,8 +503,8 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """
     if isinstance(text, str) and text.strip() in quantities and not text.strip().isidentifier():
         return ops.reference(text.strip())  # a statistic that is held under its text
-    parser = Parser(text, quantities)
-    return numeric(parser.source, parser.term()).node
+    parser = _Parser(text, quantities)
+    return require_number(parser.formula, parser.parse()).node
 
 
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
@@ -512,7 +512,7 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
 
     Parameters and errors as for :func:`parse`. Besides it may compare labels, by ``==`` and
     ``!=``, with those in the ``places`` of their quantity: the node speaks of the place
-    (:func:`symbolic.quantity.place_of`).
+    (:func:`symbolic.quantity.label_index_name`).
 
     >>> from symbolic.quantities import TABLE
     >>> parse_condition("time <= 10 ms and 1 < active_sms < n_sms", TABLE)
@@ -521,8 +521,8 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     >>> parse_condition("machine == 'c2050'", {"machine": machine})
     equal(PLACE_OF_machine, 1)
     """
-    parser = Parser(text, quantities, labels=True)
-    return condition(parser.source, parser.term()).node
+    parser = _Parser(text, quantities, allow_labels=True)
+    return require_condition(parser.formula, parser.parse()).node
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
@@ -538,22 +538,22 @@ def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
     name = node.args[0] if node.op == "reference" else None
     if not isinstance(name, str):
         raise DseError(
-            f"the output {shown(text)} is a formula: expected a quantity, or one statistic such "
+            f"the output {quote(text)} is a formula: expected a quantity, or one statistic such "
             "as mean(time)"
         )
     return name
 
 
-def _fit(source: Source, term: Term, row: Quantity, expected: Dimension) -> None:
-    if term.kind is not None and term.kind != expected:
-        unit = unit_of(source.text) if term.is_literal else ""
-        given = shown(source.text.strip())
+def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimension) -> None:
+    if term.dimension is not None and term.dimension != expected:
+        unit = unit_suffix(formula.text) if term.is_literal else ""
+        given = quote(formula.text.strip())
         stored = f" [{row.unit}]" if row.unit else ""
-        why = misfit(given, term.kind, expected, unit)
-        if row.unit == "cycle" and term.kind == dimension("s"):
-            clocked = source.text.strip() + " * core_clock"
-            why += f", in cycles, or as a time at the clock, {shown(clocked)}"
-        source.fail(
+        why = mismatch_message(given, term.dimension, expected, unit)
+        if row.unit == "cycle" and term.dimension == dimension("s"):
+            clocked = formula.text.strip() + " * core_clock"
+            why += f", in cycles, or as a time at the clock, {quote(clocked)}"
+        formula.fail(
             f"{row.name}{stored}: {why}",
             term.start,
             ExpressionUnitError,
@@ -590,19 +590,19 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     >>> parse_value("n_sms / 2", TABLE["active_sms"], TABLE)
     div(n_sms, 2)
     """
-    parser = Parser(text, quantities)
-    source = parser.source
+    parser = _Parser(text, quantities)
+    source = parser.formula
     if quantity.is_label:
         raise DseError(
             f"{quantity.name} takes a label ({', '.join(quantity.labels or ()) or 'any'}), "
-            f"not the formula {shown(text)}"
+            f"not the formula {quote(text)}"
         )
-    term = numeric(source, parser.term())
+    term = require_number(source, parser.parse())
     try:
         expected = dimension(quantity.unit)
     except UnitError as error:
         raise UnitError(f"the declared unit of {quantity.name} cannot be read: {error}") from None
-    _fit(source, term, quantity, expected)
+    _check_unit(source, term, quantity, expected)
     if not isinstance(term.value, Node):
         return float(term.value)
     if ops.references(term.value):

@@ -49,33 +49,33 @@ class Graph:
     outputs: tuple[str, ...]
     conditions: tuple[Condition, ...]
     switches: Mapping[str, str]
-    _flat: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
+    _flat_nodes: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
 
     def flat(self, name: str) -> Node:
         """The definition of a quantity with everything but the leaves substituted."""
-        if not self._flat:
+        if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                self._flat[key] = (
+                self._flat_nodes[key] = (
                     reference(key)
                     if definition.is_leaf
                     else substitute(
-                        definition.node, {need: self._flat[need] for need in definition.needs}
+                        definition.node, {need: self._flat_nodes[need] for need in definition.needs}
                     )
                 )
-        return self._flat[name]
+        return self._flat_nodes[name]
 
     @property
     def statistics(self) -> list[str]:
         """The statistics among its quantities."""
         return [name for name, found in self.definitions.items() if found.kind == "statistic"]
 
-    def flattened(self, node: Node) -> Node:
+    def flatten(self, node: Node) -> Node:
         """A formula in terms of the leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})
 
     def flat_condition(self, condition: Condition) -> Node:
         """A condition in terms of the leaves."""
-        return self.flattened(condition.node)
+        return self.flatten(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:
         """The quantities on which the given ones depend, themselves included."""
@@ -109,7 +109,7 @@ def extreme_terms(
     name: str,
     op: str = "minimum",
     stop: Collection[str] = (),
-    through: Collection[str] = ("ceil",),
+    look_through: Collection[str] = ("ceil",),
 ) -> tuple[str, ...]:
     """Return the quantities whose smallest, or largest, is the named one.
 
@@ -123,16 +123,16 @@ def extreme_terms(
     """
     found: dict[str, None] = {}
     stack = [graph.definitions[name].node]
-    if stack[0].op != op and stack[0].op not in through:
+    if stack[0].op != op and stack[0].op not in look_through:
         return (name,)
     while stack:
         node = stack.pop()
-        if node.op == op or node.op in through:
+        if node.op == op or node.op in look_through:
             stack.extend(reversed(node.args))
         elif node.op != "reference":
             return (name,)
         else:
             term = node.args[0]
-            below = (term,) if term in stop else extreme_terms(graph, term, op, stop, through)
+            below = (term,) if term in stop else extreme_terms(graph, term, op, stop, look_through)
             found.update(dict.fromkeys(below))
     return tuple(found)

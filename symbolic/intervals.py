@@ -43,8 +43,8 @@ import numpy as np
 from symbolic.ops import Node, interpret_all, interpret_arrays, reference, walk
 from symbolic.primitives import PRIMITIVES
 from symbolic.primitives.row import Primitive
-from symbolic.primitives.words import EVERY, INF, any_of, choose, is_empty, perhaps, retold
-from symbolic.primitives.words import outward as outwards
+from symbolic.primitives.words import ALL_AXES, INF, either_flag, choose, is_empty, flag_or_false, rebind_rule
+from symbolic.primitives.words import outward_operations as outwards
 
 
 class Interval(NamedTuple):
@@ -55,7 +55,7 @@ class Interval(NamedTuple):
 
     lo: Any
     hi: Any
-    undefined: Any = False
+    may_be_nan: Any = False
 
 
 class Decision(NamedTuple):
@@ -68,7 +68,7 @@ class Decision(NamedTuple):
 class Trend(NamedTuple):
     """An enclosure of a number or condition (false before true), and how it goes along the axes."""
 
-    range: Any
+    enclosure: Any
     up: Any
     down: Any
 
@@ -79,7 +79,7 @@ def _ends(range_: Any) -> tuple[Any, Any]:
     return range_.lo, range_.hi
 
 
-def enclosed(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
+def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
     """A primitive over enclosures, by its rule."""
 
     def apply(*args: Any) -> Any:
@@ -87,57 +87,57 @@ def enclosed(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
         for arg in args:
             parts += (*_ends(arg), False) if isinstance(arg, Decision) else arg
         low, high, undefined = rule(*parts)
-        if row.condition or isinstance(args[-1], Decision):  # a choice between conditions is one
+        if row.is_condition or isinstance(args[-1], Decision):  # a choice between conditions is one
             return Decision(high, low)
-        if row.strict and undefined is not False:
+        if row.propagates_nan and undefined is not False:
             empty: Any = False
             for arg in args:
-                empty = any_of(empty, perhaps(is_empty(arg.undefined, arg.lo, arg.hi)))
+                empty = either_flag(empty, flag_or_false(is_empty(arg.undefined, arg.lo, arg.hi)))
             low, high = choose(empty, INF, low), choose(empty, -INF, high)
-            undefined = any_of(undefined, empty)
+            undefined = either_flag(undefined, empty)
         return Interval(low, high, undefined)
 
     return apply
 
 
-def _partly_nan(row: Primitive, found: Any, args: Iterable[Any]) -> Any:
+def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
     """True where a value, or an argument that counts, may be NaN at some points but not at all."""
     unknown: Any = False
-    for range_ in (found,) if row.chooses else (found, *args):
-        if isinstance(range_, Interval) and range_.undefined is not False:
-            unknown = any_of(unknown, range_.undefined & (range_.lo <= range_.hi))
+    for range_ in (result,) if row.is_choice else (result, *args):
+        if isinstance(range_, Interval) and range_.may_be_nan is not False:
+            unknown = either_flag(unknown, range_.may_be_nan & (range_.lo <= range_.hi))
     return unknown
 
 
-def followed(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
+def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
     """A primitive over trends: nothing varies where the enclosure is one value, or empty.
 
     Nothing is known where it, or an argument that counts, may be NaN at some points.
     """
 
     def apply(*args: Trend) -> Trend:
-        found = enclose(*(arg.range for arg in args))
+        found = enclose(*(arg.enclosure for arg in args))
         parts: list[Any] = []
         for arg in args:
-            parts += (*_ends(arg.range), arg.up, arg.down)
+            parts += (*_ends(arg.enclosure), arg.up, arg.down)
         up, down = row.trend(*parts)
-        unknown = _partly_nan(row, found, [arg.range for arg in args])
+        unknown = _partly_nan(row, found, [arg.enclosure for arg in args])
         if unknown is not False:
-            idle = EVERY
+            idle = ALL_AXES
             for arg in args:
                 idle = idle & arg.up & arg.down
             up, down = np.where(unknown, idle, up), np.where(unknown, idle, down)
         low, high = _ends(found)
         same = low == high
-        if isinstance(found, Interval) and found.undefined is not False:
-            same = np.where(found.undefined, low > high, same)
-        up, down = np.where(same, EVERY, up), np.where(same, EVERY, down)
+        if isinstance(found, Interval) and found.may_be_nan is not False:
+            same = np.where(found.may_be_nan, low > high, same)
+        up, down = np.where(same, ALL_AXES, up), np.where(same, ALL_AXES, down)
         return Trend(found, up, down)
 
     return apply
 
 
-def number(value: Any) -> Interval | Decision:
+def literal_enclosure(value: Any) -> Interval | Decision:
     """A literal as an enclosure."""
     if isinstance(value, (bool, np.bool_)):
         return Decision(bool(value), bool(value))
@@ -172,16 +172,16 @@ def enclose(
     ([True], [False])
     """
     with np.errstate(all="ignore"):
-        return interpret_all(roots, boxes, algebra(outward), number)
+        return interpret_all(roots, boxes, interval_algebra(outward), literal_enclosure)
 
 
 @lru_cache(maxsize=2)
-def algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
+def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
     """The primitives over enclosures, for :func:`symbolic.ops.interpret_all`."""
     words = outwards() if outward else {}
     return MappingProxyType(
         {
-            name: enclosed(row, retold(row.interval, words) if outward else row.interval)
+            name: enclosure_function(row, rebind_rule(row.interval, words) if outward else row.interval)
             for name, row in PRIMITIVES.items()
         }
     )
@@ -196,17 +196,17 @@ def algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
 # which they are up to their last bits.)
 
 
-def trend_number(value: Any) -> Trend:
+def literal_trend(value: Any) -> Trend:
     """A literal, the same along every axis."""
-    return Trend(number(value), EVERY, EVERY)
+    return Trend(literal_enclosure(value), ALL_AXES, ALL_AXES)
 
 
 @cache
-def trends() -> Mapping[str, Callable[..., Trend]]:
+def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
     """The primitives over trends, for :func:`symbolic.ops.interpret_all`; as floats compute."""
-    enclose = algebra(outward=False)
+    enclose = interval_algebra(outward=False)
     return MappingProxyType(
-        {name: followed(row, enclose[name]) for name, row in PRIMITIVES.items()}
+        {name: trend_function(row, enclose[name]) for name, row in PRIMITIVES.items()}
     )
 
 
@@ -214,25 +214,25 @@ def trends() -> Mapping[str, Callable[..., Trend]]:
 
 
 #: What is computed (a node of the tree), the primitive, and of what.
-Step = tuple[Node, str, tuple[Node, ...]]
+EvaluationStep = tuple[Node, str, tuple[Node, ...]]
 #: The primitives over arrays.
-ARRAYS: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
+ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
 
 
-def run(
-    steps: Iterable[Step], done: dict[Node, Any], algebra: Mapping[str, Callable[..., Any]]
+def run_steps(
+    steps: Iterable[EvaluationStep], values: dict[Node, Any], algebra: Mapping[str, Callable[..., Any]]
 ) -> None:
     """Add to what is done what some steps make of it, without a warning."""
     with np.errstate(all="ignore"):
         for node, op, args in steps:
-            done[node] = algebra[op](*[done[arg] for arg in args])
+            values[node] = algebra[op](*[values[arg] for arg in args])
 
 
-class Parted:
+class PartialEvaluation:
     """Trees over arrays in two parts: ``fixed`` are values, ``steps`` wait for those that vary.
 
     >>> x, y = reference("x"), reference("y")
-    >>> parted = Parted([x * (y + 1)], ["x"], {"y": np.array([2.0])})
+    >>> parted = PartialEvaluation([x * (y + 1)], ["x"], {"y": np.array([2.0])})
     >>> [op for _, op, _ in parted.steps], parted.at({"x": np.array([1.0, 2.0])})
     (['mul'], [array([3., 6.])])
     """
@@ -241,7 +241,7 @@ class Parted:
         self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]
     ) -> None:
         self.roots = tuple(roots)
-        self.steps: list[Step] = []
+        self.steps: list[EvaluationStep] = []
         varies: set[Node] = set()
         used = dict.fromkeys(self.roots)
         for node in walk(self.roots):
@@ -252,10 +252,10 @@ class Parted:
                 used |= dict.fromkeys(node.args)
                 self.steps.append((node, node.op, node.args))
         held = [node for node in used if node not in varies]
-        self.fixed = dict(zip(held, interpret_arrays(held, values), strict=True))
+        self.fixed_values = dict(zip(held, interpret_arrays(held, values), strict=True))
 
-    def at(self, moved: Mapping[str, Any]) -> list[Any]:
+    def evaluate(self, values: Mapping[str, Any]) -> list[Any]:
         """The values of the trees at arrays of those quantities."""
-        done = {**self.fixed, **{reference(name): array for name, array in moved.items()}}
-        run(self.steps, done, ARRAYS)
+        done = {**self.fixed_values, **{reference(name): array for name, array in values.items()}}
+        run_steps(self.steps, done, ARRAY_ALGEBRA)
         return [done[root] for root in self.roots]

@@ -86,22 +86,22 @@ def program(
     held = {text: f"held{k}" for k, text in enumerate(conditions) if text in known}
     variants = _variants(graphs, held)
     order = _order(variants, [*outputs, *held.values()])
-    body = _Body()
+    body = _FunctionBody()
     choices: dict[str, Sequence[int]] = {}
     for name in order:
         nodes, which = variants[name]
         if len(nodes) == 1 and nodes[0] is reference(name):
-            body.read(name)
+            body.add_input(name)
         elif len(nodes) == 1:
-            body.define(name, body.text(nodes[0]))
-            body.known.setdefault(id(nodes[0]), body.name(name))
+            body.define(name, body.expression_text(nodes[0]))
+            body.operand_texts.setdefault(id(nodes[0]), body.name(name))
         else:
             place = len(choices)
             choices[name] = which
             texts = [
-                body.read(name, f"given{body.name(name)}")
+                body.add_input(name, f"given{body.name(name)}")
                 if node is reference(name)
-                else body.text(node)
+                else body.expression_text(node)
                 for node in nodes
             ]
             tests = "".join(f"c[{place}] === {k} ? {t} : " for k, t in enumerate(texts[:-1]))
@@ -122,63 +122,63 @@ def program(
     )
 
 
-class _Body:
+class _FunctionBody:
     """The statements of the function so far."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.inputs: list[str] = []
-        self.known: dict[int, str] = {}
-        self._others: dict[str, str] = {}
+        self.operand_texts: dict[int, str] = {}
+        self._other_names: dict[str, str] = {}
 
     def name(self, name: str) -> str:
         """The constant of a quantity."""
         if name.isidentifier():
             return f"${name}"
-        return self._others.setdefault(name, f"other{len(self._others)}")
+        return self._other_names.setdefault(name, f"other{len(self._other_names)}")
 
-    def read(self, name: str, into: str = "") -> str:
+    def add_input(self, name: str, constant: str = "") -> str:
         """An input."""
-        into = into or self.name(name)
-        self.lines.append(f"const {into} = x[{len(self.inputs)}];")
+        constant = constant or self.name(name)
+        self.lines.append(f"const {constant} = x[{len(self.inputs)}];")
         self.inputs.append(name)
-        return into
+        return constant
 
     def define(self, name: str, text: str) -> None:
         """A quantity."""
         self.lines.append(f"const {self.name(name)} = {text};")
 
-    def text(self, root: Node) -> str:
+    def expression_text(self, root: Node) -> str:
         """The expression of a node; what it is made of is computed before."""
         for node in walk((root,)):
-            if id(node) not in self.known and node is not root:
-                self.known[id(node)] = self._operand(node)
-        return self.known.get(id(root)) or self._expression(root)
+            if id(node) not in self.operand_texts and node is not root:
+                self.operand_texts[id(node)] = self._operand(node)
+        return self.operand_texts.get(id(root)) or self._expression(root)
 
     def _expression(self, node: Node) -> str:
         if node.op == "constant":
             return literal(node.args[0])
         if node.op == "reference":
             return self.name(node.args[0])
-        return PRIMITIVES[node.op].js.format(*(self.known[id(arg)] for arg in node.args))
+        return PRIMITIVES[node.op].js.format(*(self.operand_texts[id(arg)] for arg in node.args))
 
     def _operand(self, node: Node) -> str:
         text = self._expression(node)
         if node.op in ("constant", "reference"):
             return text
-        name = f"t{len(self.known)}"
+        name = f"t{len(self.operand_texts)}"
         self.lines.append(f"const {name} = {text};")
         return name
 
 
 def _variants(
-    graphs: Mapping[tuple[str, ...], Graph], held: Mapping[str, str]
+    graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
     """The different definitions of each quantity and condition, and which each graph takes."""
     found: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
         nodes = {name: definition.node for name, definition in graph.definitions.items()}
-        nodes |= {held[c.text]: c.node for c in graph.conditions if c.text in held}
+        nodes |= {condition_names[c.text]: c.node for c in graph.conditions if c.text in condition_names}
         for name, node in nodes.items():
             listed, which = found.setdefault(name, ([], []))
             if not any(node is one for one in listed):

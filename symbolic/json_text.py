@@ -8,10 +8,10 @@ from typing import Any
 from symbolic.errors import DseError
 
 #: Bytes or letters of a text; at most 0.8 s to read.
-LONGEST = 8 << 20
+MAX_LENGTH = 8 << 20
 
 
-def read_json(text: str | bytes, longest: int = LONGEST) -> Any:
+def read_json(text: str | bytes, max_length: int = MAX_LENGTH) -> Any:
     """Return the tree of a JSON text.
 
     Raises
@@ -25,15 +25,15 @@ def read_json(text: str | bytes, longest: int = LONGEST) -> Any:
     """
     if not isinstance(text, (str, bytes)):
         raise ValueError(f"expected JSON as text, not {type(text).__name__}")
-    if len(text) > longest:
-        raise ValueError(f"its {len(text):,} letters are more than the {longest:,} that are read")
+    if len(text) > max_length:
+        raise ValueError(f"its {len(text):,} letters are more than the {max_length:,} that are read")
     try:
         return json.loads(text)
     except RecursionError:
         raise ValueError("its values are nested too deep") from None
 
 
-def check_length(text: str | bytes, what: str) -> None:
+def check_json_length(text: str | bytes, what: str) -> None:
     """Raise where a text that is to be written is longer than :func:`read_json` reads.
 
     Raises
@@ -41,9 +41,9 @@ def check_length(text: str | bytes, what: str) -> None:
     DseError
         It is too long.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         raise DseError(
             f"{what} cannot be written: its axes, weights and attributes take {len(text):,} "
-            f"letters as JSON, and at most {LONGEST:,} are read: give fewer values with weights, "
+            f"letters as JSON, and at most {MAX_LENGTH:,} are read: give fewer values with weights, "
             "or shorter attributes"
         )

@@ -1,6 +1,6 @@
 """Statistics of what has a law of its own: answered by that law, without draws.
 
-Some table equations yield laws (:attr:`symbolic.quantity.Quantity.law`): ``launch_steps`` is one. A
+Some table equations yield laws (:attr:`symbolic.quantity.Quantity.is_law`): ``launch_steps`` is one. A
 formula of such a quantity, as ``launch_time`` is, has no value, but its statistics do. Each becomes
 a table equation over the law and whatever else stands in the formula, so that it is computed once
 for each distinct combination of these.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbolic.confidence import SIDE, UNSEEN, binomial_width, ranks
+from symbolic.confidence import TAIL_PROBABILITY, ZERO_COUNT_BOUND, binomial_half_width, quantile_ranks
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.graph import Definition, Graph
@@ -30,7 +30,7 @@ from symbolic.statistic import (
     STATISTICS,
     Statistic,
     StatisticName,
-    check_sense,
+    check_direction,
     statistic_of_law,
 )
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from symbolic.equation import EquationSet
 
 
-def by_law(
-    name: StatisticName, model: EquationSet, known: Callable[[str], Definition | None]
+def law_definition(
+    name: StatisticName, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Definition | None:
     """The definition of a statistic of what has a law; None where nothing in it has.
 
@@ -56,17 +56,17 @@ def by_law(
     about = name.statistic
     if about.kind == "error":
         inner = about.argument.args[0]
-        found = by_law(inner, model, known)
+        found = law_definition(inner, model, definition_of)
         if found is not None:
             about = inner.statistic
-            flat = _flat(about.argument, model, known)
-            found = _definition(
-                name, found.needs, _off(about, flat, found.needs), f"error {flat!r}"
+            flat = _expand_laws(about.argument, model, definition_of)
+            found = _table_definition(
+                name, found.needs, _error_function(about, flat, found.needs), f"error {flat!r}"
             )
         return found
-    formula = _flat(about.argument, model, known)
+    formula = _expand_laws(about.argument, model, definition_of)
     names = references(formula)
-    laws = [need for need in names if model.quantity(need).law]
+    laws = [need for need in names if model.quantity(need).is_law]
     if not laws:
         return None
     if len(laws) > 1:
@@ -76,22 +76,22 @@ def by_law(
         )
     if about.axes != (DRAW,):
         raise DseError(
-            f"{name}: {about.text} has a law, not one value, and a statistic of it goes along no "
-            f"axis: take one of its statistics first, as in {about.kind}(mean({about.text}), "
+            f"{name}: {about.argument_text} has a law, not one value, and a statistic of it goes along no "
+            f"axis: take one of its statistics first, as in {about.kind}(mean({about.argument_text}), "
             f"{', '.join(about.axes)})"
         )
     if about.kind == "cvar" and about.argument.op != "reference":
-        check_sense(name)
+        check_direction(name)
     if STATISTICS[about.kind].law is None:
         raise DseError(
             f"{name}: a law has no {about.kind}: ask another statistic, such as "
-            f"quantile({about.text}, 0.999999)"
+            f"quantile({about.argument_text}, 0.999999)"
         )
     needs = (*laws, *(need for need in names if need not in laws))
-    return _definition(name, needs, _answering(about, formula, needs), repr(formula))
+    return _table_definition(name, needs, _statistic_function(about, formula, needs), repr(formula))
 
 
-def _definition(
+def _table_definition(
     name: StatisticName, needs: tuple[str, ...], function: Callable[..., float], formula: str
 ) -> Definition:
     eq = Equation(
@@ -107,25 +107,25 @@ def _definition(
     return Definition(name=name, kind="table", node=reference(name), needs=needs, equation=eq)
 
 
-def _flat(node: Node, model: EquationSet, known: Callable[[str], Definition | None]) -> Node:
+def _expand_laws(node: Node, model: EquationSet, definition_of: Callable[[str], Definition | None]) -> Node:
     """A formula in which whatever has a law is in terms of that law."""
     held: dict[str, Node | None] = {}  # None where a quantity has no law, or is just looked at
 
-    def one(name: str) -> Node | None:
+    def law_formula(name: str) -> Node | None:
         if name not in held:
             held[name] = None
-            about = None if isinstance(name, StatisticName) else known(name)
+            about = None if isinstance(name, StatisticName) else definition_of(name)
             if about is not None and about.kind in ("equation", "formula"):
-                flat = within(about.node)
-                lawful = any(model.quantity(need).law for need in references(flat))
+                flat = expand(about.node)
+                lawful = any(model.quantity(need).is_law for need in references(flat))
                 held[name] = flat if lawful else None
         return held[name]
 
-    def within(node: Node) -> Node:
-        done = {name: flat for name in references(node) if (flat := one(name)) is not None}
+    def expand(node: Node) -> Node:
+        done = {name: flat for name in references(node) if (flat := law_formula(name)) is not None}
         return substitute(node, done) if done else node
 
-    return within(node)
+    return expand(node)
 
 
 def check_labels(graph: Graph) -> None:
@@ -133,7 +133,7 @@ def check_labels(graph: Graph) -> None:
     for definition in graph.definitions.values():
         for need in definition.needs:
             row = graph.model.quantity(need)
-            if row.is_label and not row.law and definition.kind != "table":
+            if row.is_label and not row.is_law and definition.kind != "table":
                 raise DseError(
                     f"{definition.name} cannot use {need}, whose values are labels: only a table "
                     "equation can"
@@ -142,13 +142,13 @@ def check_labels(graph: Graph) -> None:
 
 def refuse_laws(graph: Graph) -> None:
     """Raise where what is wanted as a value has a law."""
-    if not any(graph.model.quantity(name).law for name in graph.definitions):
+    if not any(graph.model.quantity(name).is_law for name in graph.definitions):
         return
     asked = [(name, reference(name)) for name in graph.outputs]
     asked += [(condition.text, condition.node) for condition in graph.conditions]
     for text, node in asked:
         leaves = references(*(graph.flat(name) for name in references(node)))
-        if any(graph.model.quantity(name).law for name in leaves):
+        if any(graph.model.quantity(name).is_law for name in leaves):
             way = f"chance({text}) >= 0.99" if node.op != "reference" else f"mean({text})"
             raise DseError(
                 f"{text} has a law, not one value: ask a statistic of it, such as {way}"
@@ -160,19 +160,19 @@ def refuse_laws(graph: Graph) -> None:
 
 #: Samples drawn anew from a simulated law, by which the error of a statistic is told; the width of
 #: an interval in their standard deviations.
-_ANEW, _WIDE = 200, 2.4
+_RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
-def _answering(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
+def _statistic_function(statistic: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
     """A statistic of a formula, given a law and the values of what else stands in it."""
 
     def answer(law: Any, *others: float) -> float:
-        return statistic_of_law(about, _values(law, others, formula, needs), np.asarray(law.below))
+        return statistic_of_law(statistic, _formula_values(law, others, formula, needs), np.asarray(law.below))
 
     return answer
 
 
-def _values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
+def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
     """A formula at each value of a law."""
     values = np.asarray(law.values, dtype=np.float64)
     given = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
@@ -180,7 +180,7 @@ def _values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[st
     return np.broadcast_to(found, values.shape)
 
 
-def _off(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
+def _error_function(statistic: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
     """Return half the width of the interval in which a statistic lies in 95 of 100 cases.
 
     0 of an exact law. Of a simulated one, a chance has the interval of Clopper and Pearson, a
@@ -189,29 +189,29 @@ def _off(about: Statistic, formula: Node, needs: Sequence[str]) -> Callable[...,
     infinite for a tail in which there are too few launches to bound its quantile.
     """
 
-    def off(law: Any, *others: float) -> float:
+    def half_width(law: Any, *others: float) -> float:
         if not law.simulated:
             return 0.0
-        values, size = _values(law, others, formula, needs), law.simulated
+        values, size = _formula_values(law, others, formula, needs), law.simulated
         below = np.asarray(law.below)
-        here = statistic_of_law(about, values, below)
-        if about.kind == "chance":
-            return float(binomial_width(here, size))
+        here = statistic_of_law(statistic, values, below)
+        if statistic.kind == "chance":
+            return float(binomial_half_width(here, size))
         if math.isnan(here):
             return math.nan
         chances = np.diff(below, prepend=0.0)
-        if about.level is not None:
-            low, high = ranks(size, float(about.level), SIDE)
-            if high > size or (low < 1 and about.kind == "quantile"):
+        if statistic.level is not None:
+            low, high = quantile_ranks(size, float(statistic.level), TAIL_PROBABILITY)
+            if high > size or (low < 1 and statistic.kind == "quantile"):
                 return math.inf
-            if about.kind == "quantile":
+            if statistic.kind == "quantile":
                 levels = [Fraction(2 * rank - 1, 2 * size) for rank in (low, high)]
-                ends = (statistic_of_law(replace(about, level=p), values, below) for p in levels)
+                ends = (statistic_of_law(replace(statistic, level=p), values, below) for p in levels)
                 return max(abs(end - here) for end in ends)
-        drawn = np.random.default_rng(0).multinomial(size, chances, size=_ANEW)
+        drawn = np.random.default_rng(0).multinomial(size, chances, size=_RESAMPLES)
         belows = np.cumsum(drawn, axis=1) / size
-        found = _WIDE * float(np.std([statistic_of_law(about, values, each) for each in belows]))
+        found = _BOOTSTRAP_FACTOR * float(np.std([statistic_of_law(statistic, values, each) for each in belows]))
         gap = float(np.diff(np.sort(values[chances > 0])).max(initial=0.0))
-        return math.hypot(found, UNSEEN * gap / size / float(1 - (about.level or 0)))
+        return math.hypot(found, ZERO_COUNT_BOUND * gap / size / float(1 - (statistic.level or 0)))
 
-    return off
+    return half_width

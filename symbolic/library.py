@@ -16,27 +16,27 @@ from types import CodeType, ModuleType
 from typing import TypeVar
 
 from symbolic.equation import Equation, Family, Guide, Validity
-from symbolic.errors import DseError, GraphError, UnknownNameError, check_known, nearest
+from symbolic.errors import DseError, GraphError, UnknownNameError, check_name, nearest_hint
 from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
-from symbolic.reach import folders
+from symbolic.reach import search_folders
 
 # --- Model files of one's own: where they lie, how one is run, how one that was run is found again
 # A model file is Python, and to load it is to run it. Only a person names the file that is run: in
 # a study, as an argument, by a folder of ``DSE_PATH``. What a dataset names is found among these by
-# the hash of its bytes (:func:`found_again`), and never run from where the dataset says it lies.
+# the hash of its bytes (:func:`locate_models`), and never run from where the dataset says it lies.
 
 
 #: Where the shipped models lie.
-SHIPPED = Path(__file__).parent / "models"
+SHIPPED_FOLDER = Path(__file__).parent / "models"
 
 #: The files that this process was told to run, by the hash of what was run.
-_RUN: dict[str, Path] = {}
+_LOADED_FILES: dict[str, Path] = {}
 
 
-class _Read(SourceFileLoader):
+class _BytesLoader(SourceFileLoader):
     """Runs the bytes that were hashed: no bytecode kept beside the file takes their place."""
 
     def __init__(self, path: Path) -> None:
@@ -56,7 +56,7 @@ def run_file(path: Path) -> tuple[ModuleType, str]:
         It cannot be read, or fails: with the line where it does.
     """
     try:
-        loader = _Read(path)
+        loader = _BytesLoader(path)
     except OSError as error:
         raise DseError(f"the model file {path} cannot be read: {error.strerror}") from error
     spec = importlib.util.spec_from_loader(path.stem, loader)
@@ -75,11 +75,11 @@ def run_file(path: Path) -> tuple[ModuleType, str]:
             f"the model file {where} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
     digest = hashlib.sha256(loader.data).hexdigest()
-    _RUN[digest] = path
+    _LOADED_FILES[digest] = path
     return module, digest
 
 
-def file_text(path: Path) -> str:
+def read_text_or_empty(path: Path) -> str:
     """The text of a file; empty where it cannot be read."""
     try:
         return path.read_text("utf-8", "replace")
@@ -87,12 +87,12 @@ def file_text(path: Path) -> str:
         return ""
 
 
-def model_paths() -> dict[str, list[Path]]:
+def _model_paths() -> dict[str, list[Path]]:
     """The files that bear each name of a model: the shipped, and those of ``DSE_PATH``."""
     found = {path.stem: [path] for path in _shipped_files()}
-    for folder in dict.fromkeys(folders()):
-        for path in sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED else []:
-            if "equation" in file_text(path) and not path.stem.startswith("_"):
+    for folder in dict.fromkeys(search_folders()):
+        for path in sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED_FOLDER else []:
+            if "equation" in read_text_or_empty(path) and not path.stem.startswith("_"):
                 found.setdefault(path.stem, []).append(path)
     return found
 
@@ -100,20 +100,20 @@ def model_paths() -> dict[str, list[Path]]:
 @cache
 def _shipped_files() -> tuple[Path, ...]:
     """The files of the shipped models, which stay as they are while a process runs."""
-    return tuple(each for each in sorted(SHIPPED.glob("*.py")) if not each.stem.startswith("_"))
+    return tuple(each for each in sorted(SHIPPED_FOLDER.glob("*.py")) if not each.stem.startswith("_"))
 
 
-def path_of(name: str, base: Path | None) -> Path:
+def _model_path(name: str, base: Path | None) -> Path:
     """The file of a model by its name, or by its path (``.py``); nothing is run."""
     if name.endswith(".py"):
         path = Path(os.path.realpath(base / name if base else name))
         if not path.is_file():
             raise DseError(f"the model file {name!r} does not exist (looked at {path})")
         return path
-    found = model_paths()
+    found = _model_paths()
     if name not in found:
         raise UnknownNameError(
-            f"{name!r} is no model{nearest(name, found)}; there are: {', '.join(sorted(found))} "
+            f"{name!r} is no model{nearest_hint(name, found)}; there are: {', '.join(sorted(found))} "
             "(give a model of your own as a path ending in .py, or put it in a folder of DSE_PATH)"
         )
     if len(found[name]) > 1:
@@ -122,16 +122,16 @@ def path_of(name: str, base: Path | None) -> Path:
             "one, or give the path of the one you mean"
         )
     path = found[name][0]
-    return path if path.parent == SHIPPED else path.resolve()
+    return path if path.parent == SHIPPED_FOLDER else path.resolve()
 
 
-def own_files(spec: str, base: Path | None = None) -> list[Path]:
+def user_files(spec: str, base: Path | None = None) -> list[Path]:
     """The files that loading a model, or a union of several, would run besides shipped ones."""
-    paths = (path_of(part.strip(), base) for part in spec.split("+"))
-    return [path for path in paths if path.parent != SHIPPED]
+    paths = (_model_path(part.strip(), base) for part in spec.split("+"))
+    return [path for path in paths if path.parent != SHIPPED_FOLDER]
 
 
-def found_again(model: str, files: Iterable[Sequence[str]]) -> str:
+def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
     """The model that a dataset names, with the user's own files in the place of what it names.
 
     Parameters
@@ -152,7 +152,7 @@ def found_again(model: str, files: Iterable[Sequence[str]]) -> str:
     parts = []
     for name in (part.strip() for part in model.split("+")):
         if name in hashes:
-            parts.append(str(_found(name, hashes[name])))
+            parts.append(str(_find_file(name, hashes[name])))
         elif name in shipped:
             parts.append(name)
         else:
@@ -163,11 +163,11 @@ def found_again(model: str, files: Iterable[Sequence[str]]) -> str:
     return " + ".join(parts)
 
 
-def _found(name: str, digest: str) -> Path:
+def _find_file(name: str, digest: str) -> Path:
     # by what lies in the folders: a name with a slash in it would lead out of them
-    named = [path for f in folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name]
+    named = [path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name]
     others = []
-    for path in (*([_RUN[digest]] if digest in _RUN else []), *named):
+    for path in (*([_LOADED_FILES[digest]] if digest in _LOADED_FILES else []), *named):
         try:
             data = path.read_bytes()
         except OSError:
@@ -186,7 +186,7 @@ def _found(name: str, digest: str) -> Path:
 _D = TypeVar("_D")
 
 
-def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
+def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
     """The equations, and those of energy where they yield time and power."""
     found = list(dict.fromkeys(equations))
     names = {eq.name for eq in found}
@@ -195,7 +195,7 @@ def _with_energy(equations: Iterable[Equation]) -> list[Equation]:
     return found
 
 
-def _from_module(module: ModuleType, name: str) -> Model:
+def _model_from_module(module: ModuleType, name: str) -> Model:
     equations: list[Equation] = []
     quantities: dict[str, Quantity] = dict(TABLE)
     for value in vars(module).values():
@@ -205,20 +205,20 @@ def _from_module(module: ModuleType, name: str) -> Model:
             if value.name in TABLE and TABLE[value.name] != value:
                 raise GraphError(
                     f"{name} declares {value.name} again, which all models share: "
-                    f"{_described(TABLE[value.name])}; use it as it is, or another name "
+                    f"{_describe_quantity(TABLE[value.name])}; use it as it is, or another name "
                     f"(dse quantities {value.name} tells which models have it)"
                 )
             quantities[value.name] = value
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Equation):
             equations.extend(eq for eq in value if eq not in equations)
-    equations = _with_energy(equations)
+    equations = _add_energy(equations)
     for eq in equations:
         row = quantities.get(eq.name)
         if row is not None and eq.unit not in ("", row.unit):
             owner = "all models share" if eq.name in TABLE else f"{name} declares"
             raise GraphError(
                 f"the equation {eq.describe()} of {name} is in {eq.unit!r}, and {owner} "
-                f"{eq.name}: {_described(row)}; yield it in that unit, or use another name"
+                f"{eq.name}: {_describe_quantity(row)}; yield it in that unit, or use another name"
             )
         if eq.name not in quantities:
             quantities[eq.name] = Quantity(
@@ -229,7 +229,7 @@ def _from_module(module: ModuleType, name: str) -> Model:
             if needed not in quantities:
                 raise UnknownNameError(
                     f"the equation {eq.describe()} needs {needed!r}, which is no known quantity"
-                    f"{nearest(needed, quantities)} (a new input is declared with "
+                    f"{nearest_hint(needed, quantities)} (a new input is declared with "
                     f"dse.quantity({needed!r}, unit=..., meaning=...))"
                 )
     if not equations:
@@ -239,22 +239,22 @@ def _from_module(module: ModuleType, name: str) -> Model:
     outputs = tuple(getattr(module, "OUTPUTS", ())) or yielded
     for output in outputs:
         said = f"{name} lists {output!r} in OUTPUTS, which no equation yields"
-        check_known(output, yielded, said, "they yield")
+        check_name(output, yielded, said, "they yield")
     return Model(
         name=name,
         equations=tuple(equations),
-        quantities=_flagged(quantities, equations),
+        quantities=_add_flags(quantities, equations),
         rules=RULES + tuple(getattr(module, "RULES", ())),
         outputs=outputs,
-        families=_declared_of(module, "FAMILIES", Family),
-        guides=_declared_of(module, "ADVICE", Guide),
-        validity=_declared_of(module, "VALIDITY", Validity),
+        families=_declarations(module, "FAMILIES", Family),
+        guides=_declarations(module, "ADVICE", Guide),
+        validity=_declarations(module, "VALIDITY", Validity),
         symbols=dict(getattr(module, "SYMBOLS", {})),
         summary=doc[0] if doc else "",
     )
 
 
-def _flagged(
+def _add_flags(
     quantities: Mapping[str, Quantity], equations: Iterable[Equation]
 ) -> dict[str, Quantity]:
     """The quantities, with the labels of cases and bounds where all their equations agree."""
@@ -268,24 +268,24 @@ def _flagged(
     return rows
 
 
-def _declared_of(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
+def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
     """What a model file declares under a name: one, or a tuple of several."""
     told = getattr(module, name, ())
     several = told if isinstance(told, tuple) else (told,)
     return tuple(each for each in several if isinstance(each, kind))
 
 
-def _described(row: Quantity) -> str:
+def _describe_quantity(row: Quantity) -> str:
     """A quantity in words, for one who gave another the same name."""
     labels = f", one of {', '.join(row.labels)}" if row.labels else ""
     unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
     return f"{row.meaning or row.name}{unit}{labels}"
 
 
-def _union(models: list[Model], prefer: str | None) -> Model:
+def _join_models(models: list[Model], prefer: str | None) -> Model:
     names = [model.name for model in models]
     if prefer is not None:
-        check_known(prefer, names, f"prefer={prefer!r} is none of the joined models", "these are")
+        check_name(prefer, names, f"prefer={prefer!r} is none of the joined models", "these are")
     owner: dict[str, Model] = {}
     for model in sorted(models, key=lambda m: m.name != prefer):
         for name in model.yields:
@@ -309,18 +309,18 @@ def _union(models: list[Model], prefer: str | None) -> Model:
             origin = declared.setdefault(name, model.name)
             if (held.unit, held.labels) != (row.unit, row.labels):
                 raise GraphError(
-                    f"{name} is declared by {origin} as {_described(held)} and by {model.name} "
-                    f"as {_described(row)}: rename one"
+                    f"{name} is declared by {origin} as {_describe_quantity(held)} and by {model.name} "
+                    f"as {_describe_quantity(row)}: rename one"
                 )
     families: list[Family] = []
     for model in models:
         families += [family for family in model.families if family not in families]
     own = (eq for model in models for eq in model.equations if owner[eq.name] is model)
-    equations = tuple(_with_energy(own))
+    equations = tuple(_add_energy(own))
     return Model(
         name=" + ".join(names),
         equations=equations,
-        quantities=_flagged(quantities, equations),
+        quantities=_add_flags(quantities, equations),
         rules=tuple(dict.fromkeys(rule for model in models for rule in model.rules)),
         outputs=tuple(dict.fromkeys(name for model in models for name in model.outputs)),
         families=tuple(families),
@@ -334,30 +334,30 @@ def _union(models: list[Model], prefer: str | None) -> Model:
 
 def available_models() -> dict[str, Path]:
     """Names of the shipped models and of those in the folders of ``DSE_PATH``, with their files."""
-    return {name: paths[0] for name, paths in model_paths().items()}
+    return {name: paths[0] for name, paths in _model_paths().items()}
 
 
 @lru_cache(maxsize=64)
-def _from_file(path: Path, stamp: int) -> Model:
+def _load_file(path: Path, stamp: int) -> Model:
     module, digest = run_file(path)
-    return replace(_from_module(module, path.stem), files=((path.stem, digest),))
+    return replace(_model_from_module(module, path.stem), files=((path.stem, digest),))
 
 
 @lru_cache(maxsize=64)
-def _shipped(name: str) -> Model:
+def _load_shipped(name: str) -> Model:
     """A shipped model; a file with ``UNION`` is a name for several, with outputs of its own."""
     module = importlib.import_module(f"symbolic.models.{name}")
     if not hasattr(module, "UNION"):
-        return _from_module(module, name)
+        return _model_from_module(module, name)
     summary = (module.__doc__ or "").splitlines()[0]
     return replace(load_model(module.UNION), name=name, outputs=module.OUTPUTS, summary=summary)
 
 
-def _single(name: str, base: Path | None) -> Model:
-    path = path_of(name, base)
-    if path.parent == SHIPPED:
-        return _shipped(path.stem)
-    return _from_file(path, path.stat().st_mtime_ns)
+def _load_single(name: str, base: Path | None) -> Model:
+    path = _model_path(name, base)
+    if path.parent == SHIPPED_FOLDER:
+        return _load_shipped(path.stem)
+    return _load_file(path, path.stat().st_mtime_ns)
 
 
 def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
@@ -377,12 +377,12 @@ def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | Non
     if not isinstance(spec, str):
         raise DseError(f"{spec!r} is no model: expected a name, names joined by +, or a path")
     parts = [part.strip() for part in spec.split("+")]
-    models = [_single(part, base) for part in parts]
-    return models[0] if len(models) == 1 and prefer is None else _union(models, prefer)
+    models = [_load_single(part, base) for part in parts]
+    return models[0] if len(models) == 1 and prefer is None else _join_models(models, prefer)
 
 
 def iterate_models() -> Iterator[Model]:
     """Every shipped model."""
     for name, path in available_models().items():
-        if path.parent == SHIPPED:
-            yield _shipped(name)
+        if path.parent == SHIPPED_FOLDER:
+            yield _load_shipped(name)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from symbolic.answer import Answer, Table, Visible
+from symbolic.answer import Answer, Table, DisplayMixin
 from symbolic.equation import EquationSet, Family, Guide, Validity, label_text
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, nearest_hint
 from symbolic.ops import references
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["Family", "Guide", "Model", "Validity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Model(Visible, EquationSet):
+class Model(DisplayMixin, EquationSet):
     """A named set of equations; made by :func:`symbolic.library.load_model`.
 
     Switches are keyword arguments of its methods, with their labels or truth values:
@@ -94,11 +94,11 @@ class Model(Visible, EquationSet):
                 used = dict.fromkeys(switch for eq in self.equations for switch in eq.when)
                 raise DseError(
                     f"{name} is no switch of the model {self.name}"
-                    f"{nearest(name, used)}; its switches are: {', '.join(used) or 'none'}"
+                    f"{nearest_hint(name, used)}; its switches are: {', '.join(used) or 'none'}"
                 )
         bare = replace(self, rules=())
         labels = {name: label_text(value) for name, value in switches.items()}
-        chosen = resolve(bare, given={}, switches=labels, outputs=()).switches
+        chosen = resolve(bare, values={}, switches=labels, outputs=()).switches
         held = [
             eq
             for eq in self.equations
@@ -107,7 +107,7 @@ class Model(Visible, EquationSet):
         yielded = dict.fromkeys(eq.name for eq in held)
         needed = [need for eq in held for need in (eq.inputs if eq.table else references(eq.node))]
         inputs: dict[str, None] = {need: None for need in needed if need not in yielded}
-        return resolve(bare, given=inputs, switches=chosen, outputs=[*inputs, *yielded])
+        return resolve(bare, values=inputs, switches=chosen, outputs=[*inputs, *yielded])
 
     def needs(self, *outputs: str, **switches: object) -> tuple[str, ...]:
         """The inputs behind the given outputs, or behind all equations where none is named.

@@ -18,13 +18,13 @@ import numpy as np
 
 from symbolic.primitives import PRIMITIVES
 
-BOOLEAN = frozenset(name for name, row in PRIMITIVES.items() if row.condition)
+_CONDITION_OPS = frozenset(name for name, row in PRIMITIVES.items() if row.is_condition)
 
 
-def _recorded(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
+def _operator_method(op: str, *, swapped: bool = False) -> Callable[[Any, Any], Node]:
     def record(self: Any, other: Any) -> Node:
         other = constant(other)
-        if op not in BOOLEAN and (self.is_boolean or other.is_boolean):
+        if op not in _CONDITION_OPS and (self.is_boolean or other.is_boolean):
             raise TypeError(
                 "an equation cannot use + - * / over conditions: use where(condition, 1, 0), or "
                 "both, either, negate"
@@ -68,7 +68,7 @@ class Node:
     @property
     def is_boolean(self) -> bool:
         """Whether the node is a condition."""
-        return self.op in BOOLEAN
+        return self.op in _CONDITION_OPS
 
     def __repr__(self) -> str:
         told: dict[int, str] = {}
@@ -80,12 +80,12 @@ class Node:
         return told[id(self)]
 
     # --- arithmetic and comparisons record themselves
-    __add__, __radd__ = _recorded("add"), _recorded("add", swapped=True)
-    __sub__, __rsub__ = _recorded("sub"), _recorded("sub", swapped=True)
-    __mul__, __rmul__ = _recorded("mul"), _recorded("mul", swapped=True)
-    __truediv__, __rtruediv__ = _recorded("div"), _recorded("div", swapped=True)
-    __lt__, __gt__ = _recorded("less"), _recorded("less", swapped=True)
-    __le__, __ge__ = _recorded("less_equal"), _recorded("less_equal", swapped=True)
+    __add__, __radd__ = _operator_method("add"), _operator_method("add", swapped=True)
+    __sub__, __rsub__ = _operator_method("sub"), _operator_method("sub", swapped=True)
+    __mul__, __rmul__ = _operator_method("mul"), _operator_method("mul", swapped=True)
+    __truediv__, __rtruediv__ = _operator_method("div"), _operator_method("div", swapped=True)
+    __lt__, __gt__ = _operator_method("less"), _operator_method("less", swapped=True)
+    __le__, __ge__ = _operator_method("less_equal"), _operator_method("less_equal", swapped=True)
 
     def __neg__(self) -> Node:
         return -1 * self
@@ -142,7 +142,7 @@ def reference(name: str) -> Node:
 
 def walk(roots: Iterable[Node]) -> list[Node]:
     """Every node below the roots, each once, arguments before their users."""
-    first, *others = [_below(root) for root in roots] or [()]
+    first, *others = [_subtree(root) for root in roots] or [()]
     if not others:
         return list(first)
     done = {id(node): node for node in first}
@@ -152,7 +152,7 @@ def walk(roots: Iterable[Node]) -> list[Node]:
 
 
 @lru_cache(maxsize=1 << 8)
-def _below(root: Node) -> tuple[Node, ...]:
+def _subtree(root: Node) -> tuple[Node, ...]:
     """The nodes below a root, and it; the same roots are asked for over and over."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
@@ -188,14 +188,14 @@ def conjuncts(conditions: Iterable[Node]) -> list[Node]:
 
 def references(*roots: Node) -> tuple[str, ...]:
     """The quantities named below the roots, each once, in order of appearance."""
-    first, *others = [_named(root) for root in roots] or [()]
+    first, *others = [_referenced_names(root) for root in roots] or [()]
     return tuple(dict.fromkeys(chain(first, *others))) if others else first
 
 
 @lru_cache(maxsize=1 << 10)
-def _named(root: Node) -> tuple[str, ...]:
+def _referenced_names(root: Node) -> tuple[str, ...]:
     """The quantities named below a root; asked for even more often."""
-    return tuple(node.args[0] for node in _below(root) if node.op == "reference")
+    return tuple(node.args[0] for node in _subtree(root) if node.op == "reference")
 
 
 def substitute(root: Node, replacements: Mapping[str, Node]) -> Node:

@@ -56,7 +56,7 @@ MAX_POWER = 64
 # --- traced equations in an algebra, and the algebra of numbers
 
 
-def _world(args: Iterable[Any]) -> str:
+def _backend(args: Iterable[Any]) -> str:
     """Which world the arguments live in: 'scalar', 'array', 'sympy' or 'node'."""
     world = "scalar"
     for arg in args:
@@ -71,14 +71,14 @@ def _world(args: Iterable[Any]) -> str:
     return world
 
 
-def _applied(op: str) -> Callable[..., Any]:
+def _primitive_function(op: str) -> Callable[..., Any]:
     row = PRIMITIVES[op]
     scalar, array = row.scalar, row.array
     if scalar is array:  # an operator, which finds the world by itself
         return scalar
 
     def apply(*args: Any) -> Any:
-        world = _world(args)
+        world = _backend(args)
         if world == "scalar":
             return scalar(*args)
         if world == "node":
@@ -90,21 +90,21 @@ def _applied(op: str) -> Callable[..., Any]:
     return apply
 
 
-def _by_sympy(row: Primitive) -> Callable[..., Any]:
+def _sympy_function(row: Primitive) -> Callable[..., Any]:
     def apply(*args: Any) -> Any:
         import sympy
 
-        from symbolic.exact import exact
+        from symbolic.exact import to_exact
 
-        return row.sympy(sympy, *map(exact, args))
+        return row.sympy(sympy, *map(to_exact, args))
 
     return apply
 
 
 #: The symbolic algebra: SymPy expressions and Python numbers.
-SYMPY = {op: _by_sympy(row) for op, row in PRIMITIVES.items()}
+SYMPY = {op: _sympy_function(row) for op, row in PRIMITIVES.items()}
 #: The numeric algebra: floats, fractions and NumPy arrays.
-NUMERIC: dict[str, Callable[..., Any]] = {op: _applied(op) for op in PRIMITIVES}
+NUMERIC: dict[str, Callable[..., Any]] = {op: _primitive_function(op) for op in PRIMITIVES}
 
 
 def interpret_all(

@@ -12,30 +12,30 @@ import re
 
 #: Controls (but for tab and line feed), marks of direction, separators of lines, invisible
 #: characters and tags, halves of pairs.
-_STEERING = re.compile(
+_CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
-def without_controls(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Return the text with characters that steer a terminal shown by their codes; lines stay.
 
-    >>> print(without_controls("red: \x1b[31m"))
+    >>> print(escape_controls("red: \x1b[31m"))
     red: \u001b[31m
     """
-    return _STEERING.sub(_code, text) if _STEERING.search(text) else text
+    return _CONTROLS.sub(_escape_code, text) if _CONTROLS.search(text) else text
 
 
 def one_line(text: str) -> str:
-    r"""Return the text as one line: as :func:`without_controls`, and ends of lines as ``\n``.
+    r"""Return the text as one line: as :func:`escape_controls`, and ends of lines as ``\n``.
 
     >>> print(one_line("a\nb"))
     a\nb
     """
-    text = without_controls(text)
+    text = escape_controls(text)
     return text.replace("\n", "\\n").replace("\t", "\\t") if "\n" in text or "\t" in text else text
 
 
-def _code(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1] if found[0] != "\x7f" else "\\u007f"
+def _escape_code(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symbolic.quantity import Domain, Quantity, label_of, place_of, quantity
+from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity
 from symbolic.quantity_rows import energy, machines, performance, workloads
 
-__all__ = ["RULES", "TABLE", "Domain", "Quantity", "label_of", "place_of", "quantity"]
+__all__ = ["RULES", "TABLE", "Domain", "Quantity", "indexed_quantity", "label_index_name", "quantity"]
 
 #: Every quantity of the shipped models, by name.
 TABLE: Mapping[str, Quantity] = {

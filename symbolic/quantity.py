@@ -50,7 +50,7 @@ class Domain:
             whole=text.startswith("whole"),
         )
 
-    def holds(self, values: Any) -> Any:
+    def is_inside(self, values: Any) -> Any:
         """Elementwise: whether each value lies inside (NaN never does)."""
         array = values if isinstance(values, float) else np.asarray(values, dtype=float)
         above = array > self.low if self.low_open else array >= self.low
@@ -62,7 +62,7 @@ class Domain:
 
     def contains(self, value: float) -> bool:
         """Whether one value lies inside."""
-        return bool(self.holds(value))
+        return bool(self.is_inside(value))
 
     def __str__(self) -> str:
         left, right = "[("[self.low_open], "])"[self.high_open]
@@ -103,10 +103,10 @@ class Quantity:
     meaning: str = ""
     labels: tuple[str, ...] | None = None
     settled_by: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    axis_labels: tuple[str, ...] = ()
     flags: tuple[tuple[int, str], ...] = ()
     lever: str = "programmer"
-    law: bool = False
+    is_law: bool = False
 
     @property
     def is_switch(self) -> bool:
@@ -120,7 +120,7 @@ class Quantity:
 
     def check(self, values: Any, origin: str) -> None:
         """Raise :class:`DomainError` naming the first value outside the domain and its place."""
-        inside = self.domain.holds(values)
+        inside = self.domain.is_inside(values)
         if inside is True or np.all(inside):
             return
         array = np.asarray(values, dtype=float)
@@ -134,21 +134,21 @@ class Quantity:
         )
 
 
-_PLACE = "PLACE_OF_"
+_LABEL_INDEX = "PLACE_OF_"
 
 
-def place_of(name: str) -> str:
+def label_index_name(name: str) -> str:
     """Under which name formulas speak of the place of a label; quantities are in lower case."""
-    return _PLACE + name
+    return _LABEL_INDEX + name
 
 
-def label_of(name: str) -> str:
+def indexed_quantity(name: str) -> str:
     """The quantity whose place a name speaks of; any other name stays.
 
-    >>> label_of(place_of("machine")), label_of("time")
+    >>> indexed_quantity(label_index_name("machine")), indexed_quantity("time")
     ('machine', 'time')
     """
-    return name.removeprefix(_PLACE)
+    return name.removeprefix(_LABEL_INDEX)
 
 
 def quantity(

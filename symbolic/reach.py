@@ -7,7 +7,7 @@ name files in the folders of ``DSE_PATH``, which the user lists. Links are follo
 decided. Nothing but a regular file is opened, and of a file that is not in ``DSE_PATH`` no more
 than :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
 
-:func:`located` is asked before any such file is opened.
+:func:`allowed_path` is asked before any such file is opened.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ TEXT_LIMIT = 1 << 20
 TABLE_LIMIT = 16 << 20
 
 
-def folders() -> list[Path]:
+def search_folders() -> list[Path]:
     """Return the folders of ``DSE_PATH``."""
     parts = os.environ.get("DSE_PATH", "").split(os.pathsep)
     return [Path(part).expanduser() for part in parts if part.strip()]
 
 
 #: Files that Python calls of this process named, by these names: a Dataset may name them, too.
-_NAMED: dict[str, Path] = {}
+_NAMED_FILES: dict[str, Path] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class FileScope:
     """The folder from which a study names files, and the folder below which these must lie.
 
     ``root`` is None for the study that a Dataset tells, which opens nothing. ``given`` are names
@@ -52,13 +52,13 @@ class Reach:
 
     base: Path | None
     root: Path | None
-    given: frozenset[str] = frozenset()
+    user_files: frozenset[str] = frozenset()
 
-    def giving(self, names: Iterable[str]) -> Reach:
+    def with_user_files(self, names: Iterable[str]) -> FileScope:
         """Return the reach with further names that the user gave."""
-        return replace(self, given=self.given | frozenset(names))
+        return replace(self, given=self.user_files | frozenset(names))
 
-    def find(self, name: str, what: str) -> Path:
+    def locate(self, name: str, what: str) -> Path:
         """Return the path of a file that may be opened.
 
         Raises
@@ -68,18 +68,18 @@ class Reach:
         """
         path = Path(os.path.expanduser(name) if name.startswith("~/") else name)
         if self.root is not None:
-            place = _absolute(Path(self.base or "", path))
-            if not is_within(place, [self.root, *folders()]):
+            place = _absolute_path(Path(self.base or "", path))
+            if not is_within(place, [self.root, *search_folders()]):
                 raise DseError(
                     f"the study names the {what} {name!r}, which lies outside its folder "
                     f"({str(self.root)!r}) and DSE_PATH, and was not opened: move it below that "
                     f"folder, or allow its own: DSE_PATH={shlex.quote(str(place.parent))}"
                 )
             return place
-        places = [_absolute(folder / path) for folder in folders()]
-        places = [place for place in places if is_within(place, folders()) and place.exists()]
-        if not places and name in _NAMED:
-            places = [_NAMED[name]]
+        places = [_absolute_path(folder / path) for folder in search_folders()]
+        places = [place for place in places if is_within(place, search_folders()) and place.exists()]
+        if not places and name in _NAMED_FILES:
+            places = [_NAMED_FILES[name]]
         if not places:
             raise DseError(
                 f"it names the {what} {name!r}, and a Dataset opens no other file: ask its study "
@@ -90,10 +90,10 @@ class Reach:
 
 
 #: What the names of files are read against: a folder, the working directory (None), or a reach.
-Base: TypeAlias = "Path | Reach | None"
+PathBase: TypeAlias = "Path | FileScope | None"
 
 
-def located(name: str | Path, base: Base, what: str, limit: int = TEXT_LIMIT) -> Path:
+def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
     """Return the path of a file that a study or a person names, if it may be opened.
 
     Whether it exists is left to whoever opens it.
@@ -106,28 +106,28 @@ def located(name: str | Path, base: Base, what: str, limit: int = TEXT_LIMIT) ->
     text = str(name)
     if "\0" in text:
         raise DseError(f"the {what} {text!r} cannot be the name of a file: it holds a NUL")
-    if isinstance(base, Reach) and text not in base.given:
-        path = base.find(text, what)
-        own = is_within(path, folders()) or base.root is None
+    if isinstance(base, FileScope) and text not in base.user_files:
+        path = base.locate(text, what)
+        own = is_within(path, search_folders()) or base.root is None
         check_file(path, what, None if own else limit)
         return path
     path = Path(base_folder(base) or "", os.path.expanduser(text))
-    if not isinstance(base, Reach):
-        _NAMED[text] = _absolute(path)
+    if not isinstance(base, FileScope):
+        _NAMED_FILES[text] = _absolute_path(path)
     check_file(path, what, None)
     return path
 
 
-def base_folder(base: Base) -> Path | None:
+def base_folder(base: PathBase) -> Path | None:
     """Return the folder against which names of files are read."""
-    return base.base if isinstance(base, Reach) else base
+    return base.base if isinstance(base, FileScope) else base
 
 
-def below(base: Base, folder: Path) -> Reach:
+def nested_scope(base: PathBase, folder: Path) -> FileScope:
     """Return the reach of a file in a folder: of a study as the study's, else below the folder."""
-    if isinstance(base, Reach):
+    if isinstance(base, FileScope):
         return replace(base, base=folder, given=frozenset())
-    return Reach(folder, folder)
+    return FileScope(folder, folder)
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
@@ -160,7 +160,7 @@ def check_file(path: Path, what: str, limit: int | None) -> None:
         return
     size = status.st_size
     if size <= limit and path.suffix.lower() == ".gz":
-        size = _unpacked(path, limit)
+        size = _unpacked_size(path, limit)
     if size > limit:
         raise DseError(
             f"the {what} {str(path)!r} has more than {limit:,} bytes, the most that is read of a "
@@ -169,7 +169,7 @@ def check_file(path: Path, what: str, limit: int | None) -> None:
         )
 
 
-def _unpacked(path: Path, limit: int) -> int:
+def _unpacked_size(path: Path, limit: int) -> int:
     """Return the bytes of a packed file, or a number beyond the limit; 0 where it is damaged."""
     size = 0
     try:
@@ -181,6 +181,6 @@ def _unpacked(path: Path, limit: int) -> int:
     return size
 
 
-def _absolute(path: Path) -> Path:
+def _absolute_path(path: Path) -> Path:
     """Return a path without ``..``; links keep their names."""
     return Path(os.path.abspath(path))

@@ -15,15 +15,15 @@ from typing import Any
 import sympy
 
 from stochastic import sizes
-from symbolic.closed_form import inline, symbol, to_sympy, under
+from symbolic.closed_form import inline, symbol, to_sympy, switches_clause
 from symbolic.equation import Equation, Family
-from symbolic.errors import DseError, check_known
-from symbolic.exact import exact, piecewise, readable
+from symbolic.errors import DseError, check_name
+from symbolic.exact import to_exact, piecewise, replace_rounding
 from symbolic.graph import Graph, extreme_terms
 from symbolic.ops import SYMPY, Node, constant, references, walk
 from symbolic.quantity import Quantity
 
-PLAIN = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
+_PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,28 +41,28 @@ class Regime:
     outputs: Mapping[str, Any]
 
     def __str__(self) -> str:
-        lines = [f"{self.label} ({self.of}): where {readable(self.condition)}"]
-        lines += [f"  {name} = {readable(told)}" for name, told in self.outputs.items()]
+        lines = [f"{self.label} ({self.of}): where {replace_rounding(self.condition)}"]
+        lines += [f"  {name} = {replace_rounding(told)}" for name, told in self.outputs.items()]
         return "\n".join(lines)
 
 
-def _flagged(graph: Graph) -> dict[str, Equation]:
+def _flag_equations(graph: Graph) -> dict[str, Equation]:
     """The cases and bounds: quantities whose values have meanings."""
     return {eq.name: eq for eq in graph.equations if eq.flags}
 
 
-def _tells_apart(family: Family, eq: Equation) -> bool:
+def _is_case_of(family: Family, eq: Equation) -> bool:
     return set(family.terms) <= set(eq.flags.values())
 
 
-def families_of(graph: Graph) -> dict[str, Family]:
+def active_families(graph: Graph) -> dict[str, Family]:
     """The families that hold under the switches: ``of`` is the extreme of just those terms."""
     found = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
         op = "maximum" if family.largest else "minimum"
         if family.of in graph.definitions and terms == set(
-            extreme_terms(graph, family.of, op, stop=terms, through=())
+            extreme_terms(graph, family.of, op, stop=terms, look_through=())
         ):
             found[family.of] = family
     return found
@@ -70,106 +70,106 @@ def families_of(graph: Graph) -> dict[str, Family]:
 
 def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...]:
     """The regimes of a model; see :meth:`symbolic.model.Model.regimes`."""
-    families = families_of(graph)
-    flagged = _flagged(graph)
+    families = active_families(graph)
+    flagged = _flag_equations(graph)
     known = [*families]
     known += [
         name
         for name, eq in flagged.items()
-        if not any(_tells_apart(entry, eq) for entry in families.values())
+        if not any(_is_case_of(entry, eq) for entry in families.values())
     ]
     if family is not None and family not in flagged:
         said = f"{family!r} has no regimes in the model {graph.model.name}"
-        check_known(family, known, said, "there are regimes of")
+        check_name(family, known, said, "there are regimes of")
     found: list[Regime] = []
     for of in known if family is None else (family,):
         if of in families:
-            found += _of_family(graph, families[of], expand)
+            found += _family_regimes(graph, families[of], expand)
         else:
-            found += _of_flags(graph, flagged[of], expand)
+            found += _case_regimes(graph, flagged[of], expand)
     return tuple(found)
 
 
-def _outputs(
-    graph: Graph, of: str, instead: Mapping[str, str | Node], names: set[str]
+def _regime_outputs(
+    graph: Graph, quantity: str, replacements: Mapping[str, str | Node], names: set[str]
 ) -> dict[str, Any]:
     return {
-        name: to_sympy(inline(graph, {*names, name}, instead)[name], graph.model.quantities)
+        name: to_sympy(inline(graph, {*names, name}, replacements)[name], graph.model.quantities)
         for name in graph.model.outputs
-        if name in graph.definitions and of in graph.ancestors((name,))
+        if name in graph.definitions and quantity in graph.ancestors((name,))
     }
 
 
-def plain_terms(graph: Graph, family: Family) -> list[str]:
+def _plain_terms(graph: Graph, family: Family) -> list[str]:
     """The terms that decide nothing, so that they are written out rather than named."""
     return [
         term
         for term in family.terms.values()
-        if all(step.op in PLAIN for step in walk((graph.definitions[term].node,)))
+        if all(step.op in _PLAIN_OPS for step in walk((graph.definitions[term].node,)))
     ]
 
 
-def inlined(
-    graph: Graph, of: str, expand: bool, terms: Iterable[str] = (), keep: Iterable[str] = ()
+def _names_to_inline(
+    graph: Graph, quantity: str, expand: bool, terms: Iterable[str] = (), excluded: Iterable[str] = ()
 ) -> set[str]:
     """The quantities to substitute: those that depend on ``of``, and the terms, or all."""
     every = set(graph.definitions)
     if expand:
         return every
-    below = {name for name in every if of in graph.ancestors((name,))}
-    return below.difference(keep).union(terms)
+    below = {name for name in every if quantity in graph.ancestors((name,))}
+    return below.difference(excluded).union(terms)
 
 
-def _of_family(graph: Graph, family: Family, expand: bool) -> Iterator[Regime]:
-    model, flagged = graph.model, _flagged(graph)
-    names = inlined(graph, family.of, expand, plain_terms(graph, family), flagged)
+def _family_regimes(graph: Graph, family: Family, expand: bool) -> Iterator[Regime]:
+    model, flagged = graph.model, _flag_equations(graph)
+    names = _names_to_inline(graph, family.of, expand, _plain_terms(graph, family), flagged)
     trees = inline(graph, names)
     terms = {label: to_sympy(trees[term], model.quantities) for label, term in family.terms.items()}
-    decided = {name: eq for name, eq in flagged.items() if _tells_apart(family, eq)}
+    decided = {name: eq for name, eq in flagged.items() if _is_case_of(family, eq)}
     beyond = sympy.Ge if family.largest else sympy.Le
     for label, term in family.terms.items():
         others = [beyond(terms[label], terms[rest]) for rest in terms if rest != label]
         instead: dict[str, str | Node] = {family.of: term}
         for name, eq in decided.items():
             instead[name] = constant(next(k for k, text in eq.flags.items() if text == label))
-        outputs = _outputs(graph, family.of, instead, names)
+        outputs = _regime_outputs(graph, family.of, instead, names)
         outputs |= {name: label for name in decided if name in model.outputs}
         yield Regime(of=family.of, label=label, condition=sympy.And(*others), outputs=outputs)
 
 
-def _of_flags(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
-    names = inlined(graph, eq.name, expand)
+def _case_regimes(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
+    names = _names_to_inline(graph, eq.name, expand)
     node = inline(graph, names if expand else {eq.name})[eq.name]
     for value, label in eq.flags.items():
-        condition = _equals(graph.model.quantities, node, value)
+        condition = _equality_condition(graph.model.quantities, node, value)
         if condition != sympy.false:
-            outputs = _outputs(graph, eq.name, {eq.name: constant(value)}, names)
+            outputs = _regime_outputs(graph, eq.name, {eq.name: constant(value)}, names)
             if eq.name in outputs:
                 outputs[eq.name] = label
             yield Regime(of=eq.name, label=label, condition=condition, outputs=outputs)
 
 
-def _equals(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
+def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
     """The condition on which a case has the given value."""
     if node.op == "where":
         condition = to_sympy(node.args[0], quantities)
-        first, second = (_equals(quantities, arm, value) for arm in node.args[1:])
+        first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])
         return sympy.Or(sympy.And(condition, first), sympy.And(sympy.Not(condition), second))
-    return sympy.Eq(to_sympy(node, quantities), exact(value))
+    return sympy.Eq(to_sympy(node, quantities), to_exact(value))
 
 
 # --- borders
 
 
-MOST_BRANCHES = sizes.BRANCHES_MOST
-INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
+_MAX_BRANCHES = sizes.BRANCHES_MOST
+_INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
 def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
     """Where two regimes meet; see :meth:`symbolic.model.Model.border`."""
     row = graph.model.quantity(solve_for)
-    family = _family_of(graph, a, b)
-    below = inlined(graph, solve_for, False, plain_terms(graph, family)) - {solve_for}
+    family = _shared_family(graph, a, b)
+    below = _names_to_inline(graph, solve_for, False, _plain_terms(graph, family)) - {solve_for}
     trees = inline(graph, below)
     left, right = trees[family.terms[a]], trees[family.terms[b]]
     for node in walk((left, right)):
@@ -184,14 +184,14 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
             f"{solve_for} does not move the border between {a} and {b} of {family.of}: their terms "
             f"depend on {', '.join(sorted(moving)) or 'nothing'}"
         )
-    unknown = sympy.Dummy(solve_for, **_sign(symbol(row)))
+    unknown = sympy.Dummy(solve_for, **_sign_assumption(symbol(row)))
     found: dict[Any, Any] = {}
     sides = [_branches(graph.model.quantities, node, solve_for, unknown) for node in (left, right)]
-    if len(sides[0]) * len(sides[1]) > MOST_BRANCHES:
-        raise _too_many(solve_for)
+    if len(sides[0]) * len(sides[1]) > _MAX_BRANCHES:
+        raise _too_many_branches(solve_for)
     for (first, when_first), (second, when_second) in product(*sides):
         for solution in _solve(first - second, unknown, (a, b, solve_for)):
-            condition = _decided(sympy.And(when_first, when_second).subs(unknown, solution))
+            condition = _settle_comparisons(sympy.And(when_first, when_second).subs(unknown, solution))
             if condition != sympy.false:
                 found[solution] = sympy.Or(found.get(solution, sympy.false), condition)
     if not found:
@@ -206,8 +206,8 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
     return answers[0] if len(answers) == 1 else answers
 
 
-def _family_of(graph: Graph, a: str, b: str) -> Family:
-    model, families = graph.model, families_of(graph).values()
+def _shared_family(graph: Graph, a: str, b: str) -> Family:
+    model, families = graph.model, active_families(graph).values()
     labels = [label for entry in families for label in entry.terms]
     for label in (a, b):
         for entry in model.regime_families:
@@ -215,10 +215,10 @@ def _family_of(graph: Graph, a: str, b: str) -> Family:
                 raise DseError(
                     f"{entry.of} is not the {'largest' if entry.largest else 'smallest'} of "
                     f"{', '.join(entry.terms.values())}"
-                    f"{under(graph)}: its regimes have no border in closed form"
+                    f"{switches_clause(graph)}: its regimes have no border in closed form"
                 )
         said = f"{label!r} is no regime of the model {model.name}"
-        check_known(label, labels, said, "those with borders are")
+        check_name(label, labels, said, "those with borders are")
     if a == b:
         raise DseError(f"{a!r} has no border with itself: name two regimes")
     for entry in families:
@@ -230,7 +230,7 @@ def _family_of(graph: Graph, a: str, b: str) -> Family:
     )
 
 
-def _sign(expression: Any) -> dict[str, bool]:
+def _sign_assumption(expression: Any) -> dict[str, bool]:
     """What is known of the sign of a quantity; a border lies between whole numbers too."""
     if expression.is_extended_positive:
         return {"positive": True}
@@ -251,24 +251,24 @@ def _branches(
             found: dict[Any, Any] = {}
             for parts in product(*(done[id(arg)] for arg in node.args)):
                 given = sympy.And(*(condition for _, condition in parts))
-                for value, condition in _decide(node.op, [value for value, _ in parts]):
+                for value, condition in _primitive_branches(node.op, [value for value, _ in parts]):
                     both = sympy.And(given, condition)
                     if both != sympy.false:
                         found[value] = sympy.Or(found.get(value, sympy.false), both)
-            if len(found) > MOST_BRANCHES:
-                raise _too_many(name)
+            if len(found) > _MAX_BRANCHES:
+                raise _too_many_branches(name)
             done[id(node)] = list(found.items())
     return done[id(root)]
 
 
-def _too_many(name: str) -> DseError:
+def _too_many_branches(name: str) -> DseError:
     return DseError(
-        f"the border has more than {MOST_BRANCHES} branches in {name}: solve for an intermediate "
+        f"the border has more than {_MAX_BRANCHES} branches in {name}: solve for an intermediate "
         "quantity between it and the terms, or sweep it"
     )
 
 
-def _decide(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
+def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
     """The possible values of one primitive, each with its condition."""
     if op in ("minimum", "maximum"):
         a, b = values
@@ -289,9 +289,9 @@ def _decide(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
 def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
     """The admissible zeros of a difference; what it decides without the unknown stays closed."""
     decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
-    closed = {part: sympy.Dummy(**_sign(part)) for part in decided}
+    closed = {part: sympy.Dummy(**_sign_assumption(part)) for part in decided}
     bare = difference.xreplace(closed)
-    if unknown not in bare.free_symbols or bare.has(*INFINITE):
+    if unknown not in bare.free_symbols or bare.has(*_INFINITE):
         return []
     numerator = sympy.fraction(sympy.together(bare))[0]
     try:
@@ -302,15 +302,15 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
             f"the border between {a} and {b} cannot be solved for {name} in closed form"
         ) from None
     opened = {dummy: part for part, dummy in closed.items()}
-    real = [zero for zero in zeros if zero.is_real is not False and not zero.has(*INFINITE)]
-    return [_shortest(zero).xreplace(opened) for zero in real]
+    real = [zero for zero in zeros if zero.is_real is not False and not zero.has(*_INFINITE)]
+    return [_shortest_form(zero).xreplace(opened) for zero in real]
 
 
-def _decided(condition: Any) -> Any:
+def _settle_comparisons(condition: Any) -> Any:
     """A condition in which comparisons that signs alone decide are settled."""
     settled = {}
     for relation in condition.atoms(sympy.core.relational.Relational):
-        if not relation.has(sympy.Piecewise, *INFINITE):
+        if not relation.has(sympy.Piecewise, *_INFINITE):
             for form in (sympy.expand, sympy.factor):
                 outcome = relation.func(form(relation.lhs - relation.rhs), 0)
                 if outcome in (sympy.true, sympy.false):
@@ -318,6 +318,6 @@ def _decided(condition: Any) -> Any:
     return condition.xreplace(settled)
 
 
-def _shortest(expression: Any) -> Any:
+def _shortest_form(expression: Any) -> Any:
     forms = (expression, sympy.factor(expression), sympy.expand(expression))
     return min(forms, key=sympy.count_ops)

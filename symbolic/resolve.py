@@ -6,36 +6,36 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 
 from symbolic.equation import Equation, EquationSet
-from symbolic.errors import GraphError, UnknownNameError, nearest
+from symbolic.errors import GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
-from symbolic.lawful import by_law, check_labels
+from symbolic.lawful import law_definition, check_labels
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
-from symbolic.statistic import StatisticName, check_sense
+from symbolic.statistic import StatisticName, check_direction
 
 #: How many equations that need a missing quantity are named before the rest is counted.
-_SHOWN = 4
+_MAX_NAMED = 4
 
 
 class _Resolver:
     def __init__(
         self,
         model: EquationSet,
-        given: Mapping[str, Node | None],
+        values: Mapping[str, Node | None],
         switches: Mapping[str, str],
-        varying: Mapping[str, Node],
+        varying_switches: Mapping[str, Node],
     ) -> None:
         self.model = model
-        self.given = given
+        self.values = values
         self.switches = switches
-        self.varying = varying
+        self.varying_switches = varying_switches
         self.definitions: dict[str, Definition] = {}
         self.missing: dict[str, list[str]] = {}
         self.variants: dict[str, list[Equation]] = {}
         for eq in model.equations:
             self.variants.setdefault(eq.name, []).append(eq)
 
-    def trial(self) -> _Resolver:
+    def fork(self) -> _Resolver:
         """Another that knows what this one does, and adds to that by itself."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
@@ -43,24 +43,24 @@ class _Resolver:
 
     def equation(self, name: str) -> Equation | None:
         """The one equation that yields a quantity under the switches, or None."""
-        for switch, settled in self.varying.items():
+        for switch, settled in self.varying_switches.items():
             if any(switch in eq.when for eq in self.variants.get(name, ())):
-                return self.joined(name, switch, settled)
-        return self.under(name, self.switches)
+                return self.switched_equation(name, switch, settled)
+        return self.select_equation(name, self.switches)
 
-    def joined(self, name: str, switch: str, settled: Node) -> Equation | None:
+    def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
         """The equations of a quantity under the two labels between which a switch varies."""
         *_, without, within = self.model.quantity(switch).labels or ()
-        units = self.under(name, {**self.switches, switch: within})
-        plain = self.under(name, {**self.switches, switch: without})
+        units = self.select_equation(name, {**self.switches, switch: within})
+        plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
         held = {  # where they are not held, the other equation is taken: any number will do
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
-            if (formula := self.given.get(need)) is not None
+            if (formula := self.values.get(need)) is not None
         }
-        node = where(settled, substitute(units.node, held), plain.node)
+        node = where(condition, substitute(units.node, held), plain.node)
         return Equation(
             name=name,
             function=lambda *_: node,
@@ -71,7 +71,7 @@ class _Resolver:
             symbol=plain.symbol,
         )
 
-    def under(self, name: str, switches: Mapping[str, str]) -> Equation | None:
+    def select_equation(self, name: str, switches: Mapping[str, str]) -> Equation | None:
         """The one equation that yields a quantity under some switches, or None."""
         found = [
             eq
@@ -85,7 +85,7 @@ class _Resolver:
             )
         return found[0] if found else None
 
-    def own(self, name: str) -> Definition | None:
+    def model_definition(self, name: str) -> Definition | None:
         """The definition by equation or default, as if no value were given."""
         found = self.equation(name)
         if found is not None:
@@ -103,19 +103,19 @@ class _Resolver:
     def definition(self, name: str) -> Definition | None:
         """How a quantity gets its value, or None where nothing says."""
         if isinstance(name, StatisticName):
-            found = by_law(name, self.model, self.definition)
+            found = law_definition(name, self.model, self.definition)
             if found is None:
-                check_sense(name)
+                check_direction(name)
                 needs = references(name.statistic.argument)
                 found = Definition(name=name, kind="statistic", node=reference(name), needs=needs)
             return found
-        if name not in self.given:
-            return self.own(name)
-        formula = self.given[name]
+        if name not in self.values:
+            return self.model_definition(name)
+        formula = self.values[name]
         if formula is None:
             return Definition(name=name, kind="given", node=reference(name), needs=())
         if name in references(formula):  # given for some labels of a categorical axis only
-            otherwise = self.own(name)
+            otherwise = self.model_definition(name)
             if otherwise is None:
                 return None
             if otherwise.kind == "table":
@@ -158,7 +158,7 @@ class _Resolver:
         eq = self.equation(name)
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
-    def complain(self) -> None:
+    def raise_missing(self) -> None:
         """Raise one error that names every missing quantity and the equations that need it."""
         if not self.missing:
             return
@@ -166,13 +166,13 @@ class _Resolver:
         for name, users in self.missing.items():
             row = self.model.quantity(name)
             needed = [self.cite(user) for user in dict.fromkeys(users)]
-            if len(needed) > _SHOWN:
-                needed[_SHOWN:] = [f"and {len(needed) - _SHOWN} more"]
+            if len(needed) > _MAX_NAMED:
+                needed[_MAX_NAMED:] = [f"and {len(needed) - _MAX_NAMED} more"]
             unit = f" [{row.unit}]" if row.unit else ""
             meaning = f", {row.meaning}{unit}," if row.meaning else f"{unit}"
             reason = f" is needed by {'; '.join(needed)}" if needed else " was asked for"
             hint = ""
-            if name in self.given:
+            if name in self.values:
                 hint = " (it is given for some labels of an axis and not for the others)"
             lines.append(f"{name}{meaning}{reason}{hint}")
         raise GraphError(
@@ -184,29 +184,29 @@ class _Resolver:
         )
 
 
-def _settled(model: EquationSet, given: Mapping[str, Node | None], switch: str) -> bool | Node:
+def _switch_condition(model: EquationSet, values: Mapping[str, Node | None], switch: str) -> bool | Node:
     """Whether the quantities that settle a switch are given; along an axis, for which labels."""
 
-    def supplied(node: Node, name: str) -> Node:
+    def value_indicator(node: Node, name: str) -> Node:
         if node.op == "where":
             condition, *arms = node.args
-            return constant(where(condition, *(supplied(arm, name) for arm in arms)))
+            return constant(where(condition, *(value_indicator(arm, name) for arm in arms)))
         return constant(0 if name in references(node) else 1)
 
     settled: dict[Node, None] = {}
     for name in model.quantity(switch).settled_by:
-        if name not in given:
+        if name not in values:
             return False
-        node = given[name]
+        node = values[name]
         if node is not None and name in references(node):
-            settled[supplied(node, name) > 0] = None
+            settled[value_indicator(node, name) > 0] = None
     return both(*settled) if settled else True
 
 
 def resolve(
     model: EquationSet,
     *,
-    given: Mapping[str, Node | None],
+    values: Mapping[str, Node | None],
     switches: Mapping[str, str] | None = None,
     outputs: Iterable[str] | None = None,
     where: Iterable[str] = (),
@@ -238,7 +238,7 @@ def resolve(
     UnknownNameError
         A name that is no quantity.
     """
-    for name in given:
+    for name in values:
         model.quantity(name)
     chosen = {name: str(row.default) for name, row in model.quantities.items() if row.is_switch}
     for name, label in (switches or {}).items():
@@ -246,20 +246,20 @@ def resolve(
         if row.labels is None or label not in row.labels:
             raise UnknownNameError(
                 f"{name} = {label!r} is no choice: expected one of {', '.join(row.labels or ())}"
-                f"{nearest(label, row.labels or ())}"
+                f"{nearest_hint(label, row.labels or ())}"
             )
         chosen[name] = label
     varying: dict[str, Node] = {}
     for name, label in chosen.items():
         if label == "auto" and model.quantity(name).settled_by:
             *_, without, within = model.quantity(name).labels or ()
-            settled = _settled(model, given, name)
+            settled = _switch_condition(model, values, name)
             if isinstance(settled, Node):
                 varying[name] = settled
             else:
                 chosen[name] = within if settled else without
     wanted = tuple(dict.fromkeys(model.outputs if outputs is None else outputs))
-    resolver = _Resolver(model, given, chosen, varying)
+    resolver = _Resolver(model, values, chosen, varying)
     conditions: list[Condition] = []
     for name in wanted:
         model.quantity(name)
@@ -269,11 +269,11 @@ def resolve(
         conditions.append(Condition(text=text, node=node, is_rule=False))
         for name in references(node):
             resolver.define(name)
-    resolver.complain()
+    resolver.raise_missing()
     rules = []
     for text in model.rules:
         node = parse_condition(text, model.quantities)
-        attempt = resolver.trial()
+        attempt = resolver.fork()
         try:
             for name in references(node):
                 attempt.define(name)

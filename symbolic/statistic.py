@@ -2,12 +2,12 @@
 
 :data:`STATISTICS` is the one table of them: how each is written, what it is of a law, and the
 formula that it is of few values. How rows of a grid are summarized stands in a second table, beside
-the compiled loops (:data:`sweeps.nest.summarize.ROWS`). To add a statistic, add a row to both.
+the compiled loops (:data:`sweeps.nest.summarize.ROW_STATISTICS`). To add a statistic, add a row to both.
 
 A statistic is a number made of all values of a formula along some axes, so it is no primitive: it
 stands in formulas as a quantity does, by a name that tells what it is made of
 (:class:`StatisticName`), and is computed before whatever uses it. What is *worst*, *best* or the
-tail of *cvar* depends on whether a formula should be small or large; :func:`sensed` settles it.
+tail of *cvar* depends on whether a formula should be small or large; :func:`resolve_direction` settles it.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class Statistic:
 
     kind: str
     argument: Node
-    text: str
+    argument_text: str
     axes: tuple[str, ...]
     level: Fraction | None = None
-    said: str = ""
-    around: tuple[str, ...] = ()
+    level_text: str = ""
+    outer_axes: tuple[str, ...] = ()
     unit: str = ""
 
     @property
-    def written(self) -> str:
+    def formula_text(self) -> str:
         """As it stands in formulas."""
-        parts = [self.text, *([self.said] if self.said else [])]
+        parts = [self.argument_text, *([self.level_text] if self.level_text else [])]
         if self.axes != (DRAW,) and self.kind != "error":
             parts += self.axes
         return f"{self.kind}({', '.join(parts)})"
@@ -79,8 +79,8 @@ class StatisticName(str):
 
     def __new__(cls, statistic: Statistic) -> StatisticName:
         """Return the name of a statistic."""
-        but = f" without {', '.join(statistic.around)}" if statistic.around else ""
-        found = super().__new__(cls, statistic.written + but)
+        but = f" without {', '.join(statistic.outer_axes)}" if statistic.outer_axes else ""
+        found = super().__new__(cls, statistic.formula_text + but)
         found.statistic = statistic
         return found
 
@@ -88,10 +88,10 @@ class StatisticName(str):
         return (self.statistic,)
 
     @property
-    def row(self) -> Quantity:
+    def quantity(self) -> Quantity:
         """It as a quantity."""
         about = self.statistic
-        return Quantity(name=self, unit=about.unit, domain=_ANY, meaning=about.written)
+        return Quantity(name=self, unit=about.unit, domain=_ANY, meaning=about.formula_text)
 
 
 _ANY = Domain.parse("[-inf, inf]")
@@ -103,20 +103,20 @@ def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
     return list(dict.fromkeys(name for name in names if isinstance(name, StatisticName)))
 
 
-def sensed(root: Node, low: bool) -> Node:
+def resolve_direction(root: Node, low: bool) -> Node:
     """A formula that should be ``low``, or high: its worst, best and tails are settled by that."""
 
     def settle(about: Statistic) -> Statistic:
         if about.kind == "chance":  # its comparison has settled what stands there
             return about
-        known = replaced(about, sensed(about.argument, low))
-        directed = STATISTICS[about.kind].directed
+        known = with_argument(about, resolve_direction(about.argument, low))
+        directed = STATISTICS[about.kind].direction_names
         return replace(known, kind=directed[0 if low else 1]) if directed else known
 
-    return _changed(root, settle)
+    return _map_statistics(root, settle)
 
 
-def _changed(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
+def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
     """Return a formula with other statistics in it."""
     done: dict[str, Node] = {}
     for name in statistics_of([root]):
@@ -125,48 +125,48 @@ def _changed(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
     return substitute(root, done) if done else root
 
 
-def unsensed(root: Node) -> list[StatisticName]:
+def undirected_statistics(root: Node) -> list[StatisticName]:
     """The statistics of a formula, within others too, that do not tell what is worst or best."""
     found = []
     for name in statistics_of([root]):
-        found += [name] if STATISTICS[name.statistic.kind].directed else []
-        found += unsensed(name.statistic.argument)
+        found += [name] if STATISTICS[name.statistic.kind].direction_names else []
+        found += undirected_statistics(name.statistic.argument)
     return found
 
 
-def check_sense(name: StatisticName) -> None:
+def check_direction(name: StatisticName) -> None:
     """Raise where a statistic does not tell what is worst or best."""
-    for one in unsensed(reference(name)):
+    for one in undirected_statistics(reference(name)):
         kind = one.statistic.kind
         row = STATISTICS[kind]
-        high, low = (one.replace(f"{kind}(", f"{word}(", 1) for word in row.directed)
+        high, low = (one.replace(f"{kind}(", f"{word}(", 1) for word in row.direction_names)
         raise DseError(
-            f"{one}: it is neither to be small nor large, so that what is {row.open} is open: "
+            f"{one}: it is neither to be small nor large, so that what is {row.undirected_text} is open: "
             f"write {low} or {high}"
         )
 
 
-def replaced(statistic: Statistic, argument: Node) -> Statistic:
+def with_argument(statistic: Statistic, argument: Node) -> Statistic:
     """A statistic of the same formula, in which other statistics stand for those that did."""
     if argument is statistic.argument:
         return statistic
-    text = statistic.text
+    text = statistic.argument_text
     old, new = statistics_of([statistic.argument]), statistics_of([argument])
     for before, after in zip(old, new, strict=True):
-        text = text.replace(before.statistic.written, after.statistic.written)
+        text = text.replace(before.statistic.formula_text, after.statistic.formula_text)
     return replace(statistic, argument=argument, text=text)
 
 
-def surrounded(root: Node, axes: tuple[str, ...]) -> Node:
+def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
     """A formula within a statistic over some axes, which ``design`` in it leaves out."""
 
-    def surround(about: Statistic) -> Statistic:
-        known = replaced(about, surrounded(about.argument, axes))
+    def exclude(about: Statistic) -> Statistic:
+        known = with_argument(about, exclude_axes(about.argument, axes))
         if DESIGN not in known.axes:
             return known
-        return replace(known, around=tuple(dict.fromkeys((*known.around, *axes))))
+        return replace(known, around=tuple(dict.fromkeys((*known.outer_axes, *axes))))
 
-    return _changed(root, surround)
+    return _map_statistics(root, exclude)
 
 
 # --- A statistic of a law: ascending values, and the probability of each
@@ -177,7 +177,7 @@ class LawValues:
     """Values of a formula over a law; ``below`` is the probability up to each of them."""
 
     values: Any
-    below: Any
+    cumulative: Any
     chances: Any
     level: float
 
@@ -199,7 +199,7 @@ class LawValues:
 
     def tail(self, sign: float, mean: bool = True) -> float:
         """Return the mean beyond the quantile, above for ``sign`` 1, below for -1; or that one."""
-        values, chances, below = sign * self.values, self.chances, self.below
+        values, chances, below = sign * self.values, self.chances, self.cumulative
         if np.any(np.diff(values) < 0):
             order = np.argsort(values, kind="stable")
             values, chances = values[order], chances[order]
@@ -213,15 +213,15 @@ class LawValues:
         return sign * float((beyond + rest) / (1 - self.level))
 
 
-def statistic_of_law(about: Statistic, values: Any, below: Any) -> float:
+def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> float:
     """Return a statistic of values, where ``below`` is the probability up to each."""
     if np.isnan(values).any():
         return math.nan
-    cell = STATISTICS[about.kind].law
-    assert cell is not None, f"{about.kind} of a law"
-    chances = np.diff(below, prepend=0.0)
-    level = float(about.level or 0)
-    return cell(LawValues(values=values, below=below, chances=chances, level=level))
+    cell = STATISTICS[statistic.kind].law
+    assert cell is not None, f"{statistic.kind} of a law"
+    chances = np.diff(cumulative, prepend=0.0)
+    level = float(statistic.level or 0)
+    return cell(LawValues(values=values, cumulative=cumulative, chances=chances, level=level))
 
 
 # --- A statistic of few values as a formula, step by step as :mod:`sweeps.nest.summarize` has it
@@ -229,11 +229,11 @@ def statistic_of_law(about: Statistic, values: Any, below: Any) -> float:
 #: From so many terms on a sum runs in so many parts.
 _LONG, _PARTS = 32, 8
 #: How far off a level the sum of weights may be.
-_OFF = 1e-12
+_WEIGHT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FewValues:
+class NodeValues:
     """Few values as nodes; ``shares``, in sum 1, where they do not count alike.
 
     ``sure`` says that none of the values is ever NaN. Each method returns a formula that is NaN
@@ -241,33 +241,33 @@ class FewValues:
     """
 
     values: Sequence[Node]
-    shares: Sequence[float] | None
+    weights: Sequence[float] | None
     level: Fraction | None
-    sure: bool
+    never_nan: bool
 
     def mean(self) -> Node:
         """Return the mean."""
-        return _mean(self.values, self.shares)
+        return _mean(self.values, self.weights)
 
     def geomean(self) -> Node:
         """Return the geometric mean."""
-        return constant(exp(_mean([constant(log(value)) for value in self.values], self.shares)))
+        return constant(exp(_mean([constant(log(value)) for value in self.values], self.weights)))
 
     def std(self) -> Node:
         """Return the standard deviation."""
         mean = self.mean()
         off = [constant(absolute(value - mean)) for value in self.values]
-        return constant(sqrt(_mean([one * one for one in off], self.shares)))
+        return constant(sqrt(_mean([one * one for one in off], self.weights)))
 
     def worst(self, high: bool) -> Node:
         """Return the largest value, or the least; NaN where one is."""
-        return self._whole(_extreme(self.values, high))
+        return self._nan_if_any(_extreme(self.values, high))
 
     def best(self, high: bool) -> Node:
         """Return the largest value, or the least, of those that are not NaN."""
-        if self.sure:
+        if self.never_nan:
             return _extreme(self.values, high)
-        holds = self._holds()
+        holds = self._not_nan()
         known = [
             constant(where(test, value, -math.inf if high else math.inf))
             for test, value in zip(holds, self.values, strict=True)
@@ -276,39 +276,39 @@ class FewValues:
 
     def quantile(self) -> Node:
         """Return the quantile of the level."""
-        return self._whole(self._tail(1.0, mean=False))
+        return self._nan_if_any(self._tail(1.0, mean=False))
 
     def tail(self, sign: float) -> Node:
         """Return the mean of what lies beyond the quantile: above for ``sign`` 1, below for -1."""
-        return self._whole(self._tail(sign, mean=True))
+        return self._nan_if_any(self._tail(sign, mean=True))
 
-    def _holds(self) -> list[Node]:
+    def _not_nan(self) -> list[Node]:
         return [constant(value >= -math.inf) for value in self.values]
 
-    def _whole(self, found: Node) -> Node:
-        return found if self.sure else constant(where(both(*self._holds()), found, math.nan))
+    def _nan_if_any(self, result: Node) -> Node:
+        return result if self.never_nan else constant(where(both(*self._not_nan()), result, math.nan))
 
     def _tail(self, sign: float, mean: bool) -> Node:
         assert self.level is not None
         count, level = len(self.values), self.level
         signed = [value * sign for value in self.values]
-        if self.shares is None:
+        if self.weights is None:
             rank = max(math.ceil(level * count) - 1, 0)
-            found, *beyond = _sorted(signed)[rank:]
+            found, *beyond = _sort(signed)[rank:]
             if mean:
-                found = found * float(rank + 1 - level * count) + _total(beyond)
+                found = found * float(rank + 1 - level * count) + _ordered_sum(beyond)
                 found = found / float((1 - level) * count)
             return found * sign
-        found = _weighted(signed, self.shares, float(level))
+        found = _weighted_quantile(signed, self.weights, float(level))
         if mean:
             excess = [constant(maximum(value - found, 0.0)) for value in signed]
-            more = _mean(excess, self.shares) / (1 - float(level))
+            more = _mean(excess, self.weights) / (1 - float(level))
             found = constant(where(absolute(found) < math.inf, found + more, found))
         return found * sign
 
 
 def statistic_as_formula(
-    about: Statistic, values: Sequence[Node], weights: Any, sure: bool = False
+    statistic: Statistic, values: Sequence[Node], weights: Any, never_nan: bool = False
 ) -> Node:
     """Return a statistic of some values as a formula, NaN where it has no value.
 
@@ -319,10 +319,10 @@ def statistic_as_formula(
     sure : bool
         True if none of the values is ever NaN.
     """
-    cell = STATISTICS[about.kind].formula
-    assert cell is not None, f"{about.kind} as a formula"
+    cell = STATISTICS[statistic.kind].formula
+    assert cell is not None, f"{statistic.kind} as a formula"
     shares = None if weights is None else [float(share) for share in weights]
-    return cell(FewValues(values=values, shares=shares, level=about.level, sure=sure))
+    return cell(NodeValues(values=values, weights=shares, level=statistic.level, never_nan=never_nan))
 
 
 def _extreme(values: Sequence[Node], high: bool) -> Node:
@@ -330,7 +330,7 @@ def _extreme(values: Sequence[Node], high: bool) -> Node:
     return reduce(lambda found, value: constant(pick(value, found)), values)
 
 
-def _total(terms: Sequence[Node]) -> Node:
+def _ordered_sum(terms: Sequence[Node]) -> Node:
     """The sum, in the order of the compiled one."""
 
     def inorder(first: Node, rest: Sequence[Node]) -> Node:
@@ -346,13 +346,13 @@ def _total(terms: Sequence[Node]) -> Node:
 
 def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
     if shares is None:
-        return _total(values) / len(values)
+        return _ordered_sum(values) / len(values)
     pairs = zip(shares, values, strict=True)
     terms = [share * value for share, value in pairs if share > 0]
     return reduce(lambda a, b: a + b, terms, constant(0.0))
 
 
-def _weighted(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
+def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
     """The least value up to which the weights reach a level."""
     reached = []
     for value in values:
@@ -360,12 +360,12 @@ def _weighted(values: Sequence[Node], shares: Sequence[float], level: float) -> 
             constant(where(other <= value, share, 0.0))
             for other, share in zip(values, shares, strict=True)
         ]
-        enough = reduce(lambda a, b: a + b, below) >= level - _OFF
+        enough = reduce(lambda a, b: a + b, below) >= level - _WEIGHT_TOLERANCE
         reached.append(constant(where(enough, value, math.inf)))
     return _extreme(reached, high=False)
 
 
-def _sorted(values: Sequence[Node]) -> list[Node]:
+def _sort(values: Sequence[Node]) -> list[Node]:
     """The values in order, by Batcher's exchanges (Knuth, TAOCP 3, algorithm 5.2.2M)."""
     found = list(values)
     count = len(found)
@@ -411,27 +411,27 @@ class StatisticRow:
     """
 
     meaning: str
-    leveled: bool = False
-    level_ends: bool = False
-    directed: tuple[str, ...] = ()
-    open: str = ""
+    has_level: bool = False
+    includes_ends: bool = False
+    direction_names: tuple[str, ...] = ()
+    undirected_text: str = ""
     law: Callable[[LawValues], float] | None = None
-    formula: Callable[[FewValues], Node] | None = None
+    formula: Callable[[NodeValues], Node] | None = None
 
 
 #: The statistics by name.
 STATISTICS: dict[str, StatisticRow] = {
-    "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=FewValues.mean),
-    "std": StatisticRow(meaning="the standard deviation", law=LawValues.std, formula=FewValues.std),
+    "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=NodeValues.mean),
+    "std": StatisticRow(meaning="the standard deviation", law=LawValues.std, formula=NodeValues.std),
     "geomean": StatisticRow(
-        meaning="the geometric mean", law=LawValues.geomean, formula=FewValues.geomean
+        meaning="the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean
     ),
     "chance": StatisticRow(
-        meaning="the probability of a condition", law=LawValues.chance, formula=FewValues.mean
+        meaning="the probability of a condition", law=LawValues.chance, formula=NodeValues.mean
     ),
     "error": StatisticRow(meaning="half the width of the 95 % interval of a statistic"),
     "worst": StatisticRow(
-        meaning="the worst value", open="worst", directed=("worst_high", "worst_low")
+        meaning="the worst value", undirected_text="worst", direction_names=("worst_high", "worst_low")
     ),
     "worst_high": StatisticRow(
         meaning="the largest value", formula=lambda few: few.worst(high=True)
@@ -439,8 +439,8 @@ STATISTICS: dict[str, StatisticRow] = {
     "worst_low": StatisticRow(meaning="the least value", formula=lambda few: few.worst(high=False)),
     "best": StatisticRow(
         meaning="the best value of those that there are",
-        open="best",
-        directed=("best_low", "best_high"),
+        undirected_text="best",
+        direction_names=("best_low", "best_high"),
     ),
     "best_high": StatisticRow(
         meaning="the largest value of those that there are",
@@ -452,27 +452,27 @@ STATISTICS: dict[str, StatisticRow] = {
     ),
     "quantile": StatisticRow(
         meaning="the least value that is not exceeded with the probability of the level",
-        leveled=True,
-        level_ends=True,
+        has_level=True,
+        includes_ends=True,
         law=lambda law: law.tail(1.0, mean=False),
-        formula=FewValues.quantile,
+        formula=NodeValues.quantile,
     ),
     "cvar": StatisticRow(
         meaning="the mean of the worse tail beyond the quantile",
-        leveled=True,
-        open="the worse tail",
-        directed=("cvar_high", "cvar_low"),
+        has_level=True,
+        undirected_text="the worse tail",
+        direction_names=("cvar_high", "cvar_low"),
         law=lambda law: law.tail(1.0),
     ),
     "cvar_high": StatisticRow(
         meaning="the mean of the upper tail",
-        leveled=True,
+        has_level=True,
         law=lambda law: law.tail(1.0),
         formula=lambda few: few.tail(1.0),
     ),
     "cvar_low": StatisticRow(
         meaning="the mean of the lower tail",
-        leveled=True,
+        has_level=True,
         law=lambda law: law.tail(-1.0),
         formula=lambda few: few.tail(-1.0),
     ),

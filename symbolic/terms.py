@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from symbolic import ops
-from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameError, nearest
+from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameError, nearest_hint
 from symbolic.ops import Node, constant, either, equal, negate, reference
 from symbolic.primitives import PRIMITIVES
-from symbolic.quantity import Quantity, place_of
-from symbolic.statistic import sensed
-from symbolic.units import Dimension, dimension, misfit
+from symbolic.quantity import Quantity, label_index_name
+from symbolic.statistic import resolve_direction
+from symbolic.units import Dimension, dimension, mismatch_message
 
 # --- words
 
@@ -49,7 +49,7 @@ _TOKEN = re.compile(
     re.ASCII | re.VERBOSE | re.DOTALL,
 )
 
-_BAD = {
+_BAD_TOKENS = {
     "//": "'//' is no operator here: write floor(a / b)",
     "=": "'=' assigns nothing in a formula: == compares, and arguments have no names",
     ":=": "':=' assigns nothing in a formula: == compares",
@@ -81,22 +81,22 @@ class Token:
         return self.position + len(self.text)
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """The text in quotes, shortened where it is long."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def unit_of(text: str) -> str:
+def unit_suffix(text: str) -> str:
     """What follows the number with which a text begins; nothing where it begins otherwise.
 
-    >>> unit_of("-120 GB/s")
+    >>> unit_suffix("-120 GB/s")
     'GB/s'
     """
     match = re.match(rf"\s*[-+]?\s*{_NUMBER}", text, re.ASCII)
     return text[match.end() :].strip() if match else ""
 
 
-class Source:
+class FormulaText:
     """The text of a formula, checked and cut into :class:`Token`.
 
     Parameters
@@ -111,7 +111,7 @@ class Source:
     ExpressionError
         Where it is empty, too long, or not ASCII.
 
-    >>> [token.text for token in Source("2*(a+1)").tokens]
+    >>> [token.text for token in FormulaText("2*(a+1)").tokens]
     ['2', '*', '(', 'a', '+', '1', ')', '']
     """
 
@@ -121,7 +121,7 @@ class Source:
         if not isinstance(text, str):
             raise DseError(
                 f"a formula is text such as '2 * time', not {type(text).__name__} "
-                f"{shown(repr(text))}: put it in quotes"
+                f"{quote(repr(text))}: put it in quotes"
             )
         if len(text) > MAX_LENGTH:
             raise ExpressionError(
@@ -138,9 +138,9 @@ class Source:
             self.fail(f"{text[place]!a} is no ASCII character: rewrite it", place)
         if not self.text.strip():
             self.fail("the formula is empty: give a number, a quantity or a formula", 0)
-        self.tokens = self._cut(text)
+        self.tokens = self._tokenize(text)
 
-    def _cut(self, text: str) -> list[Token]:
+    def _tokenize(self, text: str) -> list[Token]:
         tokens: list[Token] = []
         place = 0
         while not tokens or tokens[-1].kind != "end":
@@ -158,12 +158,12 @@ class Source:
         """Raise an error that points at a position."""
         raise error(message, self.text, position)
 
-    def fail_at(self, token: Token) -> NoReturn:
+    def fail_token(self, token: Token) -> NoReturn:
         """Raise the error of a word that cannot stand where it does."""
         where = token.position
         if token.kind == "bad":
             self.fail(
-                _BAD.get(token.text, f"{token.text!r} has no place in a formula"),
+                _BAD_TOKENS.get(token.text, f"{token.text!r} has no place in a formula"),
                 where,
             )
         if token.kind == "end":
@@ -177,38 +177,38 @@ class Source:
                 where,
             )
         self.fail(
-            f"{shown(token.text)} stands where a number, a quantity or '(' is expected", where
+            f"{quote(token.text)} stands where a number, a quantity or '(' is expected", where
         )
 
-    def number(self, token: Token) -> int | Fraction:
+    def parse_number(self, token: Token) -> int | Fraction:
         """The exact value of a number: an int as written without point and exponent."""
         text = token.text
         if len(text) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} characters: round it", token.position)
         rough = float(text)
         if math.isinf(rough):
-            self.fail(f"{shown(text)} is beyond the range of floats", token.position)
+            self.fail(f"{quote(text)} is beyond the range of floats", token.position)
         if rough == 0:
             if re.search("[1-9]", re.split("[eE]", text)[0]):
-                self.fail(f"{shown(text)} is too small for a float: write 0", token.position)
+                self.fail(f"{quote(text)} is too small for a float: write 0", token.position)
             return 0
         if text.replace("_", "").isdigit():
             return int(text)
         return Fraction(text)
 
 
-def source_of(text: str) -> Source:
+def formula_text(text: str) -> FormulaText:
     """A formula cut into words; the same texts are read over and over."""
-    return _source(text) if isinstance(text, str) else Source(text)
+    return _cached_formula(text) if isinstance(text, str) else FormulaText(text)
 
 
-_source = lru_cache(maxsize=1 << 10)(Source)
+_cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
 
 # --- One part of a formula while it is read: an exact literal or a node
 
 
-_WHOLE = 2**53
+_LARGEST_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +230,11 @@ class Term:
     """
 
     value: Node | int | Fraction
-    kind: Dimension | None
+    dimension: Dimension | None
     start: int
     end: int
-    word: str | Quantity | None = None
-    flagged: Quantity | None = None
+    label: str | Quantity | None = None
+    flag_quantity: Quantity | None = None
 
     @property
     def is_literal(self) -> bool:
@@ -258,127 +258,127 @@ def _number_node(value: int | Fraction) -> Node:
     >>> _number_node(3), _number_node(Fraction(3))
     (3, 3.0)
     """
-    exact = isinstance(value, int) and abs(value) <= _WHOLE
+    exact = isinstance(value, int) and abs(value) <= _LARGEST_EXACT
     return constant(value if exact else float(value))
 
 
 # --- Labels in a condition: what compares a quantity with one of its labels, and what refuses
 
 
-def refuse(source: Source, term: Term) -> None:
+def refuse_label(formula: FormulaText, term: Term) -> None:
     """Raise where a term is a label, or a quantity that takes labels."""
-    if term.word is not None:
-        source.fail(
-            f"{_worded(term.word)}, no number and no condition: compare labels by == or !=, as in "
-            f"{_example(term.word)}",
+    if term.label is not None:
+        formula.fail(
+            f"{_label_clause(term.label)}, no number and no condition: compare labels by == or !=, as in "
+            f"{_label_example(term.label)}",
             term.start,
         )
 
 
-def _worded(word: str | Quantity) -> str:
-    if isinstance(word, str):
-        return f"{shown(word)} is a label"
-    return f"{word.name} takes labels ({_held(word)})"
+def _label_clause(label: str | Quantity) -> str:
+    if isinstance(label, str):
+        return f"{quote(label)} is a label"
+    return f"{label.name} takes labels ({_label_list(label)})"
 
 
-def _labels(row: Quantity) -> dict[str, list[int]]:
+def _label_numbers(row: Quantity) -> dict[str, list[int]]:
     """The labels of a quantity, each with the numbers that stand for it."""
     found: dict[str, list[int]] = {}
-    for number, label in row.flags or enumerate(row.places):
+    for number, label in row.flags or enumerate(row.axis_labels):
         found.setdefault(label, []).append(number)
     return found
 
 
-def _held(row: Quantity) -> str:
-    labels = [*_labels(row)] or row.labels or ()
+def _label_list(row: Quantity) -> str:
+    labels = [*_label_numbers(row)] or row.labels or ()
     return ", ".join(labels[:12]) + ", ..." * (len(labels) > 12) or "none here: give it one"
 
 
-def _example(word: str | Quantity | None) -> str:
-    if isinstance(word, Quantity) and word.places:
-        return f"{word.name} == {word.places[0]!r}"
+def _label_example(label: str | Quantity | None) -> str:
+    if isinstance(label, Quantity) and label.axis_labels:
+        return f"{label.name} == {label.axis_labels[0]!r}"
     return "machine == 'gtx280'"
 
 
-def labelled(source: Source, operator: str, left: Term, right: Term) -> Node:
+def label_condition(formula: FormulaText, operator: str, left: Term, right: Term) -> Node:
     """The condition that a quantity has, or has not, a label."""
-    term, label = (left, right.word) if isinstance(right.word, str) else (right, left.word)
-    row = term.flagged or term.word
+    term, label = (left, right.label) if isinstance(right.label, str) else (right, left.label)
+    row = term.flag_quantity or term.label
     if not isinstance(row, Quantity) or not isinstance(label, str):
-        odd, other = (left, right) if left.word is not None else (right, left)
-        assert odd.word is not None
-        text = shown(source.text[other.start : other.end])
-        if other.word is None:
+        odd, other = (left, right) if left.label is not None else (right, left)
+        assert odd.label is not None
+        text = quote(formula.text[other.start : other.end])
+        if other.label is None:
             message = f"{text} is {'a condition' if other.is_condition else 'a number'}"
         else:
-            message = _worded(other.word)
-        source.fail(
-            f"{_worded(odd.word)}, and {message}: compare a quantity that takes labels with one "
-            f"of them in quotes, as in {_example(row if isinstance(row, Quantity) else odd.word)}",
+            message = _label_clause(other.label)
+        formula.fail(
+            f"{_label_clause(odd.label)}, and {message}: compare a quantity that takes labels with one "
+            f"of them in quotes, as in {_label_example(row if isinstance(row, Quantity) else odd.label)}",
             other.start,
         )
     if operator not in ("==", "!="):
-        source.fail(f"the labels of {row.name} have no order: compare them by == or !=", left.start)
-    held = _labels(row)
+        formula.fail(f"the labels of {row.name} have no order: compare them by == or !=", left.start)
+    held = _label_numbers(row)
     if row.flags and label not in held:  # as files of data write them, without blanks
         written = label.replace("_", " ")
         label = next((one for one in held if one.replace("_", " ") == written), label)
     if label not in held:
-        source.fail(
-            f"{row.name} has no label {shown(label)}{nearest(label, held)}; it takes {_held(row)}",
-            right.start if isinstance(right.word, str) else left.start,
+        formula.fail(
+            f"{row.name} has no label {quote(label)}{nearest_hint(label, held)}; it takes {_label_list(row)}",
+            right.start if isinstance(right.label, str) else left.start,
             ExpressionNameError,
         )
-    of = reference(row.name if row.flags else place_of(row.name))
+    of = reference(row.name if row.flags else label_index_name(row.name))
     node: Node = either(*(equal(of, number) for number in held[label]))
     return node if operator == "==" else negate(node)
 
 
 _MAX_BITS = 2000
 _PLAIN, _TIME = Dimension(), dimension("s")
-_BOUNDS = ("<", "<=", ">", ">=")
+_ORDER_OPERATORS = ("<", "<=", ">", ">=")
 
 
-def numeric(source: Source, term: Term) -> Term:
+def require_number(formula: FormulaText, term: Term) -> Term:
     """Return the term, which must be a number."""
     why = "is a condition where a number is expected: where(condition, a, b) makes numbers of it"
-    return _expect(source, term, why, condition=False)
+    return _expect(formula, term, why, is_condition=False)
 
 
-def condition(source: Source, term: Term) -> Term:
+def require_condition(formula: FormulaText, term: Term) -> Term:
     """Return the term, which must be a condition."""
     why = "is a number where a condition is expected: compare it, as in a <= b"
-    return _expect(source, term, why, condition=True)
+    return _expect(formula, term, why, is_condition=True)
 
 
-def _expect(source: Source, term: Term, why: str, *, condition: bool) -> Term:
-    refuse(source, term)
-    if term.is_condition is not condition:
-        source.fail(f"{shown(source.text[term.start : term.end])} {why}", term.start)
+def _expect(formula: FormulaText, term: Term, message: str, *, is_condition: bool) -> Term:
+    refuse_label(formula, term)
+    if term.is_condition is not is_condition:
+        formula.fail(f"{quote(formula.text[term.start : term.end])} {message}", term.start)
     return term
 
 
-def _same(source: Source, left: Term, right: Term) -> Dimension | None:
+def _common_dimension(formula: FormulaText, left: Term, right: Term) -> Dimension | None:
     """The common kind of two terms that are added, compared or chosen between."""
-    if left.kind is not None and right.kind is not None and left.kind != right.kind:
-        first, second = (source.text[term.start : term.end] for term in (left, right))
+    if left.dimension is not None and right.dimension is not None and left.dimension != right.dimension:
+        first, second = (formula.text[term.start : term.end] for term in (left, right))
         if right.is_literal:
-            message = misfit(shown(second), right.kind, left.kind, unit_of(second))
+            message = mismatch_message(quote(second), right.dimension, left.dimension, unit_suffix(second))
         elif left.is_literal:
-            message = misfit(shown(first), left.kind, right.kind, unit_of(first))
+            message = mismatch_message(quote(first), left.dimension, right.dimension, unit_suffix(first))
         else:
             message = (
-                f"{shown(first)} is {left.kind}, and {shown(second)} is {right.kind}: "
+                f"{quote(first)} is {left.dimension}, and {quote(second)} is {right.dimension}: "
                 "only like can be added, compared or chosen between"
             )
         literal = second if right.is_literal else first if left.is_literal else ""
-        if literal and {left.kind, right.kind} == {_PLAIN, _TIME}:
-            message += f"; cycles are compared with {shown(f'{literal} * core_clock')}"
-        source.fail(message, right.start, ExpressionUnitError)
-    return right.kind if left.kind is None else left.kind
+        if literal and {left.dimension, right.dimension} == {_PLAIN, _TIME}:
+            message += f"; cycles are compared with {quote(f'{literal} * core_clock')}"
+        formula.fail(message, right.start, ExpressionUnitError)
+    return right.dimension if left.dimension is None else left.dimension
 
 
-def _product(left: Dimension | None, right: Dimension | None, sign: int) -> Dimension | None:
+def _product_dimension(left: Dimension | None, right: Dimension | None, sign: int) -> Dimension | None:
     """The kind of a product (sign 1) or quotient (-1).
 
     A bare number scales what it meets; a bare number times a count may be anything.
@@ -389,43 +389,43 @@ def _product(left: Dimension | None, right: Dimension | None, sign: int) -> Dime
     return left * right**sign
 
 
-def _plain(source: Source, term: Term, what: str) -> None:
-    if term.kind is not None and not term.kind.is_plain:
-        source.fail(
+def _require_plain(formula: FormulaText, term: Term, what: str) -> None:
+    if term.dimension is not None and not term.dimension.is_plain:
+        formula.fail(
             f"{what} must be a plain number, and "
-            f"{shown(source.text[term.start : term.end])} is {term.kind}: divide it by a unit",
+            f"{quote(formula.text[term.start : term.end])} is {term.dimension}: divide it by a unit",
             term.start,
             ExpressionUnitError,
         )
 
 
-def _power_kind(source: Source, base: Term, exponent: Term) -> Dimension | None:
-    _plain(source, exponent, "an exponent")
-    if base.kind is None or base.kind.is_plain:
-        return base.kind
+def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimension | None:
+    _require_plain(formula, exponent, "an exponent")
+    if base.dimension is None or base.dimension.is_plain:
+        return base.dimension
     if isinstance(exponent.value, Node):
-        source.fail(
-            f"{shown(source.text[base.start : base.end])} is {base.kind}, whose exponent must be "
+        formula.fail(
+            f"{quote(formula.text[base.start : base.end])} is {base.dimension}, whose exponent must be "
             "a literal number",
             exponent.start,
             ExpressionUnitError,
         )
-    return base.kind**exponent.value
+    return base.dimension**exponent.value
 
 
-def fold(
-    source: Source, function: Callable[..., Any], terms: tuple[Term, ...], position: int
+def fold_literals(
+    formula: FormulaText, function: Callable[..., Any], terms: tuple[Term, ...], position: int
 ) -> int | Fraction:
     """The exact value of a function of literals; refused where it is no finite number."""
     try:
         value = function(*(term.value for term in terms))
         rough = float(value)
     except ZeroDivisionError:
-        source.fail("division by zero", position)
+        formula.fail("division by zero", position)
     except OverflowError:
         rough, value = math.inf, 0
     if not math.isfinite(rough):
-        source.fail("the result is no finite number", position)
+        formula.fail("the result is no finite number", position)
     if isinstance(value, int):
         return value
     if isinstance(value, float) or value.denominator.bit_length() > _MAX_BITS:
@@ -433,7 +433,7 @@ def fold(
     return Fraction(value)
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _exact_power(base: Any, exponent: Any) -> Any:
     """``ops.power``, exact for literals."""
     if isinstance(exponent, Fraction):
         exponent = float(exponent)
@@ -443,15 +443,15 @@ def _power(base: Any, exponent: Any) -> Any:
     return ops.power(base, exponent)
 
 
-def _divide(a: Any, b: Any, at_zero: Any) -> Any:
+def _exact_divide(a: Any, b: Any, at_zero: Any) -> Any:
     return ops.divide(Fraction(a) if isinstance(a, int) else a, b, at_zero=at_zero)
 
 
 #: How formulas name the primitives: each by its first name, and what that takes.
-_READ = {name: row.reads for row in PRIMITIVES.values() for name in row.reads.names}
+_SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
 #: Functions by name: fewest and most arguments.
 FUNCTIONS: dict[str, tuple[int, float]] = {
-    name: (reads.fewest, reads.most) for name, reads in _READ.items() if name.isidentifier()
+    name: (reads.min_terms, reads.max_terms) for name, reads in _SYNTAX.items() if name.isidentifier()
 }
 _LOGICAL = frozenset({"both", "either", "negate"})
 #: What is no function of `ops`, or is exact here.
@@ -460,13 +460,13 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": lambda a, b: (Fraction(a) if isinstance(a, int) else a) / b,
-    "power": _power,
-    "divide": _divide,
+    "power": _exact_power,
+    "divide": _exact_divide,
     "negative": operator.neg,
 }
 
 
-_COMPARED: dict[str, Callable[[Node, Node], Node]] = {
+_COMPARISONS: dict[str, Callable[[Node, Node], Node]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -476,40 +476,40 @@ _COMPARED: dict[str, Callable[[Node, Node], Node]] = {
 }
 
 
-def _kind(source: Source, name: str, terms: tuple[Term, ...]) -> Dimension | None:
-    first, units = terms[0], _READ[name].units if name in _READ else "like"
+def _result_dimension(formula: FormulaText, name: str, terms: tuple[Term, ...]) -> Dimension | None:
+    first, units = terms[0], _SYNTAX[name].units if name in _SYNTAX else "like"
     if units == "product":
-        return _product(first.kind, terms[1].kind, 1)
+        return _product_dimension(first.dimension, terms[1].dimension, 1)
     if units == "power":
-        return _power_kind(source, first, terms[1])
+        return _power_dimension(formula, first, terms[1])
     if units == "root":
-        return None if first.kind is None else first.kind ** Fraction(1, 2)
+        return None if first.dimension is None else first.dimension ** Fraction(1, 2)
     if units == "plain":
-        _plain(source, first, f"the argument of {name}")
+        _require_plain(formula, first, f"the argument of {name}")
     if units == "quotient":
-        kind = _product(first.kind, terms[1].kind, -1)
+        kind = _product_dimension(first.dimension, terms[1].dimension, -1)
         first, terms = Term(first.value, kind, first.start, terms[1].end), terms[2:]
-    kind = first.kind
+    kind = first.dimension
     for term in terms:
-        kind = _same(source, Term(first.value, kind, first.start, first.end), term)
+        kind = _common_dimension(formula, Term(first.value, kind, first.start, first.end), term)
     return kind
 
 
-def compare(source: Source, operator: str, left: Term, right: Term) -> Term:
+def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Term:
     """The condition of ``<``, ``<=``, ``>``, ``>=``, ``==`` or ``!=`` between two numbers.
 
     ``==`` and ``!=`` also stand between a label and a quantity that takes labels or a case.
     """
-    if left.word is not None or right.word is not None:
-        return Term(labelled(source, operator, left, right), _PLAIN, left.start, right.end)
-    _same(source, numeric(source, left), numeric(source, right))
+    if left.label is not None or right.label is not None:
+        return Term(label_condition(formula, operator, left, right), _PLAIN, left.start, right.end)
+    _common_dimension(formula, require_number(formula, left), require_number(formula, right))
     a, b = left.node, right.node
-    if operator in _BOUNDS:  # what is bounded above is worst where it is largest
-        a, b = sensed(a, operator[0] == "<"), sensed(b, operator[0] == ">")
-    return Term(_COMPARED[operator](a, b), _PLAIN, left.start, right.end)
+    if operator in _ORDER_OPERATORS:  # what is bounded above is worst where it is largest
+        a, b = resolve_direction(a, operator[0] == "<"), resolve_direction(b, operator[0] == ">")
+    return Term(_COMPARISONS[operator](a, b), _PLAIN, left.start, right.end)
 
 
-def apply(source: Source, name: str, terms: tuple[Term, ...], position: int, end: int) -> Term:
+def apply(formula: FormulaText, name: str, terms: tuple[Term, ...], position: int, end: int) -> Term:
     """An operator or function of terms: folded where all are literal, else recorded.
 
     Parameters
@@ -521,30 +521,30 @@ def apply(source: Source, name: str, terms: tuple[Term, ...], position: int, end
     """
     start = min(position, terms[0].start)
     if name in _LOGICAL:
-        nodes = [condition(source, term).node for term in terms]
+        nodes = [require_condition(formula, term).node for term in terms]
         return Term(getattr(ops, name)(*nodes), _PLAIN, start, end)
     if name == "equal":
-        return compare(source, "==", *terms)
+        return compare(formula, "==", *terms)
     if name == "where":
         test, *terms_ = terms
-        condition(source, test)
-        kind = _kind(source, name, tuple(numeric(source, term) for term in terms_))
+        require_condition(formula, test)
+        kind = _result_dimension(formula, name, tuple(require_number(formula, term) for term in terms_))
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
-        numeric(source, term)
-    kind = _kind(source, name, terms)
-    name = _READ[name].names[0] if name in _READ else name
+        require_number(formula, term)
+    kind = _result_dimension(formula, name, terms)
+    name = _SYNTAX[name].names[0] if name in _SYNTAX else name
     function = _EXACT.get(name) or getattr(ops, name)
     if name == "/" and not isinstance(terms[1].value, Node) and float(terms[1].value) == 0:
-        source.fail("division by zero", terms[1].start)
+        formula.fail("division by zero", terms[1].start)
     try:
         if all(term.is_literal for term in terms):
-            return Term(fold(source, function, terms, position), kind, start, end)
+            return Term(fold_literals(formula, function, terms, position), kind, start, end)
         last = terms[-1].value
         if name == "power" and not isinstance(last, Node):
-            return Term(_power(terms[0].node, last), kind, start, end)
+            return Term(_exact_power(terms[0].node, last), kind, start, end)
         return Term(function(*(term.node for term in terms)), kind, start, end)
     except DseError:
         raise
     except ValueError as error:
-        source.fail(str(error), terms[-1].start)
+        formula.fail(str(error), terms[-1].start)

@@ -15,13 +15,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NoReturn
 
-from symbolic.errors import UnitError, nearest
+from symbolic.errors import UnitError, nearest_hint
 
 # --- What a unit measures, as exponents of the base units
 
 
 #: Dimensions in words, by the base unit in which they are stored.
-_WORDS = {
+_DIMENSION_NAMES = {
     "": "a plain number or count",
     "s": "a time",
     "s^2": "a squared time",
@@ -93,7 +93,7 @@ class Dimension:
 
     def __str__(self) -> str:
         unit = self.unit
-        words = _WORDS.get(unit, "a quantity")
+        words = _DIMENSION_NAMES.get(unit, "a quantity")
         shown = "W" if unit == "J/s" else unit
         return f"{words} [{shown}]" if unit else words
 
@@ -136,7 +136,7 @@ _PREFIXES = {
 }
 
 
-def _scaled(unit: str, prefix: str) -> str:
+def _prefix_definition(unit: str, prefix: str) -> str:
     if prefix in _BINARY:
         return f"{2 ** _BINARY[prefix]} {unit}"
     power = _SCALES[prefix]
@@ -144,7 +144,7 @@ def _scaled(unit: str, prefix: str) -> str:
 
 
 _DERIVED |= {
-    prefix + unit: _scaled(unit, prefix)
+    prefix + unit: _prefix_definition(unit, prefix)
     for unit, prefixes in _PREFIXES.items()
     for prefix in prefixes.split()
 }
@@ -166,7 +166,7 @@ _COMMON = (
 
 
 @lru_cache(maxsize=256)
-def _named(name: str) -> tuple[Fraction, Dimension]:
+def _parse_name(name: str) -> tuple[Fraction, Dimension]:
     """The exact factor to SI and the dimension of one known unit name."""
     if name in _BASE_OF:
         return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
@@ -174,12 +174,12 @@ def _named(name: str) -> tuple[Fraction, Dimension]:
     above, _, below = _DEFINITIONS.get(name, "1").partition(" / ")
     for side, sign in ((above, 1), (below, -1)):
         for word in side.split():
-            one, kind = (Fraction(word), Dimension()) if word.isdigit() else _named(word)
+            one, kind = (Fraction(word), Dimension()) if word.isdigit() else _parse_name(word)
             factor, total = factor * one**sign, total * kind**sign
     return factor, total
 
 
-_PART = re.compile(
+_FACTOR = re.compile(
     r"\s*(?P<operator>[*/]?)\s*(?P<name>[A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(?P<exponent>-?\d+))?",
     re.ASCII,
 )
@@ -194,13 +194,13 @@ def _refuse(unit: object, why: str) -> NoReturn:
 
 
 @lru_cache(maxsize=1024)
-def _parsed(unit: str) -> tuple[Fraction, Dimension]:
+def _parse_product(unit: str) -> tuple[Fraction, Dimension]:
     factor, total = Fraction(1), Dimension()
     text = re.sub(r"^\s*1\s*(?=/)", "", unit)
     started = text != unit
     place, end = 0, len(text.rstrip())
     while place < end:
-        part = _PART.match(text, place)
+        part = _FACTOR.match(text, place)
         if part is None:
             _refuse(unit, f"{text[place:].strip()[:20]!r} cannot be read")
         name, operator = part["name"], part["operator"]
@@ -208,23 +208,23 @@ def _parsed(unit: str) -> tuple[Fraction, Dimension]:
         if operator and not started:
             _refuse(unit, f"nothing stands before {operator!r}")
         if name not in _NAMES:
-            _refuse(unit, f"{name[:40]!r} is unknown{nearest_unit(name)}")
+            _refuse(unit, f"{name[:40]!r} is unknown{nearest_unit_hint(name)}")
         exponent = int(part["exponent"] or 1)
         if abs(exponent) > MAX_EXPONENT:
             _refuse(unit, f"the exponent {exponent} is beyond {MAX_EXPONENT}")
         exponent = -exponent if operator == "/" else exponent
-        one, kind = _named(name)
+        one, kind = _parse_name(name)
         factor, total = factor * one**exponent, total * kind**exponent
         place, started = part.end(), True
     return factor, total
 
 
-def _unit(unit: str) -> tuple[Fraction, Dimension]:
+def _parse_unit(unit: str) -> tuple[Fraction, Dimension]:
     if not isinstance(unit, str):
         _refuse(unit, "a unit is text")
     if len(unit) > MAX_LENGTH:
         _refuse(unit, f"it is longer than {MAX_LENGTH} characters")
-    return _parsed(unit.translate(_MICRO))
+    return _parse_product(unit.translate(_MICRO))
 
 
 def is_unit(name: str) -> bool:
@@ -246,12 +246,12 @@ def spellings(name: str) -> tuple[str, ...]:
     return next(tuple(group.split()) for group in groups if name in group.split())
 
 
-def nearest_unit(name: str) -> str:
+def nearest_unit_hint(name: str) -> str:
     """The hint "; did you mean 'GHz'?" for the nearest unit name, or nothing where none is near.
 
-    >>> nearest_unit("ghz")
+    >>> nearest_unit_hint("ghz")
     "; did you mean 'GHz'?"
-    >>> nearest_unit("KB"), nearest_unit("GBps")
+    >>> nearest_unit_hint("KB"), nearest_unit_hint("GBps")
     ("; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?", "; did you mean 'GB/s'?")
     """
     if name.casefold() in ("kb", "kbs", "kbytes"):
@@ -262,7 +262,7 @@ def nearest_unit(name: str) -> str:
     above = folded.get(re.sub("ps$|psec$|persec$", "", name.casefold()), "")
     if above.endswith(("B", "flop")):
         return f"; did you mean '{above}/s'?"
-    return nearest(name[:MAX_LENGTH], sorted(_NAMES))
+    return nearest_hint(name[:MAX_LENGTH], sorted(_NAMES))
 
 
 def dimension(unit: str) -> Dimension:
@@ -281,12 +281,12 @@ def dimension(unit: str) -> Dimension:
     >>> dimension("cycle") == dimension("") == dimension("%")
     True
     """
-    return _unit(unit)[1]
+    return _parse_unit(unit)[1]
 
 
-def exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimension]:
+def to_si_exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimension]:
     """As :func:`to_si` for a finite number, unrounded; a float means its shortest decimal."""
-    factor, kind = _unit(unit)
+    factor, kind = _parse_unit(unit)
     if not isinstance(number, (int, Fraction)):
         number = Fraction(repr(float(number)))
     return number * factor, kind
@@ -313,9 +313,9 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
     (141700000000.0, 49152.0, 420.0)
     """
     if isinstance(number, float) and not math.isfinite(number):
-        return float(number), _unit(unit)[1]
+        return float(number), _parse_unit(unit)[1]
     try:
-        value, kind = exact(number, unit)
+        value, kind = to_si_exact(number, unit)
         return float(value), kind
     except OverflowError:
         raise UnitError(
@@ -323,7 +323,7 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
         ) from None
 
 
-def misfit(given: str, kind: Dimension, expected: Dimension, unit: str = "") -> str:
+def mismatch_message(text: str, actual: Dimension, expected: Dimension, unit: str = "") -> str:
     """Say that a value does not fit what is expected, with the nearest unit that would.
 
     Parameters
@@ -335,12 +335,12 @@ def misfit(given: str, kind: Dimension, expected: Dimension, unit: str = "") -> 
     unit : str
         The unit as written, to which the nearest fitting one is sought.
 
-    >>> misfit("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
+    >>> mismatch_message("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
     "'120 GB' is an amount of data [B], expected a bandwidth [B/s]; give a unit such as 'GB/s'"
     """
     fitting = [known for known in _COMMON if dimension(known) == expected]
     way_out = "give it without a unit"
     if not expected.is_plain:
-        near = nearest(unit, fitting).removeprefix("; did you mean ").rstrip("?")
+        near = nearest_hint(unit, fitting).removeprefix("; did you mean ").rstrip("?")
         way_out = f"give a unit such as {near or repr((fitting or [expected.unit])[0])}"
-    return f"{given} is {kind}, expected {expected}; {way_out}"
+    return f"{text} is {actual}, expected {expected}; {way_out}"

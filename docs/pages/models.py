@@ -10,7 +10,7 @@ import dse
 from pages.gallery import figures_of
 from pages.rst import heading, listed, math, paragraphs, plain, table
 from symbolic.answer import value_text
-from symbolic.library import SHIPPED, available_models, run_file
+from symbolic.library import SHIPPED_FOLDER, available_models, run_file
 from symbolic.quantities import RULES
 
 #: Formulas longer than this, in LaTeX, are left to the equations they are made of.
@@ -22,7 +22,7 @@ KEPT = "A configuration that breaks one is not feasible; one of unknown quantiti
 def module_of(model):
     """The module of a model, of its own file where it is not shipped."""
     path = available_models().get(model.name)
-    if path is None or path.parent == SHIPPED:
+    if path is None or path.parent == SHIPPED_FOLDER:
         return importlib.import_module(f"symbolic.models.{model.name}")
     return run_file(path)[0]
 

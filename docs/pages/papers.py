@@ -1,6 +1,6 @@
 """The page of the figures of the papers, drawn as ``dse plot paper`` draws them."""
 
-from dse.plots.papers import paper_figure, papers, spans
+from dse.plots.papers import paper_figure, read_papers, number_ranges
 from pages.rst import heading, paragraphs, plain, table
 
 FIRST = """\
@@ -13,7 +13,7 @@ Below each stands what to see, what of it is printed in the paper, and what the 
 def figures():
     """The page."""
     parts = [heading("Figures of the papers", "="), FIRST]
-    for paper in papers().values():
+    for paper in read_papers().values():
         parts.append(heading(f"{plain(paper.cited)}: {plain(paper.title)}", "-"))
         parts += [shown(paper, row) for row in paper.figures.values() if not row.why]
         reasons = {}
@@ -21,7 +21,7 @@ def figures():
             if row.why:
                 reasons.setdefault((row.shows, row.why), []).append(row.number)
         rows = [
-            [", ".join(spans(numbers)), plain(shows), plain(why)]
+            [", ".join(number_ranges(numbers)), plain(shows), plain(why)]
             for (shows, why), numbers in reasons.items()
         ]
         parts.append(table(["not drawn", "shows", "why"], rows, "12 44 44") if rows else "")
@@ -41,7 +41,7 @@ def draw(folder):
     matplotlib.use("Agg")
     matplotlib.rcdefaults()
     folder.mkdir(parents=True, exist_ok=True)
-    for paper in papers().values():
+    for paper in read_papers().values():
         for row in paper.figures.values():
             if not row.why:
                 figure = paper_figure(paper.key, row.number, caption=False)

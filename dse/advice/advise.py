@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.advice.site import Floats, Site, extreme
+from dse.advice.site import Floats, Site, extreme_names
 from dse.advice.words import Advice, Move
-from dse.given import places_of
-from dse.inputs import declared, read_parts
+from dse.given import axis_indices
+from dse.inputs import with_declared, merge_inputs
 from dse.study.data import StudyData
-from sweeps.bounds.check import check, outside_of
+from sweeps.bounds.check import check_grid, outside_domain
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.advice import guides, steps
-from symbolic.crossings import Lines, first_along
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.advice import guides, search_values
+from symbolic.crossings import CaseLines, first_crossing
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
 from symbolic.graph import extreme_terms
 from symbolic.library import load_model
@@ -44,7 +44,7 @@ from symbolic.statistic import DRAW, statistics_of
 # --- The advice on one configuration
 
 
-def advice(
+def build_advice(
     what: str | Model | StudyData,
     entries: Mapping[str, str | None],
     prefer: str | None,
@@ -62,24 +62,24 @@ def advice(
         if prefer is not None:
             raise DseError("prefer is part of a study: give it to dse.Study")
         named = {kind: name for kind, name in entries.items() if name is not None}
-        entries, given = _of_study(what, {**point, **named})
+        entries, given = _study_point(what, {**point, **named})
         model, folder = what.grid().model, what.folder
-        where = [text for text in what.where if _of_one(text, what, model)]
+        where = [text for text in what.where if _is_of_one_point(text, what, model)]
         wanted = what.outputs or ()
     else:
-        model = declared(load_model(what, prefer=prefer), entries.get("workload"))
-    guide = _guide(model, wanted, goal)
-    parts = read_parts(model, (), entries=entries, given=given, folder=folder)
+        model = with_declared(load_model(what, prefer=prefer), entries.get("workload"))
+    guide = _choose_guide(model, wanted, goal)
+    parts = merge_inputs(model, (), entries=entries, set_values=given, folder=folder)
 
     def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
         return build_grid(
             model,
             values=values,
-            labels=parts.named,
+            labels=parts.fixed_labels,
             switches=parts.switches,
             outputs=outputs,
             constraints=where,
-            refused=parts.refused,
+            invalid_values=parts.invalid_values,
         )
 
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
@@ -89,17 +89,17 @@ def advice(
             build(parts.values, [name])
             outputs.append(name)
     grid = build(parts.values, outputs)
-    check(grid)
+    check_grid(grid)
     pins = {}  # inputs that stand at the value of others, unless the user has it so
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
     moved = (name for label in labels for names in guide.moves(label) for name in names)
     for name in dict.fromkeys([*moved, *guide.suggests.values()]):
         definition = grid.graph.definitions.get(name)
         if definition is not None and definition.kind == "formula" and name not in given:
-            pins[name] = float(grid.at({}, [name])[name])
+            pins[name] = float(grid.evaluate_point({}, [name])[name])
 
     definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
-    flags = grid.flags(guide.state)
+    flags = grid.flag_meanings(guide.state)
     if definition.equation is None or (stated and not flags):
         raise DseError(f"{guide.state} is given: leave it to its equation to be advised")
     known = {
@@ -111,9 +111,9 @@ def advice(
     largest = grid.graph.definitions[guide.limits].node.op == "maximum"
     names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
-    binding = extreme({n: float(value) for n, value in grid.at({}, names).items()}, largest)
+    binding = extreme_names({n: float(value) for n, value in grid.evaluate_point({}, names).items()}, largest)
     if stated:
-        flag = int(float(grid.at({}, [guide.state])[guide.state]))
+        flag = int(float(grid.evaluate_point({}, [guide.state])[guide.state]))
         bound = guide.tied.get(flags[flag], (flags[flag],))
         binding = tuple(n for n in names if terms[n] in bound) or binding
     else:
@@ -124,30 +124,30 @@ def advice(
         flag=flag,
         terms=terms,
         binding=binding,
-        told=not stated or set(terms.values()) <= set(flags.values()),
-        stated=stated,
+        state_from_terms=not stated or set(terms.values()) <= set(flags.values()),
+        has_state=stated,
         levers=levers,
         pins=pins,
-        again=lambda held: build({**parts.values, **held}, outputs),
+        rebuild=lambda held: build({**parts.values, **held}, outputs),
         largest=largest,
     )
-    found = [move for names in site.candidates() for move in follow(site, names)]
+    found = [move for names in site.candidates() for move in find_moves(site, names)]
     unique = {(move.quantity, move.together, move.direction): move for move in found}
     return Advice(
         state=site.guide.state,
         bound=site.label(site.flag),
         goal=site.guide.goal,
-        limiter=extreme(site.term_values(), site.largest),
+        limiter=extreme_names(site.term_values(), site.largest),
         terms=site.term_values(),
-        values=site.shown(),
-        units={name: site.row(name).unit for name in site.shown()},
+        values=site.goal_values(),
+        units={name: site.row(name).unit for name in site.goal_values()},
         moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
         suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )
 
 
-def _guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
+def _choose_guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
     found = guides(model)
     if not found:
         raise DseError(
@@ -163,25 +163,25 @@ def _guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
     goals = list(dict.fromkeys(guide.goal for guide in found))
     raise UnknownNameError(
         f"goal = {goal!r}: the model {model.name} is advised on to improve {', '.join(goals)}"
-        f"{nearest(goal, goals)}"
+        f"{nearest_hint(goal, goals)}"
     )
 
 
-def _of_one(text: str, study: StudyData, model: Model) -> bool:
+def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
     """Whether a condition speaks of one configuration, not of statistics along axes."""
     asked = statistics_of([parse_condition(text, model.quantities)])
     return not asked or (
-        study.uncertain is None and all(one.statistic.axes == (DRAW,) for one in asked)
+        study.random_inputs is None and all(one.statistic.axes == (DRAW,) for one in asked)
     )  # of a law of its own
 
 
-def _of_study(
+def _study_point(
     study: StudyData, point: Mapping[str, Any]
 ) -> tuple[dict[str, str | None], dict[str, Any]]:
     """A configuration of a study as the entries and values of one point."""
     grid, parts = study.grid(draws=True), study._parts
-    said = places_of(grid, point, word="")
-    places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
+    said = axis_indices(grid, point, prefix="")
+    places = {name: said.get(name, axis.default_index) for name, axis in grid.axes.items()}
     entries = {"machine": study.machine, "workload": study.workload}
     given: dict[str, Any] = {**(study.fit.values if study.fit else {}), **study.set}
     for name, value in given.items():
@@ -204,32 +204,32 @@ def _of_study(
 #: What stands for a common factor in a tree over the leaves.
 PLACE = "place of the move"
 #: Gains within this of 1 are none.
-NOTHING = 1e-12
+_NO_GAIN = 1e-12
 #: How far beyond a border the next state is read off.
-BEYOND = 1e-9
+_BEYOND_STEP = 1e-9
 #: How much better than the end of the way a place before it must be to be told instead.
-BETTER = 1e-9
+_MIN_IMPROVEMENT = 1e-9
 #: How often, and into how many parts, the way beside such a place is divided.
 ROUNDS, PARTS = 8, 64
 #: A gain that still grows by this much over the last steps of an endless way has no limit.
-GROWS, LAST = 1.5, 256
+_GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
 #: A border this near, relative to the start, is at the start.
-SAME = 1e-11
+_SAME_TOLERANCE = 1e-11
 #: Less than any step of the search, relative to the start.
-TINY = 2.0**-65
+_JUMP_WIDTH = 2.0**-65
 
 
-def follow(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
+def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     """Yield the moves of one input, up and down, or of several upwards by one factor."""
-    site = site.free_of(names)
-    lines = _Way(site, names, raising=True).ended()
+    site = site.with_free_inputs(names)
+    lines = _MovePath(site, names, raising=True).stop_lines()
     for raising in (True, False) if len(names) == 1 else (True,):
-        move = _Way(site, names, raising=raising).move(lines)
+        move = _MovePath(site, names, raising=raising).move(lines)
         if move is not None:
             yield move
 
 
-class _Way:
+class _MovePath:
     """Where a move leads: places are values of the input, or the common factor of several.
 
     ``axis`` stands for the place in a tree over the leaves, ``domain`` is that of a place; ``told``
@@ -245,9 +245,9 @@ class _Way:
         self.start = here[names[0]] if alone else 1.0
         #: What a place is multiplied by; nothing of one input.
         self.factors = {} if alone else here
-        self.told = site.told and not self.domain.whole
+        self.state_from_terms = site.state_from_terms and not self.domain.whole
 
-    def moved(self, places: Floats) -> dict[str, Floats]:
+    def inputs_at(self, places: Floats) -> dict[str, Floats]:
         return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
 
     def value(self, place: float) -> float:
@@ -262,50 +262,50 @@ class _Way:
 
     def gains(self, places: Floats) -> Floats:
         """The same at several places."""
-        return self.site.gains(self.moved(places))
+        return self.site.gains(self.inputs_at(places))
 
-    def allowed(self, places: Floats) -> NDArray[np.bool_]:
-        return self.site.holds(self._can_be(), {self.axis: places})
+    def is_allowed(self, places: Floats) -> NDArray[np.bool_]:
+        return self.site.holds(self._allowed_condition(), {self.axis: places})
 
-    def _can_be(self) -> Node:
+    def _allowed_condition(self) -> Node:
         """Whether a place can be had."""
         domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
-        inside = [negate(self._by_place(outside_of(reference(n), d))) for n, d in domains]
-        return constant(both(self._by_place(self.site.allowed()), *inside))
+        inside = [negate(self._as_function_of_place(outside_domain(reference(n), d))) for n, d in domains]
+        return constant(both(self._as_function_of_place(self.site.allowed_condition()), *inside))
 
-    def _by_place(self, node: Node) -> Node:
+    def _as_function_of_place(self, node: Node) -> Node:
         """Return a tree over the leaves with what is moved written by the place."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
-    def ended(self) -> Lines:
+    def stop_lines(self) -> CaseLines:
         """Whether a place is beyond a border, or cannot be had."""
-        changed = self._by_place(self.site.changed(self.told))
-        beyond = constant(either(negate(self._can_be()), changed))
-        return Lines(beyond, self.axis, self.site.leaves())
+        changed = self._as_function_of_place(self.site.change_condition(self.state_from_terms))
+        beyond = constant(either(negate(self._allowed_condition()), changed))
+        return CaseLines(beyond, self.axis, self.site.leaves())
 
-    def move(self, ended: Lines) -> Move | None:
+    def move(self, stop: CaseLines) -> Move | None:
         """The move to the first border, or to the end of the way; None where it is no advice."""
         start, domain = self.start, self.domain
-        xs = steps(start, domain, raising=self.raising)
-        found = first_along(ended, np.concatenate([[start], xs]), whole=domain.whole)
+        xs = search_values(start, domain, upward=self.raising)
+        found = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
         if found is None:
-            return self._to_the_end(xs) if len(xs) else None
+            return self._move_to_end(xs) if len(xs) else None
         low, high = found
         best = self._best_before(low, xs)
         if best is not None:
-            return self._made(best, limit=f"where {self.site.guide.goal} is best")
-        if not self.allowed(np.array([high]))[0]:
-            return self._made(low, limit=self._broken(high))
-        jumps = domain.whole or abs(low - high) < TINY * start  # only the end itself is beyond
-        low = start if math.isclose(low, start, rel_tol=SAME) else low
+            return self._make_move(best, limit=f"where {self.site.guide.goal} is best")
+        if not self.is_allowed(np.array([high]))[0]:
+            return self._make_move(low, limit=self._violated_limit(high))
+        jumps = domain.whole or abs(low - high) < _JUMP_WIDTH * start  # only the end itself is beyond
+        low = start if math.isclose(low, start, rel_tol=_SAME_TOLERANCE) else low
         until = high if jumps else low
-        keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= NOTHING)
-        beyond = high if jumps else self._beyond(low, high)
-        return self._made(until, beyond=beyond, keep=keep)
+        keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= _NO_GAIN)
+        beyond = high if jumps else self._place_past_border(low, high)
+        return self._make_move(until, next_place=beyond, always=keep)
 
-    def _to_the_end(self, xs: Floats) -> Move | None:
+    def _move_to_end(self, xs: Floats) -> Move | None:
         """The move where no border follows: to the end of the domain, if that belongs to it."""
         domain, goal = self.domain, self.site.guide.goal
         end, closed = (
@@ -315,19 +315,19 @@ class _Way:
         )
         best = self._best_before(float(xs[-1]), xs)
         if best is not None:
-            return self._made(best, limit=f"where {goal} is best")
+            return self._make_move(best, limit=f"where {goal} is best")
         if closed:
-            return self._made(end, limit=f"the end of its domain {domain}")
+            return self._make_move(end, limit=f"the end of its domain {domain}")
         gains = self.gains(xs)
-        gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - LAST, 0)])
-        moving = np.flatnonzero(np.abs(gains - gain) > BETTER * abs(gain))
+        gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
+        moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
         if at < len(xs) // 2 and (gains[at:] == gain).all():  # it does not just tend to it
-            settled = self._narrowed(xs, at, gain)
-            return self._made(settled, limit=f"where {goal} changes no more")
-        if gain > GROWS * before or before > GROWS * gain:
+            settled = self._refine_best(xs, at, gain)
+            return self._make_move(settled, limit=f"where {goal} changes no more")
+        if gain > _GROWTH_WITHOUT_LIMIT * before or before > _GROWTH_WITHOUT_LIMIT * gain:
             gain = math.inf if gain > before else 0.0
-        return self._made(math.nan, gain=gain)
+        return self._make_move(math.nan, gain=gain)
 
     def _best_before(self, end: float, xs: Floats) -> float | None:
         """Where the goal is best on the way to some place, unless it is best at that place."""
@@ -336,14 +336,14 @@ class _Way:
             return None
         gains = self.gains(inner)
         at = int(np.argmax(gains))
-        if not gains[at] > max(self.gain(end), 1.0) * (1 + BETTER):
+        if not gains[at] > max(self.gain(end), 1.0) * (1 + _MIN_IMPROVEMENT):
             return None
-        return self._narrowed(np.append(inner, end), at)
+        return self._refine_best(np.append(inner, end), at)
 
-    def _narrowed(self, xs: Floats, at: int, enough: float = math.inf) -> float:
+    def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
         """The best place next to one of several, or the first that is good enough."""
-        ends = self.start if at == 0 else float(xs[at - 1]), float(xs[min(at + 1, len(xs) - 1)])
-        best = float(xs[at])
+        ends = self.start if index == 0 else float(xs[index - 1]), float(xs[min(index + 1, len(xs) - 1)])
+        best = float(xs[index])
         for _ in range(ROUNDS):
             places = np.linspace(*ends, PARTS + 1)
             places = np.unique(np.rint(places)) if self.domain.whole else places
@@ -353,52 +353,52 @@ class _Way:
             ends = float(places[max(k - 1, 0)]), float(places[min(k + 1, len(places) - 1)])
         return best
 
-    def _beyond(self, low: float, high: float) -> float:
+    def _place_past_border(self, low: float, high: float) -> float:
         """A place past the border, where neighbouring states are told apart."""
-        step = BEYOND * abs(low) * (1 if self.raising else -1)
+        step = _BEYOND_STEP * abs(low) * (1 if self.raising else -1)
         place = max(low + step, high) if self.raising else min(low + step, high)
-        inside = self.domain.contains(place) and bool(self.allowed(np.array([place]))[0])
+        inside = self.domain.contains(place) and bool(self.is_allowed(np.array([place]))[0])
         return place if inside else high
 
-    def _broken(self, place: float) -> str:
+    def _violated_limit(self, place: float) -> str:
         """What forbids a place."""
-        graph, moved = self.site.grid.graph, self.moved(np.array([place]))
+        graph, moved = self.site.grid.graph, self.inputs_at(np.array([place]))
         for condition in graph.conditions:
             names = references(condition.node)
-            values = dict(zip(names, self.site.at(names, moved), strict=True))
+            values = dict(zip(names, self.site.evaluate(names, moved), strict=True))
             if not np.all(interpret_arrays([condition.node], values)[0]):
                 return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
         nodes = {name: (reference(name), self.site.row(name).domain) for name in self.names}
         for name, (node, domain) in {**self.site.formulas(), **nodes}.items():
-            if self.site.holds(outside_of(node, domain), moved)[0]:
+            if self.site.holds(outside_domain(node, domain), moved)[0]:
                 return f"the end of the domain of {name}, {domain}"
         return f"the end of what {self.site.guide.goal} is defined for"
 
-    def _made(
+    def _make_move(
         self,
         place: float,
         *,
         gain: float | None = None,
-        beyond: float | None = None,
+        next_place: float | None = None,
         limit: str = "",
-        keep: bool = False,
+        always: bool = False,
     ) -> Move | None:
         gain = self.gain(place) if gain is None else gain
-        artefact = math.isfinite(place) and self.site.artefact(self.moved(np.array([place])))
-        helps = gain > 1 + NOTHING and not artefact
-        if not (helps or keep or artefact):
+        artefact = math.isfinite(place) and self.site.is_artefact(self.inputs_at(np.array([place])))
+        helps = gain > 1 + _NO_GAIN and not artefact
+        if not (helps or always or artefact):
             return None
         site, graph = self.site, self.site.grid.graph
         along = site.guide.along if math.isfinite(place) else ()
-        there = site.at(along, self.moved(np.array([place]))) if along else ()
+        there = site.evaluate(along, self.inputs_at(np.array([place]))) if along else ()
         here = [site.value(name) or math.nan for name in along]
         label: str | None = None
         limiter: tuple[str, ...] = ()
         decides = site.binding[0]
-        if beyond is not None:
-            flag, *terms = site.at([site.guide.state, *site.terms], self.moved(np.array([beyond])))
+        if next_place is not None:
+            flag, *terms = site.evaluate([site.guide.state, *site.terms], self.inputs_at(np.array([next_place])))
             values = {name: float(term[0]) for name, term in zip(site.terms, terms, strict=True)}
-            near = list(extreme(values, site.largest))
+            near = list(extreme_names(values, site.largest))
             first = max if site.largest else min
             if first(values.values()) != first(values[name] for name in site.binding):
                 near = [name for name in near if name not in site.binding]
@@ -406,8 +406,8 @@ class _Way:
             else:
                 decides = site.guide.state
             limiter = tuple(dict.fromkeys(site.terms[name] for name in near))
-            alone = self.told and len(limiter) == 1
-            label = limiter[0] if alone or not site.stated else site.label(flag[0])
+            alone = self.state_from_terms and len(limiter) == 1
+            label = limiter[0] if alone or not site.has_state else site.label(flag[0])
         eq = graph.definitions[decides].equation or graph.definitions[site.guide.limits].equation
         return Move(
             quantity=self.names[0],

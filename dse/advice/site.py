@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.advice.words import Suggestion
-from sweeps.bounds.check import outside_of
+from sweeps.bounds.check import outside_domain
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.graph import Definition
-from symbolic.intervals import Parted
+from symbolic.intervals import PartialEvaluation
 from symbolic.model import Guide
 from symbolic.ops import (
     Node,
@@ -34,7 +34,7 @@ from symbolic.quantity import LEVERS
 Floats = NDArray[np.float64]
 
 #: Terms closer than this are a tie.
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 #: Terms that move together differ by no more than this.
 ROUNDING = 2.0**-50
 
@@ -55,47 +55,47 @@ class Site:
     flag: int
     terms: Mapping[str, str]
     binding: tuple[str, ...]
-    told: bool
-    stated: bool
+    state_from_terms: bool
+    has_state: bool
     levers: str
     pins: Mapping[str, float]
-    again: Callable[[Mapping[str, float]], Grid]
+    rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
-    _parted: dict[Any, Parted] = field(default_factory=dict, repr=False, compare=False)
+    _evaluators: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
-    def free_of(self, names: Iterable[str]) -> Site:
+    def with_free_inputs(self, names: Iterable[str]) -> Site:
         """The same where what stands at the value of others is free to move."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
-        return replace(self, grid=self.again(pins), pins={}, _parted={}) if pins else self
+        return replace(self, grid=self.rebuild(pins), pins={}, _parted={}) if pins else self
 
     # --- values
-    def at(self, names: Sequence[str], moved: Mapping[str, Floats] | None = None) -> list[Floats]:
+    def evaluate(self, names: Sequence[str], inputs: Mapping[str, Floats] | None = None) -> list[Floats]:
         """Quantities, or ``feasible``, with some inputs moved to each of several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
-        size = max((len(array) for array in (moved or {}).values()), default=1)
-        return [np.broadcast_to(value, (size,)) for value in self._found(roots, moved or {})]
+        size = max((len(array) for array in (inputs or {}).values()), default=1)
+        return [np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs or {})]
 
-    def holds(self, condition: Node, moved: Mapping[str, Floats]) -> NDArray[np.bool_]:
+    def holds(self, condition: Node, inputs: Mapping[str, Floats]) -> NDArray[np.bool_]:
         """A condition over the leaves, with some inputs moved to each of several values."""
-        found = self._found([condition], moved)[0]
-        return np.broadcast_to(found, next(iter(moved.values())).shape)
+        found = self._evaluate_nodes([condition], inputs)[0]
+        return np.broadcast_to(found, next(iter(inputs.values())).shape)
 
-    def _found(self, roots: Iterable[Node], moved: Mapping[str, Floats]) -> list[Any]:
+    def _evaluate_nodes(self, roots: Iterable[Node], inputs: Mapping[str, Floats]) -> list[Any]:
         """Trees over the leaves; what does not move is computed once."""
-        key = (*roots, *moved)
-        if key not in self._parted:
-            self._parted[key] = Parted(roots, moved.keys(), self.leaves())
-        return self._parted[key].at(moved)
+        key = (*roots, *inputs)
+        if key not in self._evaluators:
+            self._evaluators[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
+        return self._evaluators[key].evaluate(inputs)
 
     def leaves(self) -> dict[str, NDArray[Any]]:
         """The inputs as they stand."""
         return {name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()}
 
-    def allowed(self) -> Node:
+    def allowed_condition(self) -> Node:
         """Whether a place can be had, over the leaves."""
         goal = self.grid.graph.flat(self.guide.goal)
-        computed = [negate(outside_of(node, domain)) for node, domain in self.formulas().values()]
+        computed = [negate(outside_domain(node, domain)) for node, domain in self.formulas().values()]
         finite = both(goal > -math.inf, goal < math.inf)
         return constant(both(self.grid.feasible_node(()), finite, *computed))
 
@@ -105,11 +105,11 @@ class Site:
         names = (name for name, d in graph.definitions.items() if d.kind == "formula")
         return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
-    def changed(self, told: bool) -> Node:
+    def change_condition(self, state_from_terms: bool) -> Node:
         """Whether another term binds than here, or the state differs; terms may tell it alone."""
         graph = self.grid.graph
         found: list[Any] = []
-        if self.stated and not told:
+        if self.has_state and not state_from_terms:
             found = [negate(equal(graph.flat(self.guide.state), float(self.flag)))]
         rest = [graph.flat(name) for name in self.terms if name not in self.binding]
         if rest:
@@ -122,13 +122,13 @@ class Site:
 
     def value(self, name: str) -> float:
         """A quantity here."""
-        return float(self.at([name])[0][0])
+        return float(self.evaluate([name])[0][0])
 
     def label(self, flag: float) -> str:
         """What a value of the state means."""
-        if not self.stated:
+        if not self.has_state:
             return tuple(self.terms.values())[int(flag)]
-        return self.grid.flags(self.guide.state)[int(flag)]
+        return self.grid.flag_meanings(self.guide.state)[int(flag)]
 
     def term_values(self) -> dict[str, float]:
         """What competes to be the smallest, or largest, by label; of one label the first to be."""
@@ -139,7 +139,7 @@ class Site:
             values[label] = first(value, values.get(label, value))
         return values
 
-    def shown(self) -> dict[str, float]:
+    def goal_values(self) -> dict[str, float]:
         """The goal and what tells the state."""
         return {name: self.value(name) for name in (self.guide.goal, *self.guide.show)}
 
@@ -154,23 +154,23 @@ class Site:
             gain, artefact = None, False
             if math.isnan(value):
                 continue
-            if row.unit == self.row(of).unit and self._free(of):
-                site, place = self.free_of([of]), {of: np.array([value])}
+            if row.unit == self.row(of).unit and self._is_free(of):
+                site, place = self.with_free_inputs([of]), {of: np.array([value])}
                 inside = self.row(of).domain.contains(value)
-                if not (inside and site.holds(site.allowed(), place)[0]):
+                if not (inside and site.holds(site.allowed_condition(), place)[0]):
                     continue
-                gain, artefact = site.gain(place), site.artefact(place)
+                gain, artefact = site.gain(place), site.is_artefact(place)
             yield self._suggestion(name, value, of, gain, artefact=artefact)
         for name, what in self.guide.remedies.items():
             if {name, what} <= definitions.keys():
-                gain = float(self._better(self.at([name])[0], self.value(self.guide.goal))[0])
+                gain = float(self._improvement(self.evaluate([name])[0], self.value(self.guide.goal))[0])
                 if gain > 1:
                     label = self.row(what).is_label
                     told = str(self.leaves()[what][0]) if label else self.value(what)
                     yield self._suggestion(what, told, self.guide.goal, gain)
 
     def _suggestion(
-        self, name: str, value: float | str, of: str, gain: float | None, *, artefact: bool = False
+        self, name: str, value: float | str, target: str, gain: float | None, *, artefact: bool = False
     ) -> Suggestion:
         equation, row = self.grid.graph.definitions[name].equation, self.row(name)
         return Suggestion(
@@ -178,40 +178,40 @@ class Site:
             meaning=row.meaning,
             unit=row.unit,
             value=value,
-            of=of,
-            of_unit=self.row(of).unit,
-            now=self.value(of),
+            of=target,
+            of_unit=self.row(target).unit,
+            now=self.value(target),
             gain=gain,
             artefact=artefact,
             source=equation.source if equation else "",
         )
 
-    def gain(self, moved: Mapping[str, Floats]) -> float:
+    def gain(self, inputs: Mapping[str, Floats]) -> float:
         """The factor by which the goal improves at a place."""
-        return float(self.gains(moved)[0])
+        return float(self.gains(inputs)[0])
 
-    def gains(self, moved: Mapping[str, Floats]) -> Floats:
+    def gains(self, inputs: Mapping[str, Floats]) -> Floats:
         """The factors by which the goal improves at several places."""
         here = self.leaves()
-        places = {name: np.append(values, here[name]) for name, values in moved.items()}
-        goal = self.at([self.guide.goal], places)[0]
-        return self._better(goal[:-1], goal[-1])
+        places = {name: np.append(values, here[name]) for name, values in inputs.items()}
+        goal = self.evaluate([self.guide.goal], places)[0]
+        return self._improvement(goal[:-1], goal[-1])
 
-    def _better(self, there: Floats, here: float) -> Floats:
+    def _improvement(self, new: Floats, old: float) -> Floats:
         """How much better values of the goal are than one."""
-        start = np.broadcast_to(here, there.shape)
-        better, worse = (there, start) if self.guide.maximize else (start, there)
+        start = np.broadcast_to(old, new.shape)
+        better, worse = (new, start) if self.guide.maximize else (start, new)
         with np.errstate(all="ignore"):
             ratio = np.where(worse == 0, math.inf, better / worse)
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
-    def artefact(self, moved: Mapping[str, Floats]) -> bool:
+    def is_artefact(self, inputs: Mapping[str, Floats]) -> bool:
         """Whether a place gains though the equations of neither case, here and there, give any."""
         graph, guide = self.grid.graph, self.guide
-        if not self.stated or guide.state not in graph.ancestors([guide.goal]):
+        if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
             return False
-        there = float(self.at([guide.state], moved)[0][0])
-        if there == self.flag or self.gain(moved) <= 1:
+        there = float(self.evaluate([guide.state], inputs)[0][0])
+        if there == self.flag or self.gain(inputs) <= 1:
             return False
         free = Definition(name=guide.state, kind="given", node=reference(guide.state), needs=())
         definitions = {**graph.definitions, guide.state: free}
@@ -220,9 +220,9 @@ class Site:
             case = {**self.leaves(), guide.state: np.array([flag])}
             before, after = (
                 np.asarray(interpret_arrays([goal], {**case, **place})[0]).reshape(-1)
-                for place in ({}, moved)
+                for place in ({}, inputs)
             )
-            if self._better(after, float(before[0]))[0] > 1:
+            if self._improvement(after, float(before[0]))[0] > 1:
                 return False
         return True
 
@@ -239,15 +239,15 @@ class Site:
         for names in self.guide.moves(self.label(self.flag)):
             if any(name not in moving for name in names):
                 continue
-            alone = len(names) == 1 and not self._free(names[0])
+            alone = len(names) == 1 and not self._is_free(names[0])
             behind = [(n,) for n in sorted(graph.ancestors(names))] if alone else [names]
             for move in behind:
-                if move not in seen and all(self._free(name) for name in move):
+                if move not in seen and all(self._is_free(name) for name in move):
                     seen.add(move)
                     if self.levers in ("all", self.lever(move)):
                         yield move
 
-    def _free(self, name: str) -> bool:
+    def _is_free(self, name: str) -> bool:
         """Whether a quantity is a number that can be moved."""
         graph = self.grid.graph
         given = graph.definitions[name].kind in ("given", "default") or name in self.pins
@@ -266,8 +266,8 @@ class Site:
         return self.grid.model.quantity(name)
 
 
-def extreme(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
+def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
     """The names of the smallest values, or of the largest: several at a tie."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
-    return tuple(n for n, value in values.items() if sign * value <= least + TIE * abs(least))
+    return tuple(n for n, value in values.items() if sign * value <= least + TIE_TOLERANCE * abs(least))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symbolic.answer import Answer, Report, Table, Visible, value_text
+from symbolic.answer import Answer, Report, Table, DisplayMixin, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
@@ -21,7 +21,7 @@ def _gain_text(gain: float, as_limit: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Move(Visible):
+class Move(DisplayMixin):
     """One quantity moved in one direction, until the first border on the way.
 
     Attributes
@@ -97,7 +97,7 @@ class Move(Visible):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Suggestion(Visible):
+class Suggestion(DisplayMixin):
     """What an input should be by an equation of the model, or what else could be done.
 
     Attributes
@@ -200,7 +200,7 @@ class Advice(Report):
             title=title,
             facts={n: value_text(value, self.units[n]) for n, value in self.values.items()},
             tables=[
-                Table(title=title, rows=[[str(one)] for one in each], opened=place == 0)
+                Table(title=title, rows=[[str(one)] for one in each], is_open=place == 0)
                 for place, (title, each) in enumerate(parts.items())
             ],
             notes=[*no_help, *self.notes],

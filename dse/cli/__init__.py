@@ -12,7 +12,7 @@ import dse
 from dse.cli.borders import borders, meets, ranges
 from dse.cli.catalog import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
-from dse.cli.command import Commands, handed_back, read_source
+from dse.cli.command import Commands, best_on_interrupt, read_source
 from dse.cli.command import command as make_command
 from dse.cli.count import count, histogram, quantiles
 from dse.cli.disagreement import disagreement
@@ -21,17 +21,17 @@ from dse.cli.evaluate import advise, evaluate, explain
 from dse.cli.explore import explore
 from dse.cli.fit import calibrate, fit, validate
 from dse.cli.imbalance import imbalance, launch
-from dse.cli.import_ import import_measured
+from dse.cli.import_ import import_
 from dse.cli.kernel import kernel
 from dse.cli.measure import measure
 from dse.cli.new import new
 from dse.cli.optimum import optimum, pareto
-from dse.cli.options import Adds, from_study_or_store, given, names, number_of, values, where
+from dse.cli.options import OptionDecorator, source_argument, nonempty_options, names_option, parse_number, values_option, where_option
 from dse.cli.plot import plot
 from dse.cli.run import add, export, plan, run, verify
 from dse.cli.sensitivity import sensitivity
 
-__all__ = ["command_of", "main", "names_of_verbs"]
+__all__ = ["verb_command", "main", "verb_names"]
 
 
 # --- a verb that has no command of its own has one made from its signature and its text
@@ -44,22 +44,22 @@ class _AllCommands(Commands):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted({*self.commands} | names_of_verbs())
+        return sorted({*self.commands} | verb_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name."""
-        if cmd_name not in self.commands and cmd_name in names_of_verbs():
-            return command_of(cmd_name)
+        if cmd_name not in self.commands and cmd_name in verb_names():
+            return verb_command(cmd_name)
         return super().get_command(ctx, cmd_name)
 
 
-def names_of_verbs() -> set[str]:
+def verb_names() -> set[str]:
     """Return the names of the verbs that a shell can ask; none is loaded."""
-    homes = dse._HOMES.items()
+    homes = dse._MODULE_OF.items()
     return {name for name, home in homes if home.startswith("dse.verbs.")} - _PYTHON_ALONE
 
 
-def command_of(name: str) -> click.Command:
+def verb_command(name: str) -> click.Command:
     """Return the command of a verb."""
     verb = getattr(dse, name)
     text = inspect.getdoc(verb) or ""
@@ -67,21 +67,21 @@ def command_of(name: str) -> click.Command:
     spread = [each.name for each in parameters if each.kind is each.VAR_KEYWORD]
     takes_progress = any(parameter.name == "progress" for parameter in parameters)
 
-    def ask(source: str, **options: Any) -> Any:
-        from dse.answers import order_of, shown_answer
+    def run_verb(source: str, **options: Any) -> Any:
+        from dse.answers import column_order, result_answer
 
         read = read_source(source)
-        asked = given(options) | ({"progress": True} if takes_progress else {})
+        asked = nonempty_options(options) | ({"progress": True} if takes_progress else {})
         for name in spread:
             asked |= asked.pop(name, {})
-        found = handed_back(lambda: verb(read, **asked))
-        return shown_answer(found, order_of(read))
+        found = best_on_interrupt(lambda: verb(read, **asked))
+        return result_answer(found, column_order(read))
 
-    ask.__doc__ = text.partition("\nParameters\n")[0]
+    run_verb.__doc__ = text.partition("\nParameters\n")[0]
     for parameter in reversed(parameters):
         if parameter.name != "progress":
-            ask = _option(parameter, _help(parameter.name, text))(ask)
-    return make_command(f"dse {name} study.toml", name=name)(from_study_or_store(ask))
+            run_verb = _option(parameter, _help(parameter.name, text))(run_verb)
+    return make_command(f"dse {name} study.toml", name=name)(source_argument(run_verb))
 
 
 def _help(name: str, text: str) -> str:
@@ -91,25 +91,25 @@ def _help(name: str, text: str) -> str:
 
 
 def _numbers(texts: list[str]) -> list[Any]:
-    return [number_of(text, (float,)) for text in texts]
+    return [parse_number(text, (float,)) for text in texts]
 
 
-def _option(parameter: inspect.Parameter, text: str) -> Adds:
+def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
     """Return what adds the option of a parameter, by its default and annotation."""
     flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
     if parameter.name == "where":
-        return where(text)
+        return where_option(text)
     about: dict[str, Any] = {"help": text}
     if isinstance(parameter.default, bool):
         return click.option(flag, parameter.name, is_flag=True, **about)
     if parameter.kind is parameter.VAR_KEYWORD:
-        return values(flag, parameter.name, metavar="NAME=VALUE", **about)
+        return values_option(flag, parameter.name, metavar="NAME=VALUE", **about)
     about["required"] = parameter.default is parameter.empty
     if "Sequence" in annotation:
         numbers = "float" in annotation.partition("Sequence")[2]
-        return names(flag, parameter.name, read=_numbers if numbers else list, **about)
+        return names_option(flag, parameter.name, parse=_numbers if numbers else list, **about)
     if "Mapping" in annotation:
-        return values(flag, parameter.name, metavar="NAME=VALUE", **about)
+        return values_option(flag, parameter.name, metavar="NAME=VALUE", **about)
     kind = next((kind for kind in (int, float) if kind.__name__ in annotation), str)
     return click.option(flag, parameter.name, type=kind, **about)
 
@@ -141,7 +141,7 @@ def main() -> None:
 
 for each in (
     *(add, advise, borders, calibrate, chances, count, disagreement, doctor, evaluate, explain),
-    *(explore, fit, histogram, imbalance, import_measured, information, kernel, launch, law),
+    *(explore, fit, histogram, imbalance, import_, information, kernel, launch, law),
     *(machines, measure, meets, models, new, optimum, pareto, plan, plot, quantiles, quantities),
     *(export, ranges, run, sensitivity, validate, verify, workloads),
 ):

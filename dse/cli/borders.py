@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import command, handed_back, read_study
-from dse.cli.optimum import end_unproven
-from dse.cli.options import from_study, names, time_limit, values, where
-from dse.signals import left
+from dse.cli.command import command, best_on_interrupt, read_study
+from dse.cli.optimum import set_unproven_status
+from dse.cli.options import study_argument, names_option, time_limit_option, values_option, where_option
+from dse.signals import time_left
 from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-_where = where("A constraint besides; may be repeated.")
+_where = where_option("A constraint besides; may be repeated.")
 
 
 @command(
@@ -29,10 +29,10 @@ _where = where("A constraint besides; may be repeated.")
     "--at workload=svm,active_sms=30,core_clock=1.3GHz",
     'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
 )
-@from_study
+@study_argument
 @click.option("--quantity", metavar="Q", help="A case, bound or limiter, or a condition.")
-@names("--along", help="What is moved. [the axes]")
-@values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@names_option("--along", help="What is moved. [the axes]")
+@values_option("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
 @_where
 @click.option("--closed-form", is_flag=True, help="Solve for the borders, where the model can.")
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
@@ -47,23 +47,23 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
     return _borders_answer(found)
 
 
-def _borders_answer(found: xr.Dataset) -> Answer:
-    from dse.inverse.crossing import border_rows, case_of, next_rows
-    from sweeps.grid.dataset import meanings_of
+def _borders_answer(ds: xr.Dataset) -> Answer:
+    from dse.inverse.crossing import border_rows, case_name, next_rows
+    from sweeps.grid.dataset import read_flag_meanings
 
-    case, name = str(found.attrs["question"]).removeprefix("borders of "), case_of(found)
-    units = {str(axis): str(found[axis].attrs.get("units", "")) for axis in found[name].dims}
-    gaps, rows = int(found.attrs["undecided"]), border_rows(found)
-    data: dict[str, Any] = {"question": found.attrs["question"], "case": case, "undecided": gaps}
+    case, name = str(ds.attrs["question"]).removeprefix("borders of "), case_name(ds)
+    units = {str(axis): str(ds[axis].attrs.get("units", "")) for axis in ds[name].dims}
+    gaps, rows = int(ds.attrs["undecided"]), border_rows(ds)
+    data: dict[str, Any] = {"question": ds.attrs["question"], "case": case, "undecided": gaps}
     data |= {"units": units, "borders": rows}
-    if found[name].dims:
+    if ds[name].dims:
         title = "" if rows else f"{case} is the same all along"
         lines = dict.fromkeys(row["along"] for row in rows)
         tables = [
-            _along(case, line, [r for r in rows if r["along"] == line], units) for line in lines
+            _borders_table(case, line, [r for r in rows if r["along"] == line], units) for line in lines
         ]
     else:
-        here, following = meanings_of(found.beyond.attrs)[int(found[name])], next_rows(found)
+        here, following = read_flag_meanings(ds.beyond.attrs)[int(ds[name])], next_rows(ds)
         data |= {"here": here, "next": following}
         title = f"{case}: {here}"
         cells = []
@@ -72,8 +72,8 @@ def _borders_answer(found: xr.Dataset) -> Answer:
             border = row["border"], row["unit"]
             cells.append([row["along"], row["side"], border, far, row["beyond"]])
         tables = [Table(columns=("along", "side", "border", "distance", "then"), rows=cells)]
-    if "closed_forms" in found.attrs:
-        data["closed_forms"] = json.loads(found.attrs["closed_forms"])
+    if "closed_forms" in ds.attrs:
+        data["closed_forms"] = json.loads(ds.attrs["closed_forms"])
     notes = [
         f"{pair}: {along} = {each}"
         for along, pairs in data.get("closed_forms", {}).items()
@@ -85,7 +85,7 @@ def _borders_answer(found: xr.Dataset) -> Answer:
     return Answer(kind="Borders", title=title, tables=tables, notes=notes, data=data)
 
 
-def _along(case: str, along: str, rows: Sequence[Any], units: Mapping[str, str]) -> Table:
+def _borders_table(case: str, along: str, rows: Sequence[Any], units: Mapping[str, str]) -> Table:
     """Return the table of the borders along one quantity."""
     axes = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
     cells = [
@@ -94,35 +94,35 @@ def _along(case: str, along: str, rows: Sequence[Any], units: Mapping[str, str])
     ]
     columns = [*axes, "border", "from", "to"]
     title = f"{case} along {along}, {len(rows):,} borders:"
-    return Table(title=title, columns=columns, rows=cells, most=TEXT_ROWS)
+    return Table(title=title, columns=columns, rows=cells, max_rows=TEXT_ROWS)
 
 
 # --- which configurations meet every target
 @command(
     'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
 )
-@from_study
-@where("A target; may be repeated.")
+@study_argument
+@where_option("A target; may be repeated.")
 @click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
-@time_limit("Seconds, at most.")
+@time_limit_option("Seconds, at most.")
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """The configurations that meet targets, as boxes of the design space.
 
     Certain boxes meet them wholly; what is open when the limits are reached may meet them. Run to
     its end the answer is exact, whatever the size of the space.
     """
-    read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=left(time_limit))
-    found = handed_back(lambda: dse.meets(read, where, **limits, progress=True))
-    end_unproven(found.attrs)
+    read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=time_left(time_limit))
+    found = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))
+    set_unproven_status(found.attrs)
     return _meets_answer(found, list(read.grid().axes))
 
 
-def _meets_answer(found: xr.Dataset, axes: Sequence[str]) -> Answer:
-    units = {axis: str(found[f"{axis}_first"].attrs.get("units", "")) for axis in axes}
-    inner, outer, total = counts = [found[name].item() for name in ("inner", "outer", "total")]
-    complete, boxes, rows = bool(found.attrs["complete"]), [], []
-    columns = {str(n): v.values.tolist() for n, v in found.data_vars.items() if v.dims}
-    for box in range(found.sizes["box"]):
+def _meets_answer(ds: xr.Dataset, axes: Sequence[str]) -> Answer:
+    units = {axis: str(ds[f"{axis}_first"].attrs.get("units", "")) for axis in axes}
+    inner, outer, total = counts = [ds[name].item() for name in ("inner", "outer", "total")]
+    complete, boxes, rows = bool(ds.attrs["complete"]), [], []
+    columns = {str(n): v.values.tolist() for n, v in ds.data_vars.items() if v.dims}
+    for box in range(ds.sizes["box"]):
         ends = {axis: [columns[f"{axis}_{end}"][box] for end in ("first", "last")] for axis in axes}
         certain, points = (columns[name][box] for name in ("certain", "points"))
         boxes.append({**ends, "certain": certain, "points": points})
@@ -132,10 +132,10 @@ def _meets_answer(found: xr.Dataset, axes: Sequence[str]) -> Answer:
     many = f"between {inner:,} and {outer:,} of {total:,} configurations"
     if complete:
         many = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
-    data = {"question": found.attrs["question"], "complete": complete}
+    data = {"question": ds.attrs["question"], "complete": complete}
     data |= dict(zip(("inner", "outer", "total"), counts, strict=True))
     data |= {"units": units, "boxes": boxes}
-    table = Table(columns=[*units, "", "configurations"], rows=rows, most=TEXT_ROWS)
+    table = Table(columns=[*units, "", "configurations"], rows=rows, max_rows=TEXT_ROWS)
     return Answer(kind="Boxes", title=f"{data['question']}: {many}", tables=[table], data=data)
 
 
@@ -143,9 +143,9 @@ def _meets_answer(found: xr.Dataset, axes: Sequence[str]) -> Answer:
     "dse ranges examples/transit-tour.toml --within mem_latency=10%",
     'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% --minimize time',
 )
-@from_study
-@values("--within", metavar="Q=±", help="How far off an input may be.")
-@names("--output", help="Quantities or formulas. [all]")
+@study_argument
+@values_option("--within", metavar="Q=±", help="How far off an input may be.")
+@names_option("--output", help="Quantities or formulas. [all]")
 @click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
 @click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
 @_where
@@ -155,13 +155,13 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     How far an input may be off is a share (5%) or an amount with its unit. With an objective,
     which configurations can be the best for some values of the inputs, shared by all.
     """
-    from dse.answers import answer, order_of, rows_answer
+    from dse.answers import dataset_answer, column_order, rows_answer
 
     if None not in (options["minimize"], options["maximize"]):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
     found = dse.ranges(read, within, outputs=output or None, **options, progress=True)
-    told = answer(_flattened(found), order_of(read))
+    told = dataset_answer(_flatten_ends(found), column_order(read))
     if "can_be_best" not in found:
         return told
     best, size = int(found.can_be_best.sum()), found.can_be_best.size
@@ -172,11 +172,11 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     return replace(rows_answer(told, shown), notes=[note], data=data)
 
 
-def _flattened(found: xr.Dataset) -> xr.Dataset:
+def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
     """The ends of each output side by side."""
-    flat = found.drop_dims("end") if "end" in found.dims else found
-    for name, array in found.data_vars.items():
-        for end in found.end.values.tolist() if "end" in array.dims else ():
+    flat = ds.drop_dims("end") if "end" in ds.dims else ds
+    for name, array in ds.data_vars.items():
+        for end in ds.end.values.tolist() if "end" in array.dims else ():
             flat[f"{name}_{end}"] = array.sel(end=end, drop=True).assign_attrs(array.attrs)
     dims = {dim: flat[dim] for dim in flat.dims}
-    return flat.broadcast_like(flat[list(dims)]).assign_attrs(found.attrs) if dims else flat
+    return flat.broadcast_like(flat[list(dims)]).assign_attrs(ds.attrs) if dims else flat

@@ -9,15 +9,15 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.command import command, reading
+from dse.cli.command import command, input_errors
 from dse.cli.options import complete_machine, complete_model, complete_workload
 from symbolic.answer import Answer
 
 
-def _listed(what: Any) -> Answer:
+def catalog_answer(item: Any) -> Answer:
     """Return the answer that an entry or a model, or without its title a list, shows itself by."""
-    found: Answer = what._answer()
-    return replace(found, title="") if isinstance(what, Mapping) else found
+    found: Answer = item._answer()
+    return replace(found, title="") if isinstance(item, Mapping) else found
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
@@ -32,7 +32,7 @@ def models(name: str | None, latex: bool) -> Any:
     if name is None:
         if latex:
             raise click.UsageError("--latex needs the NAME of a model")
-        return _listed(dse.models())
+        return catalog_answer(dse.models())
     found = dse.model(name)
     if latex:
         equations = found.latex()
@@ -49,7 +49,7 @@ def machines(name: str | None) -> Any:
     NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
     value with its source, what is not known, and the models that this closes.
     """
-    return _listed(dse.machines() if name is None else dse.machine(name))
+    return catalog_answer(dse.machines() if name is None else dse.machine(name))
 
 
 @command("dse workloads", "dse workloads svm")
@@ -59,7 +59,7 @@ def workloads(name: str | None) -> Any:
 
     NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
     """
-    return _listed(dse.workloads() if name is None else dse.workload(name))
+    return catalog_answer(dse.workloads() if name is None else dse.workload(name))
 
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
@@ -70,5 +70,5 @@ def quantities(words: tuple[str, ...], model: str | None) -> Any:
 
     Each with its unit, symbol, default and meaning, the models that yield it and that need it.
     """
-    with reading():
-        return _listed(dse.quantities(" ".join(words), model=model))
+    with input_errors():
+        return catalog_answer(dse.quantities(" ".join(words), model=model))

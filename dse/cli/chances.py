@@ -11,22 +11,22 @@ import click
 
 import dse
 from dse.cli.command import (
-    asked,
+    query_options,
     command,
-    handed_back,
-    question,
+    best_on_interrupt,
+    query_from_options,
     read_source,
     read_study,
-    reading,
+    input_errors,
 )
 from dse.cli.options import (
-    drawn,
-    from_study,
-    from_study_or_store,
-    goals,
-    kinds,
-    listed,
-    values,
+    figure_option,
+    study_argument,
+    source_argument,
+    goal_options,
+    per_and_top_options,
+    split_list,
+    values_option,
 )
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
@@ -43,9 +43,9 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     "dse chances uncertain.toml --minimize time",
     'dse chances uncertain.toml --maximize throughput --where "power <= 150 W" --per workload',
 )
-@from_study_or_store
-@goals(several=False)
-@kinds
+@source_argument
+@goal_options(several=False)
+@per_and_top_options
 def chances(source: str, **options: Any) -> Any:
     """How likely each configuration is the best, where inputs are random.
 
@@ -55,42 +55,42 @@ def chances(source: str, **options: Any) -> Any:
     (dse import --runs), of which the best on average is meant. Where no objective is given, the
     study's [best] is asked.
     """
-    read, given = read_question(source, options)
-    found = handed_back(lambda: dse.chances(read, **given, progress=True))
+    read, given = read_query(source, options)
+    found = best_on_interrupt(lambda: dse.chances(read, **given, progress=True))
     return _chances_answer(found, given.get("top"))
 
 
-def read_question(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def read_query(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What is asked, and the question of the options or of the study's ``[best]``."""
     from dse.study.data import StudyData
-    from dse.verbs.sources import with_file_read
+    from dse.verbs.sources import load_if_study_file
 
-    with reading():
-        read = with_file_read(source) if source.endswith(".toml") else read_source(source)
+    with input_errors():
+        read = load_if_study_file(source) if source.endswith(".toml") else read_source(source)
     filed = read.best if isinstance(read, StudyData) else None
-    best = question(asked(options), filed)
+    best = query_from_options(query_options(options), filed)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
-    given = best.as_asked()
+    given = best.as_keywords()
     if options.get("top") is None:
         given.pop("top", None)
     return read, given
 
 
-def _chances_answer(found: xr.Dataset, top: int | None) -> Answer:
-    from dse.answers import answer, rows_answer
+def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
+    from dse.answers import dataset_answer, rows_answer
 
-    lists = found.drop_vars([name for name in found.data_vars if "rank" not in found[name].dims])
-    told = answer(lists)
+    lists = ds.drop_vars([name for name in ds.data_vars if "rank" not in ds[name].dims])
+    told = dataset_answer(lists)
     data = dict(told.data)
     for name in ("left", "left_error", "none"):
-        data[name] = found[name].values.tolist()
+        data[name] = ds[name].values.tolist()
     verdict = ("verdict", "told_apart", "run_again", "drifting", "lag1", "drift")
-    data |= {name: found.attrs[name] for name in verdict if name in found.attrs}
-    data["configurations"] = int(found.attrs["configurations"])
+    data |= {name: ds.attrs[name] for name in verdict if name in ds.attrs}
+    data["configurations"] = int(ds.attrs["configurations"])
     shown = [row for row in data["rows"] if row["rank"] <= (top or _ROWS)]
-    rest = found.chance.isel(rank=slice(top or _ROWS, None)).sum("rank") + found.left
-    error = f" ± {found.left_error.item():.2g}" if not rest.ndim and found.left.item() else ""
+    rest = ds.chance.isel(rank=slice(top or _ROWS, None)).sum("rank") + ds.left
+    error = f" ± {ds.left_error.item():.2g}" if not rest.ndim and ds.left.item() else ""
     notes = ["left to others: " + ", ".join(f"{x:.3g}" for x in rest.values.reshape(-1)) + error]
     if "verdict" in data:
         notes += [
@@ -99,8 +99,8 @@ def _chances_answer(found: xr.Dataset, top: int | None) -> Answer:
             f"of all configurations: {data['drifting']:.0%} drift over their runs; correlation of "
             f"neighbouring runs {data['lag1']:.2f} (median)",
         ]
-    if found.none.values.any():
-        notes.append(f"nothing is feasible: {float(found.none.max()):.3g}")
+    if ds.none.values.any():
+        notes.append(f"nothing is feasible: {float(ds.none.max()):.3g}")
     title = f"{data['configurations']:,} configurations can be the best: {told.title}"
     return replace(rows_answer(told, shown), title=title, notes=notes, data=data)
 
@@ -109,8 +109,8 @@ def _chances_answer(found: xr.Dataset, top: int | None) -> Answer:
     "dse information uncertain.toml --minimize time",
     "dse information uncertain.toml --minimize time --set-of mem_latency,mem_bandwidth",
 )
-@from_study
-@goals(several=False)
+@study_argument
+@goal_options(several=False)
 @click.option(
     "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs known together; repeatable."
 )
@@ -121,35 +121,35 @@ def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     mean of what is chosen would be better. Where no objective is given, the study's [best] is
     asked.
     """
-    read, given = read_question(study, options)
+    read, given = read_query(study, options)
     asked_of = ("minimize", "maximize", "where")
     wanted: dict[str, Any] = {name: given[name] for name in asked_of}
-    wanted["sets"] = [listed([text]) for text in sets]
-    found = handed_back(lambda: dse.information(read, **wanted, progress=True))
+    wanted["sets"] = [split_list([text]) for text in sets]
+    found = best_on_interrupt(lambda: dse.information(read, **wanted, progress=True))
     return _information_answer(found)
 
 
-def _information_answer(found: xr.Dataset) -> Answer:
-    now = {str(name): found[name].item() for name in found.coords if not found[name].dims}
-    unit, question = str(found.evpi.attrs["units"]), str(found.attrs["question"])
+def _information_answer(ds: xr.Dataset) -> Answer:
+    now = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
+    unit, question = str(ds.evpi.attrs["units"]), str(ds.attrs["question"])
 
-    def worth(value: float, error: float) -> list[Any]:
-        return [(value, unit), _error(error, unit)]
+    def value_cells(value: float, error: float) -> list[Any]:
+        return [(value, unit), half_width_text(error, unit)]
 
-    everything = found.evpi.item(), found.evpi_error.item()
-    rows, cells = [], [["everything", *worth(*everything), "", *[""] * len(now)]]
-    for place, name in enumerate(found["set"].values.tolist()):
-        one = found.isel(set=place)
+    everything = ds.evpi.item(), ds.evpi_error.item()
+    rows, cells = [], [["everything", *value_cells(*everything), "", *[""] * len(now)]]
+    for place, name in enumerate(ds["set"].values.tolist()):
+        one = ds.isel(set=place)
         of = {n: one[n].item() for n in ("evppi", "evppi_error", "changes")}
         then = {f"then_{axis}": one[f"then_{axis}"].item() for axis in now}
         rows.append({"set": name, **of, **then})
-        shown = worth(of["evppi"], of["evppi_error"])
+        shown = value_cells(of["evppi"], of["evppi_error"])
         cells.append([name, *shown, f"{of['changes']:.1%}", *then.values()])
     chosen = ", ".join(
-        f"{name} = {value_text(value, str(found[name].attrs.get('units', '')))}"
+        f"{name} = {value_text(value, str(ds[name].attrs.get('units', '')))}"
         for name, value in now.items()
     )
-    following = str(found.attrs["next"])
+    following = str(ds.attrs["next"])
     data = {"question": question, "unit": unit, "now": now, "evpi": everything[0]}
     data |= {"evpi_error": everything[1], "sets": rows, "next": following}
     heads = ["known", "is worth", "", "then another", *(f"mostly {axis}" for axis in now)]
@@ -162,7 +162,7 @@ def _information_answer(found: xr.Dataset) -> Answer:
     )
 
 
-def _error(error: float, unit: str) -> str:
+def half_width_text(error: float, unit: str) -> str:
     return f"± {value_text(error, unit)}" if error else "exact"
 
 
@@ -170,10 +170,10 @@ def _error(error: float, unit: str) -> str:
     "dse law uncertain.toml time --at threads_per_block=256,active_sms=30",
     "dse law uncertain.toml power --plot power.png",
 )
-@from_study
+@study_argument
 @click.argument("quantity")
-@values("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
-@drawn("--plot", help="Draw the law here.")
+@values_option("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
+@figure_option("--plot", help="Draw the law here.")
 def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any:
     """The law of an output at one configuration, where inputs are random.
 
@@ -183,9 +183,9 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     """
     found = dse.law(read_study(study), quantity, at)
     if plot is not None:
-        from dse.plots.laws import output_law
+        from dse.plots.laws import draw_output_law
 
-        write_figure(output_law(found).figure, plot)
+        write_figure(draw_output_law(found).figure, plot)
     unit, undefined = found.unit, found.undefined
     atoms = None
     if found.way == "enumerated":
@@ -201,7 +201,7 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
         "quantiles": levels,
     }
     pairs = [*moments.items(), *((f"quantile {q:g}", each) for q, *each in levels)]
-    rows = [[name, (value, unit), _error(error, unit)] for name, (value, error) in pairs]
+    rows = [[name, (value, unit), half_width_text(error, unit)] for name, (value, error) in pairs]
     place = ", ".join(f"{name} = {value}" for name, value in found.at.items())
     return Answer(
         kind="Law",

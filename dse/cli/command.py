@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.options import echo, given
-from dse.signals import Signalled, ending, struck
-from dse.signals import listening as listening_to_signals
+from dse.cli.options import echo, nonempty_options
+from dse.signals import SignalReceived, report_interrupt, received_signal
+from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
 from sweeps.runtime.stopping import Interrupted
 from symbolic.answer import to_json
@@ -37,7 +37,7 @@ from symbolic.errors import (
     UnfinishedError,
     UnreachableError,
 )
-from symbolic.plain_text import without_controls
+from symbolic.plain_text import escape_controls
 
 if TYPE_CHECKING:
     import subprocess
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.comparison import ComparisonData
-    from dse.study.data import Best, StudyData
+    from dse.study.data import BestQuery, StudyData
     from sweeps.runtime.progress import Progress
 
 
@@ -65,14 +65,14 @@ _FAILURES = (
 
 
 #: Errors of what was given to be read; any other is the system's.
-_GIVEN = {
+_INPUT_ERRNOS = {
     None,  # by a library
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
 
 
-def _told(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     """The words of an error; of values that a model lacks, the models that yield them, too."""
     text = str(error)
     if not text.endswith("or join a model that yields it"):
@@ -88,7 +88,7 @@ def _told(error: Exception) -> str:
     return f"{text}: {named}" if named else text
 
 
-class _Failed(click.ClickException):
+class _CommandError(click.ClickException):
     """An error as one message and an exit status."""
 
     def __init__(self, message: str, status: int = 1) -> None:
@@ -100,37 +100,37 @@ class _Failed(click.ClickException):
         return error_text(self.message)
 
 
-class Misused(_Failed):
+class InputError(_CommandError):
     """A wrong option, name or input."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, 2)
 
 
-def _failure(error: Exception) -> _Failed | None:
+def _as_command_error(error: Exception) -> _CommandError | None:
     """Return how a command ends by an error; None where no person can cause it."""
     text = str(error)
     if isinstance(error, (DseError, LawError)):
         if isinstance(error, OutOfTimeError):
-            return _Failed(_told(error), UNPROVEN)
+            return _CommandError(_error_message(error), UNPROVEN)
         failed = isinstance(error, _FAILURES) or isinstance(error.__cause__, OSError)
-        return _Failed(_told(error)) if failed else Misused(_told(error))
+        return _CommandError(_error_message(error)) if failed else InputError(_error_message(error))
     if isinstance(error, InternalError):
-        return _Failed(text, 70)  # a fault of this program, by sysexits.h
+        return _CommandError(text, 70)  # a fault of this program, by sysexits.h
     if isinstance(error, ValueError) and "checksum do not match" in text:  # by zarr, of a chunk
-        return _Failed(
+        return _CommandError(
             "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
         )
     if isinstance(error, MemoryError):
         detail = text or "no more can be had"
-        return _Failed(f"not enough memory: {detail}; see dse plan for what is needed")
+        return _CommandError(f"not enough memory: {detail}; see dse plan for what is needed")
     if isinstance(error, RuntimeError) and "can't start new thread" in text:
-        return _Failed(
+        return _CommandError(
             "no more threads can be started: the system, or a limit on this session, allows no "
             "more; end other programs, or raise the limit (ulimit -u)"
         )
     if isinstance(error, OSError) and error.errno != errno.EPIPE:
-        return _Failed(text)
+        return _CommandError(text)
     return None
 
 
@@ -142,37 +142,37 @@ class Commands(click.Group):
         with listening_to_signals():
             try:
                 return super().main(*args, **options)
-            except Signalled as stopped:
-                sys.exit(ending(stopped))
+            except SignalReceived as stopped:
+                sys.exit(report_interrupt(stopped))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with waiting(), plain_warnings():
+            with show_wait_line(), plain_warnings():
                 found = super().invoke(ctx)
-            if (number := struck()) is not None:  # what it raised was lost where nobody could tell
-                ctx.exit(ending(Signalled(number)))
+            if (number := received_signal()) is not None:  # what it raised was lost where nobody could tell
+                ctx.exit(report_interrupt(SignalReceived(number)))
             if status := ctx.meta.get(_STATUS):
                 ctx.exit(status)
             return found
-        except (Signalled, KeyboardInterrupt) as stopped:
-            ctx.exit(ending(stopped))
+        except (SignalReceived, KeyboardInterrupt) as stopped:
+            ctx.exit(report_interrupt(stopped))
         except click.ClickException as error:
             object.__setattr__(error, "message", error_text(error.message))
             raise
         except Exception as error:
-            if (failure := _failure(error)) is None:
+            if (failure := _as_command_error(error)) is None:
                 raise
             raise failure from error
 
 
-def end_with(status: int) -> None:
+def set_exit_status(status: int) -> None:
     """Let the command end with a status, once its answer is told."""
     click.get_current_context().meta[_STATUS] = status
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def input_errors() -> Iterator[None]:
     """What is wrong with an input that is reached and whole is misuse, if the system is well."""
     try:
         yield
@@ -180,24 +180,24 @@ def reading() -> Iterator[None]:
         raise
     except (DseError, LawError) as error:
         cause = error.__cause__
-        failed = isinstance(cause, OSError) and cause.errno not in _GIVEN
-        raise (_Failed if failed else Misused)(_told(error)) from error
+        failed = isinstance(cause, OSError) and cause.errno not in _INPUT_ERRNOS
+        raise (_CommandError if failed else InputError)(_error_message(error)) from error
 
 
-def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
+def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
     """The answer of a search; where it is interrupted, that so far, and the exit status says so.
 
     Only its attributes, and what :func:`sweeps.grid.dataset.arrays_of` has, are sure to be there.
     """
-    from sweeps.grid.dataset import plainly
+    from sweeps.grid.dataset import answers_as_arrays
 
     try:
-        with plainly():
+        with answers_as_arrays():
             return search()
     except Interrupted as stopped:
         if stopped.best is None:
             raise
-        end_with(128 + signal.SIGINT)
+        set_exit_status(128 + signal.SIGINT)
         found: xr.Dataset = stopped.best
         return found
 
@@ -205,30 +205,30 @@ def handed_back(search: Callable[[], xr.Dataset]) -> xr.Dataset:
 def command(
     *examples: str,
     name: str | None = None,
-    before: str = "",
-    kind: type[click.Command] = click.Command,
+    epilog_text: str = "",
+    command_class: type[click.Command] = click.Command,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with examples at the end of its help, ``before`` them a text, and --json.
 
     Its function returns an answer: an :class:`symbolic.answer.Answer`, or an object with the same
     text and ``to_dict``; nothing where it prints nothing.
     """
-    told = f"{before}\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
+    told = f"{epilog_text}\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
-    def made(function: Callable[..., Any]) -> click.Command:
+    def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
-        def printed(*args: Any, as_json: bool, **options: Any) -> None:
+        def run_and_print(*args: Any, as_json: bool, **options: Any) -> None:
             answer = function(*args, **options)
             if answer is None:
                 return
             echo(to_json(answer.to_dict()) if as_json else str(answer))
 
-        found: click.Command = click.command(name, cls=kind, epilog=told)(printed)
+        found: click.Command = click.command(name, cls=command_class, epilog=told)(run_and_print)
         help_of_json = "Print one JSON document."
         found.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_of_json))
         return found
 
-    return made
+    return decorate
 
 
 def new_file(out: str, *suffixes: str) -> Path:
@@ -236,58 +236,58 @@ def new_file(out: str, *suffixes: str) -> Path:
     path = Path(out)
     if path.suffix not in suffixes or not path.absolute().parent.is_dir():
         formats = ", ".join(suffixes)
-        raise Misused(f"{out}: expected a name that ends in {formats}, in a folder that exists")
+        raise InputError(f"{out}: expected a name that ends in {formats}, in a folder that exists")
     if path.exists() or path.is_symlink():
-        raise Misused(f"{out} is there already: choose another name, or remove it")
+        raise InputError(f"{out} is there already: choose another name, or remove it")
     return path
 
 
-def _someone() -> bool:
+def _is_interactive() -> bool:
     """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _from_file(path: str) -> StudyData | ComparisonData:
+def _read_study_file(path: str) -> StudyData | ComparisonData:
     """The study of a file; a model file that lies elsewhere is run if a person says so."""
-    from dse.study_file import is_near
-    from dse.verbs.sources import read_file
+    from dse.study_file import is_trusted
+    from dse.verbs.sources import load_study_file
 
     folder = Path(path).resolve().parent
 
-    def allow(file: Path) -> bool:
-        if is_near(file, folder):
+    def is_allowed(file: Path) -> bool:
+        if is_trusted(file, folder):
             return True
         what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
-        if not _someone():
-            raise Misused(
+        if not _is_interactive():
+            raise InputError(
                 f"{what}, and nobody is there to be asked: read it (dse plan --no-code tells what "
                 f"it is), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
             )
-        return click.confirm(without_controls(f"{what}. Run it?"), err=True)
+        return click.confirm(escape_controls(f"{what}. Run it?"), err=True)
 
-    with reading():
-        return read_file(path, allow)
+    with input_errors():
+        return load_study_file(path, is_allowed)
 
 
 def read_study(path: str) -> StudyData:
     """The study of a file."""
     from dse.study.data import StudyData
 
-    study = _from_file(path)
+    study = _read_study_file(path)
     if not isinstance(study, StudyData):
-        raise Misused(
+        raise InputError(
             f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
             "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
         )
-    return warned(study)
+    return warn_odd_numbers(study)
 
 
-def warned(study: StudyData, known: StudyData | None = None) -> StudyData:
+def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
     """The study; numbers in it that look like those of another unit are told, unless known."""
-    from dse.study.plan import odd_numbers
+    from dse.study.plan import unusual_numbers
 
-    told = odd_numbers(known) if known is not None else ()
-    for text in odd_numbers(study):
+    told = unusual_numbers(original) if original is not None else ()
+    for text in unusual_numbers(study):
         if text not in told:
             echo(f"warning: {text}", err=True)
     return study
@@ -304,82 +304,82 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
     from dse.verbs.study import run
 
     if Path(path).suffix == ".toml":
-        study = _from_file(path)
+        study = _read_study_file(path)
         return study if isinstance(study, StudyData) else run(study)
-    with reading():
+    with input_errors():
         found = resolve_source(path, values=values)
     if not isinstance(found, StudyData) and "statuses" in found.attrs:  # measured
-        _say_assumptions(json.loads(found.attrs.get("assumptions", "[]")))
+        _print_assumptions(json.loads(found.attrs.get("assumptions", "[]")))
     return found
 
 
-def assumed_of_rows(path: str) -> None:
+def print_table_assumptions(path: str) -> None:
     """Print what a fit assumes when it reads a table of text."""
     from dse.fitting.rows import read_table
 
     if path.lower().endswith(".csv") and Path(path).is_file():
-        with reading():
-            _say_assumptions(read_table(path).assumptions)
+        with input_errors():
+            _print_assumptions(read_table(path).assumptions)
 
 
-def _say_assumptions(texts: Iterable[str]) -> None:
-    from stochastic.delimited import USUAL
+def _print_assumptions(texts: Iterable[str]) -> None:
+    from stochastic.delimited import USUAL_FORMAT
 
     for text in texts:
-        if text != USUAL:
+        if text != USUAL_FORMAT:
             click.echo(f"assumed: {text}", err=True)
 
 
-def read_models(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
+def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
     from dse.study.data import StudyData
     from dse.verbs.study import run
 
     if Path(path).suffix != ".toml":
         return read_source(path, values=True), {}  # type: ignore[return-value]
-    read = _from_file(path)
+    read = _read_study_file(path)
     if isinstance(read, StudyData):
-        raise Misused(f"{path} names one model: expected a list, model = [..., ...]")
+        raise InputError(f"{path} names one model: expected a list, model = [..., ...]")
     first = next(iter(read.each.values()))
     return run(read), dict(first.best or {})
 
 
 @contextmanager
-def listening(
-    how: str, looked_for: tuple[str, str] | None = None
+def progress_from_option(
+    style: str, objective: tuple[str, str] | None = None
 ) -> Iterator[Callable[[Progress], None] | bool]:
     """The listener of a run that --progress asks for."""
-    from dse.progress import Lines, Meter
+    from dse.progress import JsonLines, Meter
 
-    if how == "none":
+    if style == "none":
         yield False
         return
-    listener = (Lines if how == "json" else Meter)(looked_for)
+    listener = (JsonLines if style == "json" else Meter)(objective)
     try:
         yield listener
     finally:
         listener.close()
 
 
-def asked(options: Mapping[str, Any]) -> dict[str, Any]:
+def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The question of the options, in the form of a study's ``[best]``."""
     names = ("minimize", "maximize", "per", "where", "top")
-    found = given({name: options.get(name) for name in names})
+    found = nonempty_options({name: options.get(name) for name in names})
     alone = {name: found[name][0] for name in names[:2] if len(found.get(name, ())) == 1}
     return found | alone
 
 
-def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best | None:
+def query_from_options(query: Mapping[str, Any], study_query: Mapping[str, Any] | None) -> BestQuery | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
     from dse.study.data import read_best
 
-    if "minimize" in given or "maximize" in given:
-        return read_best(given, origin="the question")
-    if filed is not None:
-        return read_best({**filed, **given}, origin="the question")
-    if given:
+    if "minimize" in query or "maximize" in query:
+        return read_best(query, origin="the question")
+    if study_query is not None:
+        return read_best({**study_query, **query}, origin="the question")
+    if query:
         raise click.UsageError(
-            f"--{next(iter(given))} needs an objective: give --minimize or --maximize a quantity, "
+            f"--{next(iter(query))} needs an objective: give --minimize or --maximize a quantity, "
             "or the study a table [best]"
         )
     return None
@@ -387,7 +387,7 @@ def question(given: Mapping[str, Any], filed: Mapping[str, Any] | None) -> Best 
 
 def error_text(text: str) -> str:
     """Return the message of an error as it is printed: no line of it passes for a new message."""
-    text = without_controls(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
+    text = escape_controls(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
     first, *rest = text.split("\n")
     return "\n".join([first, *(f"  {line}" if line[:1].strip() else line for line in rest)])
 
@@ -397,10 +397,10 @@ def plain_warnings() -> Iterator[None]:
     """Print warnings as :func:`echo` prints text."""
     before = warnings.formatwarning
 
-    def shown(*args: Any, **options: Any) -> str:
-        return without_controls(before(*args, **options))
+    def format_warning(*args: Any, **options: Any) -> str:
+        return escape_controls(before(*args, **options))
 
-    warnings.formatwarning = shown
+    warnings.formatwarning = format_warning
     try:
         yield
     finally:
@@ -413,7 +413,7 @@ _SOON, _OFTEN = 0.1, 0.2
 _CLEAR = "\r\x1b[K"
 
 
-class _First:
+class _FirstWriteStream:
     """A stream of text; the first that is written to it has the line removed."""
 
     def __init__(self, stream: Any, before: Any) -> None:
@@ -425,19 +425,19 @@ class _First:
         return getattr(self._stream, name)
 
 
-class _Line:
+class _WaitLine:
     """The line, in a thread of its own, until anything else is written or the command ends."""
 
     def __init__(self) -> None:
         self._began, self._over, self._lock = time.monotonic(), False, threading.Lock()
         self._stopped = threading.Event()
         self._out, self._err = sys.stdout, sys.stderr
-        self._first = _First(self._out, self.end), _First(self._err, self.end)
+        self._first = _FirstWriteStream(self._out, self.end), _FirstWriteStream(self._err, self.end)
         self._shown = False
         sys.stdout, sys.stderr = self._first
-        threading.Thread(target=self._go_on, daemon=True, name="waiting").start()
+        threading.Thread(target=self._update, daemon=True, name="waiting").start()
 
-    def _go_on(self) -> None:
+    def _update(self) -> None:
         pause, what = _SOON, "working"
         while not self._stopped.wait(pause):
             pause = _OFTEN
@@ -468,12 +468,12 @@ class _Line:
 
 
 @contextmanager
-def waiting() -> Iterator[None]:
+def show_wait_line() -> Iterator[None]:
     """On a terminal: show within moments that a command works, until it shows something itself."""
     if not sys.stderr.isatty():
         yield
         return
-    line = _Line()
+    line = _WaitLine()
     try:
         yield
     finally:
@@ -482,8 +482,8 @@ def waiting() -> Iterator[None]:
 
 # --- A second process that compiles what a command will need, while the command compiles the rest
 @contextmanager
-def compiling_beside(
-    program: str, bodies: Collection[str] = (), begins: str | None = None
+def compile_in_background(
+    program: str, waited_functions: Collection[str] = (), first_function: str | None = None
 ) -> Iterator[Callable[[], None]]:
     """From the first body on that must be compiled, run a program that needs the others.
 
@@ -492,15 +492,15 @@ def compiling_beside(
     the body from which on it is run, where that is no other. Whatever becomes of it, what is
     missing is compiled when it is needed.
     """
-    from stochastic.kept import place, telling
+    from stochastic.kept import cache_folder, compile_listener
 
     others: list[subprocess.Popen[bytes]] = []
-    alone = place() is None or (os.cpu_count() or 1) < 2
+    alone = cache_folder() is None or (os.cpu_count() or 1) < 2
 
-    def begin(name: str) -> None:
-        if name in bodies:
+    def on_compile(name: str) -> None:
+        if name in waited_functions:
             wait()
-        if others or alone or name in bodies or begins not in (None, name):
+        if others or alone or name in waited_functions or first_function not in (None, name):
             return
         import subprocess
 
@@ -514,7 +514,7 @@ def compiling_beside(
             other.wait()
 
     try:
-        with telling(begin):
+        with compile_listener(on_compile):
             yield wait
     finally:
         for other in others:

@@ -10,7 +10,7 @@ import click
 
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.options import from_study_or_store, listed, names, number_of, where
+from dse.cli.options import source_argument, split_list, names_option, parse_number, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -21,30 +21,30 @@ _BAR = 40
 #: Where values lie that are in no bin.
 _OUTSIDE = ("below", "above", "undefined")
 
-_where = where('Constraint, such as "time <= 10 ms"; may be repeated.')
-_per = names("--per", metavar="AXIS,...", help="For each value of some axes.")
-_output = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
+constraint_option = where_option('Constraint, such as "time <= 10 ms"; may be repeated.')
+per_option = names_option("--per", metavar="AXIS,...", help="For each value of some axes.")
+output_option = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
 
 
-def _answer(
-    found: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
+def count_answer(
+    ds: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
 ) -> Answer:
-    """Return what is told: ``names`` for each value of ``per``, tables, how many are feasible."""
-    data = {k: v for k, v in found.attrs.items() if k not in ("model", "study", "simt_dse_version")}
+    """Return what is told: ``names_option`` for each value of ``per``, tables, how many are feasible."""
+    data = {k: v for k, v in ds.attrs.items() if k not in ("model", "study", "simt_dse_version")}
     said = str(data.pop("conditions"))
     conditions = said.split("; ") if said else []
     data |= {"conditions": conditions, **more}
     each = []
     if per:
-        labels = itertools.product(*(found[axis].values.tolist() for axis in per))
-        cells = itertools.product(*(range(found.sizes[axis]) for axis in per))
-        values = {name: found[name].transpose(*per, ...).values for name in names}
+        labels = itertools.product(*(ds[axis].values.tolist() for axis in per))
+        cells = itertools.product(*(range(ds.sizes[axis]) for axis in per))
+        values = {name: ds[name].transpose(*per, ...).values for name in names}
         rows = [
             dict(zip(per, label, strict=True)) | {n: v[cell].tolist() for n, v in values.items()}
             for label, cell in zip(labels, cells, strict=True)
         ]
         data |= {"per": per, "each": rows}
-        each = [Table(columns=[*rows[0]], rows=[[_shown(v) for v in row.values()] for row in rows])]
+        each = [Table(columns=[*rows[0]], rows=[[_number_text(v) for v in row.values()] for row in rows])]
     feasible, points = data["feasible_points"], data["points"]
     where = f", where {' and '.join(conditions)}" if conditions else ""
     notes = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
@@ -57,9 +57,9 @@ def _answer(
     return Answer(kind="Count", title=title, tables=[*each, *tables], notes=notes, data=data)
 
 
-def _shown(value: Any) -> str:
+def _number_text(value: Any) -> str:
     if isinstance(value, list):
-        return "  ".join(map(_shown, value))
+        return "  ".join(map(_number_text, value))
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -69,9 +69,9 @@ def _shown(value: Any) -> str:
     'dse count examples/merge-four-gpus.toml --where "occupancy >= 0.5"',
     'dse count merge.zarr --where "time <= 10 ms" --where "active_sms <= 8"',
 )
-@from_study_or_store
-@_where
-@_per
+@source_argument
+@constraint_option
+@per_option
 def count(source: str, where: list[str], per: list[str]) -> Any:
     """How many configurations are feasible.
 
@@ -80,27 +80,27 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
     """
     found = dse.count(read_source(source), where=where, per=per, progress=True)
     counts = {name: int(found[name].sum()) for name in ("feasible_points", "points")}
-    return _answer(found, per, tuple(counts), **counts)
+    return count_answer(found, per, tuple(counts), **counts)
 
 
 @command(
     "dse histogram examples/merge-four-gpus.toml --output time --bins 20",
     'dse histogram merge.zarr --output time --bins "0, 1 ms, 10 ms, 100 ms"',
 )
-@from_study_or_store
-@_output
+@source_argument
+@output_option
 @click.option(
     "--bins", default="10", metavar="N|EDGE,...", help="How many, or their edges, with units. [10]"
 )
-@_where
-@_per
+@constraint_option
+@per_option
 def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
     """How the values of a quantity spread over the feasible configurations.
 
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
     """
-    edges = listed([bins])
-    asked = int(bins) if bins.strip().isdecimal() else [number_of(edge, [float]) for edge in edges]
+    edges = split_list([bins])
+    asked = int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
     options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
     found = dse.histogram(read_source(source), output, **options, progress=True)
     unit = str(found["low"].attrs.get("units", ""))
@@ -111,31 +111,31 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
     shown = [[low, high, f"{many:,}", "#" * -(-many * _BAR // most)] for low, high, many in rows]
     table = Table(columns={"from": unit, "to": unit, "configurations": "", "": ""}, rows=shown)
     bars = [dict(zip(names, row, strict=True)) for row in rows]
-    return _answer(found, per, names[2:], table, units=unit, bins=bars)
+    return count_answer(found, per, names[2:], table, units=unit, bins=bars)
 
 
 @command(
     "dse quantiles examples/merge-four-gpus.toml --output time --q 0.5,0.9,0.99",
     'dse quantiles merge.zarr --output time --where "active_sms <= 8"',
 )
-@from_study_or_store
-@_output
+@source_argument
+@output_option
 @click.option("--q", default="0,0.25,0.5,0.75,1", metavar="SHARE,...", show_default=True)
-@_where
-@_per
+@constraint_option
+@per_option
 def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
     """The least values of a quantity that given shares of the configurations do not exceed.
 
     Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
     """
-    shares = [number_of(share, [float]) for share in listed([q])]
+    shares = [parse_number(share, [float]) for share in split_list([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}
     found = dse.quantiles(read_source(source), output, shares, **options)
     (name,) = found.data_vars
     unit = str(found[name].attrs.get("units", ""))
     if per:
-        return _answer(found, per, (str(name),), units=unit, q=shares)
+        return count_answer(found, per, (str(name),), units=unit, q=shares)
     pairs = [*zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)]
     rows = [{"quantile": share, "value": value} for share, value in pairs]
     table = Table(columns={"quantile": "", output: unit}, rows=pairs)
-    return _answer(found, per, (), table, units=unit, quantiles=rows)
+    return count_answer(found, per, (), table, units=unit, quantiles=rows)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import asked, command, read_models
-from dse.cli.options import from_study_or_store, goals, names
+from dse.cli.command import query_options, command, read_comparison
+from dse.cli.options import source_argument, goal_options, names_option
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     "dse disagreement examples/two-models.toml --per workload --store two.zarr",
     "dse disagreement two.zarr --minimize time --per workload,machine",
 )
-@from_study_or_store
-@goals(several=False)
-@names("--per", metavar="AXIS,...", help="Compared for each value.")
+@source_argument
+@goal_options(several=False)
+@names_option("--per", metavar="AXIS,...", help="Compared for each value.")
 @click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Write the dataset here.")
 def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """Where models differ, and what it costs to follow one if another is right.
@@ -37,8 +37,8 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """
     from sweeps.files.export import export
 
-    ds, filed = read_models(source)
-    given = asked(options)
+    ds, filed = read_comparison(source)
+    given = query_options(options)
     if not {"minimize", "maximize"} & set(given):
         given = {**filed, **given}
     given.pop("top", None)
@@ -48,26 +48,26 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     return _answer(found, store)
 
 
-def _answer(found: xr.Dataset, store: str | None) -> Answer:
-    models, per = found.model.values.tolist(), str(found.attrs["per"]).split()
+def _answer(ds: xr.Dataset, store: str | None) -> Answer:
+    models, per = ds.model.values.tolist(), str(ds.attrs["per"]).split()
     names = [*ascii_uppercase, *map("".join, itertools.product(ascii_uppercase, repeat=2))]
     letters = dict(zip(models, names, strict=False))
     differs, notes = {}, []
-    for name, variable in found.data_vars.items():
+    for name, variable in ds.data_vars.items():
         if str(name).endswith("_differs") and "under" not in variable.dims:
             what, many = str(name).removesuffix("_differs"), int(variable.sum())
             of = int(variable.attrs.get("compared", variable.size))
             differs[what] = {"configurations": many, "of": of}
             place = f"at {many:,} of {of:,} configurations, {many / of:.2%}" if many else "nowhere"
             notes.append(f"{what} differs {place}")
-    best = [str(name) for name in found.data_vars if str(name).startswith("best_")]
-    units = {name: str(found[name].attrs.get("units", "")) for name in (*per, *best)}
+    best = [str(name) for name in ds.data_vars if str(name).startswith("best_")]
+    units = {name: str(ds[name].attrs.get("units", "")) for name in (*per, *best)}
     rows, cells = [], []
-    places = [found[axis].values.tolist() for axis in per] if "regret" in found else [[]]
+    places = [ds[axis].values.tolist() for axis in per] if "regret" in ds else [[]]
     for cell in itertools.product(*places):
         at = dict(zip(per, cell, strict=True))
         for model in models:
-            one = found[[*best, "ties", "regret"]].sel(at | {"model": model})
+            one = ds[[*best, "ties", "regret"]].sel(at | {"model": model})
             row = {name: one[name].values.item() for name in (*best, "ties")}
             regret = {u: float(one["regret"].sel(under=u)) for u in models}
             rows.append({**at, "model": model, **row, "regret": regret})
@@ -77,13 +77,13 @@ def _answer(found: xr.Dataset, store: str | None) -> Answer:
     columns = {name: units[name] for name in per} | {"by": ""}
     columns |= {name.removeprefix("best_"): units[name] for name in best} | {"ties": ""}
     columns |= {f"regret if {letter}": "" for letter in letters.values()}
-    title = f"{found.attrs['question']}; regret of the best by one model if another is right:"
-    data = {"question": found.attrs["question"], "models": models, "differs": differs, "per": per}
+    title = f"{ds.attrs['question']}; regret of the best by one model if another is right:"
+    data = {"question": ds.attrs["question"], "models": models, "differs": differs, "per": per}
     data |= {"units": units, "rows": rows} | ({"dataset": store} if store is not None else {})
     return Answer(
         kind="Disagreement",
         title="\n".join(f"{letter} = {model}" for model, letter in letters.items()),
-        tables=[Table(title=title, columns=columns, rows=cells, most=TEXT_ROWS)],
+        tables=[Table(title=title, columns=columns, rows=cells, max_rows=TEXT_ROWS)],
         notes=[*notes, *([f"dataset: {store}"] if store is not None else [])],
         data=data,
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dse.cli.command import command, end_with
+from dse.cli.command import command, set_exit_status
 from symbolic.answer import Answer, Table
 
 #: What an extra is for.
@@ -49,7 +49,7 @@ def doctor() -> Any:
 
     found = list(_findings())
     if any(state == "wrong" for _, state, _ in found):
-        end_with(1)
+        set_exit_status(1)
     data = {"findings": [dict(zip(_COLUMNS, row, strict=True)) for row in found]}
     table = Table(columns=_COLUMNS, rows=found)
     return Answer(kind="Doctor", title="", tables=[table], data=data)
@@ -63,7 +63,7 @@ def _findings() -> Iterator[_Finding]:
     yield "processor", "ok", machine
     yield from _packages()
     yield "compiled code", *_cache()
-    yield "this folder", *_writing(Path.cwd())
+    yield "this folder", *_folder_state(Path.cwd())
     yield "gpu", *_gpu()
 
 
@@ -81,7 +81,7 @@ def _packages() -> Iterator[_Finding]:
         return
     yield "simt-dse", "ok", installed("simt-dse")
 
-    def lacking(need: Requirement) -> str:
+    def problem_of(need: Requirement) -> str:
         try:
             has = installed(need.name)
         except PackageNotFoundError:
@@ -91,7 +91,7 @@ def _packages() -> Iterator[_Finding]:
 
     for need in needs:
         if need.marker is None:
-            text = lacking(need)
+            text = problem_of(need)
             yield need.name, "wrong" if text else "ok", text or installed(need.name)
     for extra, use in _EXTRAS.items():
         own = [
@@ -102,16 +102,16 @@ def _packages() -> Iterator[_Finding]:
             and need.marker.evaluate({"extra": extra})
             and not need.marker.evaluate({"extra": ""})
         ]
-        text = "; ".join(filter(None, map(lacking, own)))
+        text = "; ".join(filter(None, map(problem_of, own)))
         packages = " ".join(f"'{need.name}{need.specifier}'" for need in own)
         way = f"{use}: {text}; pip install {packages}" if text else use
         yield f"extra {extra}", "absent" if text else "ok", way
 
 
 def _cache() -> tuple[str, str]:
-    from stochastic.kept.folder import place
+    from stochastic.kept.folder import cache_folder
 
-    folder, itself = place(), "each process compiles for itself"
+    folder, itself = cache_folder(), "each process compiles for itself"
     if folder is None:
         return "absent", f"kept nowhere (DSE_CACHE is empty): {itself}"
     near = next(path for path in (folder, *folder.parents) if path.exists())
@@ -122,7 +122,7 @@ def _cache() -> tuple[str, str]:
     return "ok", f"{folder}: {len(entries)} entries, {sum(entries) / 2**20:.1f} MiB"
 
 
-def _writing(folder: Path) -> tuple[str, str]:
+def _folder_state(folder: Path) -> tuple[str, str]:
     import tempfile
 
     try:

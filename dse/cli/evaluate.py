@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import Misused, command, read_study, reading, warned
+from dse.cli.command import InputError, command, read_study, input_errors, warn_odd_numbers
 from dse.cli.options import (
-    StudyFile,
-    at_point,
-    axis_of,
-    changed,
-    choice,
+    StudyPath,
+    point_argument,
+    parse_axis_text,
+    override_inputs,
+    choice_option,
     complete_model,
-    entries,
-    names,
+    entry_options,
+    names_option,
 )
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
     from dse.study.data import StudyData
 
-_of = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyFile())
-_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
+study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
+EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
-def given_point(options: Mapping[str, Any]) -> dict[str, str]:
+def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
     """The values and entries of one configuration."""
     named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
     at: dict[str, str] = {}
@@ -44,18 +44,18 @@ def given_point(options: Mapping[str, Any]) -> dict[str, str]:
     return at
 
 
-def described_study(
-    model: str, at: dict[str, str], outputs: Sequence[str] | None = None
+def study_from_point(
+    model: str, point: dict[str, str], outputs: Sequence[str] | None = None
 ) -> StudyData:
     """The study of a model at values, of which several are an axis."""
     from dse.study.data import StudyData
 
-    read = {name: axis_of(text) for name, text in at.items()}
+    read = {name: parse_axis_text(text) for name, text in point.items()}
     axes = {name: each for name, each in read.items() if isinstance(each, dict) or len(each) > 1}
-    values = {name: text for name, text in at.items() if name not in axes}
+    values = {name: text for name, text in point.items() if name not in axes}
     nothing: dict[str, Any] = {"machine": None, "workload": None, "axes": {}, "set": {}}
-    with reading():
-        return StudyData(model=model, outputs=outputs, **changed(nothing, values, axes))
+    with input_errors():
+        return StudyData(model=model, outputs=outputs, **override_inputs(nothing, values, axes))
 
 
 @command(
@@ -65,64 +65,64 @@ def described_study(
     "dse evaluate ipp workload=svm machine=gtx280,8800gt threads_per_block=64:512:64",
 )
 @click.argument("model", shell_complete=complete_model)
-@at_point
-@entries
-@names("--outputs", help="The quantities wanted. [the model's outputs]")
+@point_argument
+@entry_options
+@names_option("--outputs", help="The quantities wanted. [the model's outputs]")
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """A model's outputs at given values, without a study.
 
     Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
     workloads too. dse explain tells every quantity on the way.
     """
-    from dse.answers import answer, order_of
-    from dse.validity import beyond_validity
+    from dse.answers import dataset_answer, column_order
+    from dse.validity import validity_warnings
     from dse.verbs.study import run
 
-    at = given_point(options)
+    at = parse_point(options)
     lacking: dict[str, str] = {}
     if outputs:
-        study = described_study(model, at, outputs)
+        study = study_from_point(model, at, outputs)
     else:
-        study, lacking = _what_can_be(model, at)
-    found = answer(run(warned(study), expand=True), order_of(study))
-    validity = beyond_validity(study._parts)
+        study, lacking = _computable_study(model, at)
+    found = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
+    validity = validity_warnings(study._parts)
     notes = [f"{name}: not told: {text}" for name, text in lacking.items()]
     notes += [f"note: {text}" for text in validity]
     data = {**found.data, "lacking": lacking, "notes": validity}
     (table,) = found.tables
-    tables = [table] if len(table.rows) > 1 else [_upright(found)]
+    tables = [table] if len(table.rows) > 1 else [_single_point_table(found)]
     return replace(found, tables=tables, notes=notes, data=data)
 
 
-def _what_can_be(model: str, at: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
+def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
     """The study of the model's outputs that lack no value, and what the others lack."""
     from symbolic.errors import GraphError
     from symbolic.library import load_model
 
     try:
-        return described_study(model, at), {}
-    except Misused as error:
+        return study_from_point(model, point), {}
+    except InputError as error:
         if not isinstance(error.__cause__, GraphError):
             raise
         whole = error
     lacking = {}
     for name in load_model(model).outputs:
         try:
-            described_study(model, at, [name])
-        except Misused as error:
+            study_from_point(model, point, [name])
+        except InputError as error:
             said = str(error).splitlines()
             lacking[name] = "; ".join(line.strip() for line in said[1:-1] or said)
     told = [name for name in load_model(model).outputs if name not in lacking]
     if not told:
         raise whole
-    return described_study(model, at, told), lacking
+    return study_from_point(model, point, told), lacking
 
 
-def _upright(found: Answer) -> Table:
+def _single_point_table(answer: Answer) -> Table:
     """Return the table of one configuration: a row for each quantity, with what it is."""
-    (table,) = found.tables
+    (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
-    meanings = {name: v.get("long_name", "") for name, v in found.data["variables"].items()}
+    meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}
     rows = [
         [name, (value, unit), meanings[name]]
         for (name, unit), value in zip(table.columns.items(), table.rows[0], strict=True)
@@ -131,14 +131,14 @@ def _upright(found: Answer) -> Table:
 
 
 @command(
-    f"dse advise examples/merge-four-gpus.toml {_POINT}",
+    f"dse advise examples/merge-four-gpus.toml {EXAMPLE_POINT}",
     "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
 )
-@_of
-@at_point
-@entries
+@study_or_model_argument
+@point_argument
+@entry_options
 @click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@choice("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
+@choice_option("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """What limits one configuration, and what would help.
 
@@ -147,26 +147,26 @@ def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     those of who designs the machine, and none leaves what it allows. Axes not given stand at their
     first value.
     """
-    at = given_point(options)
+    at = parse_point(options)
     of = read_study(source) if source.endswith(".toml") else source
-    with reading():
+    with input_errors():
         return dse.advise(of, goal=goal, levers=levers, **at)
 
 
 @command(
-    f"dse explain examples/merge-four-gpus.toml {_POINT}",
+    f"dse explain examples/merge-four-gpus.toml {EXAMPLE_POINT}",
     "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
 )
-@_of
-@at_point
-@entries
+@study_or_model_argument
+@point_argument
+@entry_options
 def explain(source: str, **options: Any) -> Any:
     """Every intermediate quantity at one configuration.
 
     Each with its value, unit, equation and source. Of a study, axes not given stand at their first
     value.
     """
-    at = given_point(options)
+    at = parse_point(options)
     if source.endswith(".toml"):
         return dse.explain(read_study(source), **at)
-    return dse.explain(warned(described_study(source, at)))
+    return dse.explain(warn_odd_numbers(study_from_point(source, at)))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import Misused, command, read_study, reading, warned
-from dse.cli.evaluate import described_study, given_point
-from dse.cli.options import StudyFile, at_point, echo, entries, file
+from dse.cli.command import InputError, command, read_study, input_errors, warn_odd_numbers
+from dse.cli.evaluate import study_from_point, parse_point
+from dse.cli.options import StudyPath, point_argument, echo, entry_options, file_option
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
     "dse explore merge.zarr --out merge.html",
     "dse explore merge.zarr --serve",
 )
-@click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyFile())
-@at_point
-@entries
-@file("--out", "PAGE.html", "The page. [by the name of the source]")
+@click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyPath())
+@point_argument
+@entry_options
+@file_option("--out", "PAGE.html", "The page. [by the name of the source]")
 @click.option("--title", help="Its heading. [model, workload and machine]")
 @click.option("--note", default="", help="What stands below it, such as what to try.")
 @click.option("--serve", is_flag=True, help="Serve a whole store to this machine; write nothing.")
@@ -55,20 +55,20 @@ def explore(
     """
     if serve:
         return _serve(source, title, note, port)
-    at = given_point(options)
+    at = parse_point(options)
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
-        raise Misused(f"{path} is there and is none of these pages: name another with --out")
+        raise InputError(f"{path} is there and is none of these pages: name another with --out")
     of: StudyData | str = source  # a store by its name, or a study
     suffix = Path(source).suffix
     is_data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
     if at and (is_data or suffix == ".toml"):
-        raise Misused(f"{source} is no model: values are given to one, or on the page")
+        raise InputError(f"{source} is no model: values are given to one, or on the page")
     if suffix == ".toml":
         of = read_study(source)
     elif not is_data:
-        of = warned(described_study(source, at))
-    with reading():
+        of = warn_odd_numbers(study_from_point(source, at))
+    with input_errors():
         page = dse.explore(of, path, title=title, note=note)
     size = page.stat().st_size
     title = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
@@ -78,12 +78,12 @@ def explore(
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
     from dse.files import open as opened
-    from dse.page.explore import HOST, server_of
+    from dse.page.explore import HOST, make_server
     from sweeps.store.records import check_finished
 
-    with reading():
+    with input_errors():
         ds = opened(source)
         check_finished(ds)
-    with server_of(ds, title or Path(source).name, note, port) as server:
+    with make_server(ds, title or Path(source).name, note, port) as server:
         echo(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends it)", err=True)
         server.serve_forever()

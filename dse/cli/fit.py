@@ -10,16 +10,16 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.command import assumed_of_rows, command, reading
-from dse.cli.options import Adds, entries, given, listed, names, reads, setting, values, where
+from dse.cli.command import print_table_assumptions, command, input_errors
+from dse.cli.options import OptionDecorator, entry_options, nonempty_options, split_list, names_option, option_callback, set_option, values_option, where_option
 from symbolic.answer import Answer
 
 
-def of_rows(free: str) -> Adds:
+def row_arguments(free_help: str) -> OptionDecorator:
     """The arguments MODEL and DATA; the options --free, --set, --machine and --workload."""
 
     def add(function: Any) -> Any:
-        function = names("--free", help=free)(setting(entries(function)))
+        function = names_option("--free", help=free_help)(set_option(entry_options(function)))
         data = click.argument("data", type=click.Path(exists=True))
         return click.argument("model")(data(function))
 
@@ -37,46 +37,46 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
 _FURTHER = "Further ones, for each label of a column."
 
 
-def residuals(kind: str, text: str) -> Adds:
+def residuals_option(kind: str, text: str) -> OptionDecorator:
     """The option of what a fit makes small: --absolute or --relative."""
     return click.option(f"--{kind}", "residuals", flag_value=kind, help=text)
 
 
-_absolute = residuals("absolute", "Fit residuals, not shares of what was measured.")
+absolute_option = residuals_option("absolute", "Fit residuals, not shares of what was measured.")
 
 
-def columns(text: str) -> Adds:
+def columns_option(text: str) -> OptionDecorator:
     """The option --columns."""
-    return names("--columns", read=_headers, metavar="Q[=HEADER],...", help=text)
+    return names_option("--columns", parse=_headers, metavar="Q[=HEADER],...", help=text)
 
 
-def _per(text: str | None) -> dict[str, list[str]] | None:
+def _parse_per(text: str | None) -> dict[str, list[str]] | None:
     if text is None:
         return None
     column, equals, told = text.partition("=")
     if not (column.strip() and equals and told.strip()):
         raise click.UsageError(f"--per {text!r}: expected COLUMN=QUANTITY,...")
-    return {column.strip(): listed([told])}
+    return {column.strip(): split_list([told])}
 
 
-def _kept(found: Any, save: str | None, out: str | None = None) -> Answer:
+def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -> Answer:
     """Return the answer of a fit; its rows and itself are written where that is asked for."""
     from sweeps.files.export import export
 
-    data = found.to_dict()
-    told: Answer = found._answer()
+    data = result.to_dict()
+    told: Answer = result._answer()
     notes = [*told.notes]
-    if out is not None:
-        data["dataset"] = export(found.dataset, Path(out))
-        notes.append(f"dataset: {out}")
-    if save is not None:
-        with reading():
-            data["saved"] = found.save(save)
-        notes.append(f'saved: {save}, for fit = "{save}" of a study')
+    if rows_path is not None:
+        data["dataset"] = export(result.dataset, Path(rows_path))
+        notes.append(f"dataset: {rows_path}")
+    if fit_path is not None:
+        with input_errors():
+            data["saved"] = result.save(fit_path)
+        notes.append(f'saved: {fit_path}, for fit = "{fit_path}" of a study')
     return replace(told, notes=notes, data=data)
 
 
-_saving = click.option(
+save_option = click.option(
     "--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies."
 )
 
@@ -87,16 +87,16 @@ _saving = click.option(
     "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
-@of_rows("Quantities to be fitted.")
-@click.option("--per", metavar="COLUMN=Q,...", callback=reads(_per), help=_FURTHER)
-@names("--to", help="Measured: by default the main output.")
-@where("Rows to fit; may be repeated.")
-@columns("To read. [all]")
+@row_arguments("Quantities to be fitted.")
+@click.option("--per", metavar="COLUMN=Q,...", callback=option_callback(_parse_per), help=_FURTHER)
+@names_option("--to", help="Measured: by default the main output.")
+@where_option("Rows to fit; may be repeated.")
+@columns_option("To read. [all]")
 @click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
-@residuals("relative", "Residuals as shares of what was measured.")
-@values("--start", metavar="Q=VALUE", help="Where the search begins too.")
+@residuals_option("relative", "Residuals as shares of what was measured.")
+@values_option("--start", metavar="Q=VALUE", help="Where the search begins too.")
 @click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
-@_saving
+@save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.
 
@@ -104,10 +104,10 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     unit if need be, "time [ms]"; or a dataset (.nc, .zarr, .parquet). The columns of --to are what
     the model should yield from the others.
     """
-    assumed_of_rows(data)
-    with reading():
-        found = dse.fit(model, data, **given(options))
-    return _kept(found, save, out)
+    print_table_assumptions(data)
+    with input_errors():
+        found = dse.fit(model, data, **nonempty_options(options))
+    return write_fit(found, save, out)
 
 
 @command(
@@ -115,13 +115,13 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
     "--choose clock_overlap=none,full --save runs.fit.json",
 )
-@of_rows("Quantities to be found.")
+@row_arguments("Quantities to be found.")
 @click.option("--to", default="time", show_default=True, metavar="Q", help="Measured.")
 @click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
-@values("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
-@where("Rows to fit; may be repeated.")
-@_absolute
-@_saving
+@values_option("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
+@where_option("Rows to fit; may be repeated.")
+@absolute_option
+@save_option
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:
@@ -133,10 +133,10 @@ def calibrate(
     if not options["free"]:
         raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
     labels = {name: text.split(",") for name, text in choose.items()}
-    assumed_of_rows(data)
-    with reading():
-        found = dse.calibrate(data, model=model, choose=labels, **given(options))
-    return _kept(found, save)
+    print_table_assumptions(data)
+    with input_errors():
+        found = dse.calibrate(data, model=model, choose=labels, **nonempty_options(options))
+    return write_fit(found, save)
 
 
 # --- predictions against measured rows, with trivial baselines
@@ -158,23 +158,23 @@ def _draws(text: str | None) -> tuple[int, int] | None:
     "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
     "--within kernel,size --choose threads_per_block --per kernel",
 )
-@of_rows("Fitted to the rows not left out.")
+@row_arguments("Fitted to the rows not left out.")
 @click.option("--to", metavar="Q", help="Measured: by default the main output.")
-@names("--leave-out", metavar="COLUMN,...", help="What is left out; or row.")
+@names_option("--leave-out", metavar="COLUMN,...", help="What is left out; or row.")
 @click.option("--folds", default=10, show_default=True, help="Most groups of what is left out.")
-@names("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
-@names("--within", metavar="COLUMN,...", help="One space to choose in.")
-@names("--choose", metavar="COLUMN,...", help="What makes a configuration.")
+@names_option("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
+@names_option("--within", metavar="COLUMN,...", help="One space to choose in.")
+@names_option("--choose", metavar="COLUMN,...", help="What makes a configuration.")
 @click.option(
-    "--draws", metavar="MANY,SIZE", callback=reads(_draws), help="Random parts of each space."
+    "--draws", metavar="MANY,SIZE", callback=option_callback(_draws), help="Random parts of each space."
 )
 @click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
 @click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")
-@values("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
-@values("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
-@values("--own", metavar="COLUMN=Q,...", help="A value for each label.")
-@columns("To read. [all inputs]")
-@_absolute
+@values_option("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
+@values_option("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
+@values_option("--own", metavar="COLUMN=Q,...", help="A value for each label.")
+@columns_option("To read. [all inputs]")
+@absolute_option
 @click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Tell what a model's predictions of measured rows are worth.
@@ -183,7 +183,7 @@ def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     --free fitted to the rows that are not left out with it; beside it stand predictions of who has
     no model, and what loses to them is said. No row is dropped.
     """
-    options["own"] = {column: listed([labels]) for column, labels in own.items()}
-    assumed_of_rows(data)
-    with reading():
-        return dse.validate(model, data, **given(options))
+    options["own"] = {column: split_list([labels]) for column, labels in own.items()}
+    print_table_assumptions(data)
+    with input_errors():
+        return dse.validate(model, data, **nonempty_options(options))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, compiling_beside, reading
-from dse.cli.options import choice, drawn, number_of
+from dse.cli.command import command, compile_in_background, input_errors
+from dse.cli.options import choice_option, figure_option, parse_number
 from dse.cli.plot import write_figure
 from stochastic import sizes
 from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:
     from stochastic import Launch, Law, Pmf
-    from stochastic.labels import Parts
+    from stochastic.labels import DatasetParts
 
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
@@ -25,28 +25,28 @@ _FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_
 #: Places where a bin may end, for laws of too many values to look at all.
 _PLACES = sizes.LAW_PLACES
 #: Whatever the law, quantiles and bins run the same compiled code.
-_REST = """
+_BACKGROUND_PROGRAM = """
 from stochastic import Pmf, imbalance, partition
 imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
 partition(Pmf.uniform(1, 3), 2, 32)
 """
 
 
-def _trace_and_plot(function: Any) -> Any:
+def trace_and_plot_options(function: Any) -> Any:
     """The options --trace and --plot."""
     text = "LAW is a file of lengths in order: as they lie, too."
-    plot = drawn("--plot", help="Draw the law here.")
+    plot = figure_option("--plot", help="Draw the law here.")
     return click.option("--trace", is_flag=True, help=text)(plot(function))
 
 
-class _Imbalance(click.Command):
+class _LawCommand(click.Command):
     """A command whose help names the families of laws."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help, with the families in place of their word."""
-        from stochastic.work.parse import FORMS
+        from stochastic.work.parse import LAW_SYNTAX
 
-        self.help = str(self.help).replace("FAMILIES", ", ".join(map(str, FORMS.values())))
+        self.help = str(self.help).replace("FAMILIES", ", ".join(map(str, LAW_SYNTAX.values())))
         super().format_help_text(ctx, formatter)
 
 
@@ -54,19 +54,19 @@ class _Imbalance(click.Command):
     "dse imbalance geometric:0.05 --lanes 32",
     "dse imbalance uniform:20,40 --lanes 8 --plot law.png",
     "dse imbalance steps.csv --lanes 32 --overhead 0.05 --json",
-    kind=_Imbalance,
+    command_class=_LawCommand,
 )
 @click.argument("law", metavar="LAW")
 @click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
 @click.option("--tol", default=1e-9, help="Tolerance on the mean. [1e-9]")
 @click.option("--eps", type=float, help="Cut an infinite law where its tail is below this instead.")
-@choice("--zero-work", "one", "drop", "zero", help="What a group without any work loses. [one]")
+@choice_option("--zero-work", "one", "drop", "zero", help="What a group without any work loses. [one]")
 @click.option("--groups", default=1000, help="Groups of a workload, for its spread. [1000]")
 @click.option("--group", default=32, help="Lanes of a group, for granularity. [32]")
 @click.option("--overhead", default=0.0, help="Cost of each further lane on one item. [0]")
 @click.option("--bins", default=8, help="Most bins that items are sorted into. [8]")
 @click.option("--seed", default=0, help="Of the simulation in the figure. [0]")
-@_trace_and_plot
+@trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
     """What lockstep costs when the work of the lanes is random.
 
@@ -78,11 +78,11 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
     of_law = {name: options.pop(name) for name in ("tol", "eps", "zero_work")}
     seed = options.pop("seed")
-    with reading(), compiling_beside(_REST) as other:
-        found = law_of(Pmf.parse(law), number_of(lanes), **of_law)
+    with input_errors(), compile_in_background(_BACKGROUND_PROGRAM) as other:
+        found = law_of(Pmf.parse(law), parse_number(lanes), **of_law)
         found.std()
         other()
-        data = law_data(found, **options)
+        data = imbalance_data(found, **options)
         if trace:
             data["trace"] = _trace(law, found.lanes, seed)
     if plot is not None:
@@ -90,14 +90,14 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
         write_figure(law_figure(found, seed=seed), plot)
         data["plot"] = plot
-    return law_answer(data)
+    return imbalance_answer(data)
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
     """The loss of a file of lengths in several orders, beside independent items of its law."""
     from stochastic import measured
 
-    _check_lengths(path)
+    check_trace_file(path)
     found = {}
     for order in ("given", "blocked", "sorted", "shuffled"):
         told = measured(path, lanes, order=order, seed=seed)
@@ -106,16 +106,16 @@ def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
     return found
 
 
-def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
+def imbalance_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
     """The loss of a group, what a workload pays, and what could be done about it."""
     from stochastic import bounds
-    from stochastic.remedies.cooperation import shared
+    from stochastic.remedies.cooperation import granularity_parts
 
     slowdown, error = law.slowdown(), law.error
     as_given = law.zero_work == "one" and law.error.met  # what the bounds are about
     limits = bounds(law.source, law.lanes, law.tol) if as_given else None
-    told, sizes, _ = shared(law.source, group, overhead, tol=law.tol)
-    (binned, counts, about), places = _binned(law, bins)
+    told, sizes, _ = granularity_parts(law.source, group, overhead, tol=law.tol)
+    (binned, counts, about), places = _best_partition(law, bins)
     quantiles, drawn = _quantiles(law)
     return {
         "law": repr(law.source),
@@ -157,7 +157,7 @@ def law_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -
     }
 
 
-def _binned(law: Law, bins: int) -> tuple[Parts, int | None]:
+def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
     """The best bins; of a law with too many values, of some places where a bin may end."""
     from stochastic import LawError, partition
 
@@ -181,7 +181,7 @@ def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
     return dict(zip(map(str, QUANTILES), values, strict=True)), _GROUPS
 
 
-def law_answer(data: Mapping[str, Any]) -> Answer:
+def imbalance_answer(data: Mapping[str, Any]) -> Answer:
     """Return the loss of a group, what a workload pays, and what could be done about it."""
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     groups = data["quantiles_simulated"]
@@ -212,10 +212,10 @@ def law_answer(data: Mapping[str, Any]) -> Answer:
         kind="Imbalance",
         title=f"{law}, standard deviation {work['std']:.6g}{beyond}",
         tables=[
-            Table(columns=("", "value", "meaning"), rows=rows, opened=True),
-            _granularity(data["granularity"]),
-            _binning(data["binning"]),
-            *([_orders(data["trace"])] if "trace" in data else []),
+            Table(columns=("", "value", "meaning"), rows=rows, is_open=True),
+            _granularity_table(data["granularity"]),
+            _binning_table(data["binning"]),
+            *([_orders_table(data["trace"])] if "trace" in data else []),
         ],
         notes=[
             *([] if data["binning"]["enough"] else [_MORE_BINS]),
@@ -228,40 +228,40 @@ def law_answer(data: Mapping[str, Any]) -> Answer:
 _MORE_BINS = "further bins gain more than 1 % each: ask for more (--bins)"
 
 
-def _granularity(found: Mapping[str, Any]) -> Table:
+def _granularity_table(data: Mapping[str, Any]) -> Table:
     rows = []
-    for n, loss, cost in zip(found["items_per_group"], found["loss"], found["cost"], strict=True):
-        mark = "best" if int(n) == found["best"] else ""
-        rows.append([str(n), str(found["group"] // int(n)), f"{loss:.4f}", f"{cost:.4f}", mark])
+    for n, loss, cost in zip(data["items_per_group"], data["loss"], data["cost"], strict=True):
+        mark = "best" if int(n) == data["best"] else ""
+        rows.append([str(n), str(data["group"] // int(n)), f"{loss:.4f}", f"{cost:.4f}", mark])
     title = (
-        f"granularity: lanes of a group of {found['group']} that work on one item together, each "
-        f"further lane costing {found['overhead']:g} of the item's work (--overhead)"
+        f"granularity: lanes of a group of {data['group']} that work on one item together, each "
+        f"further lane costing {data['overhead']:g} of the item's work (--overhead)"
     )
     return Table(title=title, columns=("items", "lanes each", "loss", "cost", ""), rows=rows)
 
 
-def _binning(found: Mapping[str, Any]) -> Table:
+def _binning_table(data: Mapping[str, Any]) -> Table:
     rows = []
-    for bins, slowdown, gain in zip(found["bins"], found["slowdown"], found["gain"], strict=True):
-        mark = "enough" if bins == found["enough"] else ""
+    for bins, slowdown, gain in zip(data["bins"], data["slowdown"], data["gain"], strict=True):
+        mark = "enough" if bins == data["enough"] else ""
         rows.append([str(bins), f"{slowdown:.6f}", f"{gain:.4f}", mark])
-    among = f" among {found['places']:,} places" if found["places"] else ""
+    among = f" among {data['places']:,} places" if data["places"] else ""
     title = (
         f"binning: items sorted into bins with the best edges{among}, groups formed within a bin"
     )
     return Table(title=title, columns=("bins", "slowdown", "gain", ""), rows=rows)
 
 
-def _orders(found: Mapping[str, Mapping[str, float]]) -> Table:
+def _orders_table(data: Mapping[str, Mapping[str, float]]) -> Table:
     names = ("loss", "slowdown", "loss_over_iid")
     title = (
         "the trace as it lies, its items sorted in blocks or whole, and at random; autocorrelation "
-        f"of neighbours {found['given']['autocorrelation']:.3f}"
+        f"of neighbours {data['given']['autocorrelation']:.3f}"
     )
     return Table(
         title=title,
         columns=("order", "loss", "slowdown", "loss over i.i.d."),
-        rows=[[order, *(told[name] for name in names)] for order, told in found.items()],
+        rows=[[order, *(told[name] for name in names)] for order, told in data.items()],
     )
 
 
@@ -288,7 +288,7 @@ _COARSER = 5
 @click.option("--cut-overhead", default=0, metavar="N", help="Steps a further piece adds. [0]")
 @click.option("--share-overhead", default=0.0, help="Share a further lane adds. [0]")
 @click.option("--advice/--no-advice", default=True, help="What would shorten it. [advice]")
-@_trace_and_plot
+@trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
     """How long a launch takes where the work of its blocks is random.
 
@@ -297,14 +297,14 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
     """
     from stochastic import Pmf
 
-    with reading():
+    with input_errors():
         work = Pmf.parse(law)
         lengths = None
         if options["trace"]:
-            from stochastic.remedies.traces import items_of
+            from stochastic.remedies.traces import load_items
 
-            _check_lengths(law)
-            lengths = items_of(law)
+            check_trace_file(law)
+            lengths = load_items(law)
         if blocks is None:
             if lengths is None:
                 raise click.UsageError("--blocks is needed: how many blocks the launch has")
@@ -324,31 +324,31 @@ def launch_data(
 ) -> tuple[Launch, dict[str, Any]]:
     """The law, and what the command tells: of time, of where it goes, of what would help."""
     from stochastic import launch as law_of
-    from stochastic.scheduling.continuous import coarse_unit, rounded
+    from stochastic.scheduling.continuous import coarse_unit, round_durations
 
     shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
-    alike, step = options["alike"], _seconds("step", options["step"])
-    deadline = None if options["deadline"] is None else _by(options["deadline"], step)
-    unit = coarse_unit(work, **shape, alike=alike)
+    alike, step = options["alike"], _parse_seconds("step", options["step"])
+    deadline = None if options["deadline"] is None else _deadline_steps(options["deadline"], step)
+    unit = coarse_unit(work, **shape, correlation=alike)
     given = {"deadline": deadline, "step": step or 1.0, "alike": alike, **shape}
     given["powers"] = {name: options[name] for name in ("working", "on", "idling")}
     if unit == 1:
-        found, data = _law_data(work, 1, **given)
+        found, data = _launch_law_data(work, 1, **given)
     else:
         text = f"{unit:,} steps are counted as one: durations are rounded down, then up"
         click.echo(text, err=True)
-        (_, early), (found, late) = (_law_data(one, unit, **given) for one in rounded(work, unit))
-        data = _paired(early, late, lambda one, other: (one + other) / 2)
+        (_, early), (found, late) = (_launch_law_data(one, unit, **given) for one in round_durations(work, unit))
+        data = _combine(early, late, lambda one, other: (one + other) / 2)
         names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
         bounds = {name: late[name] for name in names}
-        off = _paired(early, bounds, lambda one, other: abs(other - one) / 2)
+        off = _combine(early, bounds, lambda one, other: abs(other - one) / 2)
         data["rounding"] = {"steps": unit, **off}
     data = {"law": repr(work), **shape, "alike": alike, "step": step, **data}
     if (lengths := options["lengths"]) is not None:
         from stochastic import stickiness
-        from stochastic.remedies.launching import in_orders
+        from stochastic.remedies.launching import order_makespans
 
-        orders = in_orders(lengths, slots=slots, items=lanes * warps)
+        orders = order_makespans(lengths, slots=slots, items=lanes * warps)
         data["trace"] = {name: time * (step or 1.0) for name, time in orders.items()}
         data["stickiness"] = stickiness(lengths).rho if len(set(lengths)) > 1 else 1.0
     if options["advice"]:
@@ -356,26 +356,26 @@ def launch_data(
         mean = data["mean"]
         if unit > 1:  # compared with a launch that is as coarse
             unit *= _COARSER
-            work, more["cut_overhead"] = rounded(work, unit)[1], -(-more["cut_overhead"] // unit)
+            work, more["cut_overhead"] = round_durations(work, unit)[1], -(-more["cut_overhead"] // unit)
             mean = float(law_of(work, alike=alike, **shape).mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
     return found, data
 
 
-def _law_data(
+def _launch_law_data(
     work: Pmf,
     unit: int,
     *,
     deadline: float | None,
     step: float,
     powers: Mapping[str, float],
-    alike: float,
+    correlation: float,
     **shape: Any,
 ) -> tuple[Launch, dict[str, Any]]:
     """Return the law of a launch, and its figures; ``unit`` steps are counted as one."""
     from stochastic import launch as law_of
 
-    found = law_of(work, alike=alike, **shape)
+    found = law_of(work, alike=correlation, **shape)
     blocks, slots, time = shape["blocks"], shape["slots"], unit * step
     spent, idle = found.energy(**powers), found.idle()
     data: dict[str, Any] = {
@@ -404,11 +404,11 @@ def _law_data(
     return found, data
 
 
-def _paired(early: Any, late: Any, join: Callable[[float, float], float]) -> Any:
+def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
     """Return each figure of ``late`` joined with that of ``early``; texts stay."""
     if isinstance(late, dict):
-        return {name: _paired(early[name], one, join) for name, one in late.items()}
-    return late if isinstance(late, str) else join(early, late)
+        return {name: _combine(early[name], one, combine_numbers) for name, one in late.items()}
+    return late if isinstance(late, str) else combine_numbers(early, late)
 
 
 def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str, Any]]:
@@ -417,7 +417,7 @@ def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str,
     return [
         {
             "remedy": one.name,
-            "what": one.what,
+            "what": one.description,
             "mean": one.mean * unit,
             "0.99": one.quantile(0.99) * unit,
             "gain": mean / (one.mean * unit) if one.mean else 1.0,
@@ -426,7 +426,7 @@ def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str,
     ]
 
 
-def _seconds(option: str, text: str | None) -> float | None:
+def _parse_seconds(option: str, text: str | None) -> float | None:
     from symbolic.expression import parse_value
     from symbolic.quantities import TABLE
 
@@ -438,7 +438,7 @@ def _seconds(option: str, text: str | None) -> float | None:
     return value
 
 
-def _by(text: str, step: float | None) -> float:
+def _deadline_steps(text: str, step: float | None) -> float:
     """A deadline in steps."""
     try:
         return float(text)
@@ -448,16 +448,16 @@ def _by(text: str, step: float | None) -> float:
                 f"--deadline {text!r}: a time needs --step, how long a step takes; without it give "
                 "a number of steps"
             ) from None
-    return (_seconds("deadline", text) or 0.0) / step
+    return (_parse_seconds("deadline", text) or 0.0) / step
 
 
-def _check_lengths(path: str) -> None:
+def check_trace_file(path: str) -> None:
     if not Path(path).is_file():
         raise click.UsageError(f"--trace needs a file of lengths, one an item: {path} is none")
 
 
 # --- for people
-_LOST = {
+_TIME_SHARES = {
     "working": "lanes work",
     "lanes": "lanes wait for the longest of their warp",
     "warps": "warps wait for the longest of their block",
@@ -505,7 +505,7 @@ def launch_answer(data: Mapping[str, Any]) -> Answer:
         rows.append(["rounding", f"± {time_text(most)}", what])
         if "deadline" in off:
             rows.append(["", f"± {off['deadline']['chance']:.2g}", "at most, of the chance"])
-    shares = [[name, f"{data['shares'][name]:.1%}", text] for name, text in _LOST.items()]
+    shares = [[name, f"{data['shares'][name]:.1%}", text] for name, text in _TIME_SHARES.items()]
     orders = f"the items of the file, by their order; --alike {data.get('stickiness', 0):.2g} fits"
     helps = [
         [
@@ -519,7 +519,7 @@ def launch_answer(data: Mapping[str, Any]) -> Answer:
         kind="Launch",
         title=f"{data['law']}: {shape} on {data['slots']:,} slots",
         tables=[
-            Table(columns=("", "value", "meaning"), rows=rows, opened=True),
+            Table(columns=("", "value", "meaning"), rows=rows, is_open=True),
             Table(title="where the time of all slots goes", columns=("", "share", ""), rows=shares),
             Table(
                 title=f"{orders} them",

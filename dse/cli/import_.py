@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, reading
-from dse.cli.options import choice, names, pairs, values
+from dse.cli.command import command, input_errors
+from dse.cli.options import choice_option, names_option, parse_pairs, values_option
 from symbolic.answer import Answer, shorten
 from symbolic.errors import DseError
 
@@ -34,16 +34,16 @@ _MOST = 60
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
-@names("--axes", help="Of a table: what varies.")
-@values("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
-@choice("--shape", "auto", "grid", "rows", help=_SHAPE)
+@names_option("--axes", help="Of a table: what varies.")
+@values_option("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
+@choice_option("--shape", "auto", "grid", "rows", help=_SHAPE)
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
 )
-@values("--set", "given", metavar="Q=VALUE", help="What the file does not tell.")
+@values_option("--set", "given", metavar="Q=VALUE", help="What the file does not tell.")
 @click.option("--runs", is_flag=True, help="Keep every run of what was measured repeatedly.")
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
-def import_measured(
+def import_(
     measured: str,
     out: str,
     axes: list[str],
@@ -61,15 +61,15 @@ def import_measured(
     are. Failed configurations are kept: their numbers are NaN, and a status says why. OUT.toml
     becomes a workload file of one row.
     """
-    from dse.cli.run import size_of
+    from dse.cli.run import byte_size
     from dse.files import export
-    from dse.measured import open_measured
+    from dse.measured import open_measurements
     from dse.measured.workload import workload_text
 
-    with reading():
+    with input_errors():
         if row is not None and not out.endswith(".toml"):
             raise DseError("--row chooses the row of a workload file: give OUT.toml with it")
-        ds = open_measured(
+        ds = open_measurements(
             Path(measured),
             axes=axes or None,
             shape="rows" if out.endswith(".toml") else shape,
@@ -81,26 +81,26 @@ def import_measured(
     from dse.entry_file import write_entry_file
 
     path = write_entry_file(Path(out), text, "workload") if text else export(ds, Path(out))
-    return _answer(ds, {"source": measured, "written": path, "bytes": size_of(path)})
+    return _answer(ds, {"source": measured, "written": path, "bytes": byte_size(path)})
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
     """A map file, or columns one by one."""
     files = [text for text in maps if "=" not in text]
     if not files:
-        return pairs(maps, "--map") or None
+        return parse_pairs(maps, "--map") or None
     if len(maps) > 1:
         raise DseError(f"--map {files[0]} is a map by itself: write further columns into a file")
     return files[0]
 
 
-def _values(given: Mapping[str, str]) -> dict[str, float | str]:
+def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
     """Numbers in stored units, and labels."""
     from symbolic.expression import parse_value
     from symbolic.quantities import TABLE
 
     found: dict[str, float | str] = {}
-    for name, text in given.items():
+    for name, text in texts.items():
         row = TABLE.get(name)
         value: Any = text
         if row is not None and not row.is_label:

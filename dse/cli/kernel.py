@@ -9,28 +9,28 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.command import command, reading
-from dse.cli.options import Adds, file, given, listed, names, values
+from dse.cli.command import command, input_errors
+from dse.cli.options import OptionDecorator, file_option, nonempty_options, split_list, names_option, values_option
 from symbolic.answer import Answer, Table
 
 _MACRO = "A macro, or all of several; repeatable."
 _TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
 
 
-_BESIDE = "Compare with what was measured: a profile, or a tuner's results."
+_COMPARE_HELP = "Compare with what was measured: a profile, or a tuner's results."
 
 
-def _numbers(*flags: str, **about: Any) -> Adds:
+def _numbers(*flags: str, **about: Any) -> OptionDecorator:
     """An option of names with a number each."""
 
-    def read(texts: dict[str, str]) -> dict[str, float]:
+    def parse(texts: dict[str, str]) -> dict[str, float]:
         try:
             return {name: float(text) for name, text in texts.items()}
         except ValueError:
             given = ",".join(f"{name}={text}" for name, text in texts.items())
             raise click.UsageError(f"{flags[0]} {given}: expected NAME=NUMBER") from None
 
-    return values(*flags, commas=True, read=read, **about)
+    return values_option(*flags, commas=True, parse=parse, **about)
 
 
 @command(
@@ -45,7 +45,7 @@ def _numbers(*flags: str, **about: Any) -> Adds:
 )
 @click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
 @click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
-@values("--define", metavar="K=V,...", help=_MACRO)
+@values_option("--define", metavar="K=V,...", help=_MACRO)
 @click.option(
     "--option", "options", multiple=True, metavar="-O", help="Of the compiler; repeatable."
 )
@@ -57,12 +57,12 @@ def _numbers(*flags: str, **about: Any) -> Adds:
     type=click.Path(exists=True, file_okay=False),
     help="A folder of headers; repeatable.",
 )
-@names("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
-@names("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
+@names_option("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
+@names_option("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
 @_numbers("--set", metavar="N=V,...", help="Arguments; repeatable.")
 @_numbers("--times", "--trips", metavar="NAME=N,...", help=_TIMES)
-@file("--out", "OUT.toml|.csv|.nc", "A table where macros have several values. [the screen]")
-@file("--beside", "PROFILE", _BESIDE, exists=True)
+@file_option("--out", "OUT.toml|.csv|.nc", "A table where macros have several values. [the screen]")
+@file_option("--beside", "PROFILE", _COMPARE_HELP, exists=True)
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of PROFILE. [all]")
 def kernel(
     path: str,
@@ -80,17 +80,17 @@ def kernel(
     for by name. A cubin may come from any compiler, Triton and numba among them. PTX, which
     nvcc -ptx writes, is counted in the same way and needs no extra.
     """
-    macros = {k: listed([v]) if "," in v else v for k, v in define.items()}
+    macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
-    with reading():
-        found = dse.kernel(path, times, entry, define=macros, **given(options))
+    with input_errors():
+        found = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
     if options["beside"] is not None:
-        return _beside(found, out)
+        return _profile_comparison(found, out)
     if any(isinstance(each, list) for each in macros.values()):
-        return _table(found, out)
+        return _variants_answer(found, out)
     text = str(found.toml())
     if out is not None:
-        with reading():
+        with input_errors():
             from dse.entry_file import write_entry_file
 
             write_entry_file(Path(out), text, "workload")
@@ -100,26 +100,26 @@ def kernel(
     return Answer(title=text if out is None else f"{out}: {len(found)} quantities", data=data)
 
 
-def _beside(found: Any, out: str | None) -> Any:
+def _profile_comparison(ds: Any, out: str | None) -> Any:
     """Counts beside measured ones, a line each; what was not counted, and why."""
-    from dse.kernels.spaces import shares
+    from dse.kernels.spaces import agreement_rows
 
     if out is not None:
-        dse.export(found, out)
-    rows, failed = list(shares(found)), [str(each) for each in found.status.values if each]
-    data = {"counts": rows, "launches": found.status.size, "not_counted": failed}
+        dse.export(ds, out)
+    rows, failed = list(agreement_rows(ds)), [str(each) for each in ds.status.values if each]
+    data = {"counts": rows, "launches": ds.status.size, "not_counted": failed}
 
     title = f"{len(failed)} not counted; the first: {failed[0]}" if failed else ""
     table = Table(columns=list(rows[0]) if rows else (), rows=[[*row.values()] for row in rows])
     return Answer(kind="Counts", title=title, tables=[table], data=data)
 
 
-def _table(found: Any, out: str | None) -> Any:
+def _variants_answer(ds: Any, out: str | None) -> Any:
     """A tuning space: written as any Dataset, or its variants told."""
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
-    dse.export(found, out)
-    failed = int((found.status != "").sum())
-    data = {"variants": found.status.size, "not_counted": failed, "out": out}
-    title = f"{out}: {found.status.size:,} variants, {failed:,} not counted"
+    dse.export(ds, out)
+    failed = int((ds.status != "").sum())
+    data = {"variants": ds.status.size, "not_counted": failed, "out": out}
+    title = f"{out}: {ds.status.size:,} variants, {failed:,} not counted"
     return Answer(title=title, data=data)

@@ -8,12 +8,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dse.cli.command import Misused, command, new_file, reading
-from dse.cli.options import names
+from dse.cli.command import InputError, command, new_file, input_errors
+from dse.cli.options import names_option
 from symbolic.answer import Answer
 
 #: What is measured, and the options that it takes besides OUT.
-_TAKES: dict[str, tuple[str, ...]] = {
+_OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
     "latency": ("steps", "ring"),
@@ -31,7 +31,7 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "dse validate imbalance imbalance.nc --to imbalance_loss",
     "dse measure power power.csv --clock 1410 --clock 1005",
 )
-@click.argument("what", type=click.Choice(list(_TAKES)))
+@click.argument("what", type=click.Choice(list(_OPTIONS_OF)))
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
 @click.option(
     "--threads",
@@ -45,7 +45,7 @@ _TAKES: dict[str, tuple[str, ...]] = {
 @click.option("--blocks", type=click.IntRange(min=1), multiple=True, help="Of a launch. [1000]")
 @click.option("--times", type=click.IntRange(min=2), default=50, help="Launches of each. [50]")
 @click.option("--law", multiple=True, help="Of the work of a lane. [Swatman 2022, Table I]")
-@names("--lanes", metavar="N,...", help="Of a group. [2,4,8,16,32]")
+@names_option("--lanes", metavar="N,...", help="Of a group. [2,4,8,16,32]")
 @click.option("--groups", type=click.IntRange(min=1), default=2**18, help="Of a case. [2**18]")
 @click.option("--each", is_flag=True, help="Of imbalance: a row a group, not a case.")
 @click.option("--rows", type=click.IntRange(min=1), default=16, help="Of its matrices. [16]")
@@ -70,17 +70,17 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     from dse.files import export
 
     path = new_file(out, ".csv", ".nc", ".parquet", ".zarr")
-    given = _given(ctx, what)
+    given = _command_line_options(ctx, what)
     if what in ("blocks", "launches", "power") and len(options["threads"]) > 1:
-        raise Misused(f"--threads is given more than once: the blocks of {what} have one size")
+        raise InputError(f"--threads is given more than once: the blocks of {what} have one size")
     if what == "blocks" and len(options["blocks"]) > 1:
-        raise Misused("--blocks is given more than once: blocks are of one launch; see launches")
-    with reading():
+        raise InputError("--blocks is given more than once: blocks are of one launch; see launches")
+    with input_errors():
         from dse.gpu import dataset_of
         from stochastic.validation import describe
 
         facts = describe()
-        run, how = _measuring(what, options)
+        run, how = _measurement(what, options)
         command = " ".join(["dse measure", what, out, *given])
         told = {"measured": what, "command": command, **how, **facts}
         ds = dataset_of(what, run(), told)
@@ -97,7 +97,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     return Answer(title=title, notes=notes, data=data)
 
 
-def _given(ctx: click.Context, what: str) -> list[str]:
+def _command_line_options(ctx: click.Context, what: str) -> list[str]:
     """The options of the command line, as they were given; those of something else are refused."""
     found = []
     for parameter in ctx.command.params:
@@ -107,9 +107,9 @@ def _given(ctx: click.Context, what: str) -> list[str]:
         if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         option = parameter.opts[0]
-        if name not in _TAKES[what]:
-            whose = [kind for kind, taken in _TAKES.items() if name in taken]
-            raise Misused(f"{option} is of {', '.join(whose)}, and {what} does not take it")
+        if name not in _OPTIONS_OF[what]:
+            whose = [kind for kind, taken in _OPTIONS_OF.items() if name in taken]
+            raise InputError(f"{option} is of {', '.join(whose)}, and {what} does not take it")
         value = ctx.params[name]
         if parameter.is_flag:
             found.append(option)
@@ -119,15 +119,15 @@ def _given(ctx: click.Context, what: str) -> list[str]:
     return found
 
 
-def _measuring(
-    what: str, given: Mapping[str, Any]
+def _measurement(
+    what: str, options: Mapping[str, Any]
 ) -> tuple[Callable[[], dict[str, Any]], dict[str, Any]]:
     """What to run, and with what."""
     import numpy as np
 
     from dse import gpu
 
-    threads, steps, size = given["threads"], given["steps"], given["size"]
+    threads, steps, size = options["threads"], options["steps"], options["size"]
     several = list(threads) or [32 * k for k in (1, 2, 4, 8, 16, 32)]
     how: dict[str, Any]
     if what == "supply":
@@ -137,31 +137,31 @@ def _measuring(
         how = {"threads": several, "rounds": steps}
         return lambda: gpu.demand(**how), how
     if what == "latency":
-        rings = list(given["ring"]) or [2**k for k in range(12, 30)]
+        rings = list(options["ring"]) or [2**k for k in range(12, 30)]
         how = {"sizes": rings, "requests": steps, "seed": 0}
         return lambda: gpu.latency(**how), how
     if what == "blocks":
-        each, count = (threads or (256,))[0], (given["blocks"] or (1000,))[0]
+        each, count = (threads or (256,))[0], (options["blocks"] or (1000,))[0]
         rounds = np.random.default_rng(0).integers(1, 2 * steps, count)
         how = {"threads": each, "rounds": f"uniform from 1 to {2 * steps - 1}, seed 0"}
         return lambda: gpu.blocks(rounds.tolist(), threads=each), how
     if what == "launches":
-        counts = list(given["blocks"]) or [500, 1000, 2000, 4000]
-        how = {"blocks": counts, "law": f"uniform:1,{2 * steps - 1}", "times": given["times"]}
+        counts = list(options["blocks"]) or [500, 1000, 2000, 4000]
+        how = {"blocks": counts, "law": f"uniform:1,{2 * steps - 1}", "times": options["times"]}
         how |= {"threads": (threads or (32,))[0], "seed": 0}
         return lambda: gpu.launches(**how), how
     if what == "imbalance":
-        how = {"groups": given["groups"], "each": given["each"], "size": given["rows"], "seed": 1}
-        how |= {"laws": list(given["law"])} if given["law"] else {}
-        how |= {"lanes": _whole(given["lanes"])} if given["lanes"] else {}
+        how = {"groups": options["groups"], "each": options["each"], "size": options["rows"], "seed": 1}
+        how |= {"laws": list(options["law"])} if options["law"] else {}
+        how |= {"lanes": _parse_lanes(options["lanes"])} if options["lanes"] else {}
         return lambda: gpu.lockstep(**how), how
-    how = {"clocks": list(given["clock"]), "memory_clocks": list(given["memory_clock"])}
-    how |= {"seconds": given["seconds"], "settle": given["settle"], "steps": steps, "size": size}
+    how = {"clocks": list(options["clock"]), "memory_clocks": list(options["memory_clock"])}
+    how |= {"seconds": options["seconds"], "settle": options["settle"], "steps": steps, "size": size}
     how |= {"threads": (threads or (1024,))[0]}
     return lambda: gpu.power(**how), how
 
 
-def _whole(texts: Sequence[str]) -> list[int]:
+def _parse_lanes(texts: Sequence[str]) -> list[int]:
     if not all(text.isdecimal() for text in texts):
-        raise Misused(f"--lanes {','.join(texts)}: expected numbers from 1 to 32, such as 8,32")
+        raise InputError(f"--lanes {','.join(texts)}: expected numbers from 1 to 32, such as 8,32")
     return [int(text) for text in texts]

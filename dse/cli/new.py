@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, new_file, reading
-from dse.cli.options import examples
-from dse.toml_text import printable, toml_value, value_line
-from sweeps.files.whole import write_whole
+from dse.cli.command import command, new_file, input_errors
+from dse.cli.options import example_studies
+from dse.toml_text import printable_line, toml_value, value_line
+from sweeps.files.whole import write_atomic
 from symbolic.answer import Answer
-from symbolic.errors import check_known
+from symbolic.errors import check_name
 
 if TYPE_CHECKING:
     from dse.catalog import Entry
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from symbolic.quantity import Quantity
 
 #: What a file starts from where nothing is named.
-_FROM = {"machine": "gtx280", "workload": "svm"}
+_DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
 
 _STUDY = """\
 # A study: a model, its values, and the axes along which some of them vary.
@@ -73,22 +73,22 @@ def new(kind: str, out: str, base: str | None) -> Any:
     """
     path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
-    with reading():
+    with input_errors():
         if kind == "study":
-            text = _STUDY.format(out=printable(out))
+            text = _STUDY.format(out=printable_line(out))
             if base is not None:
-                known = examples()
-                check_known(base, known, f"--from {base!r}: there is no such example study")
+                known = example_studies()
+                check_name(base, known, f"--from {base!r}: there is no such example study")
                 text = known[base].read_text(encoding="utf-8")
-            write_whole(path, text, replace=False)
+            write_atomic(path, text, replace=False)
         else:
             from dse.catalog import machine, workload
 
-            name = base or _FROM[kind]
+            name = base or _DEFAULT_BASE[kind]
             entry = (machine if kind == "machine" else workload)(name)
             named = str(Path(name).resolve()) if name.endswith(".toml") else entry.name
-            other = entry if kind == "workload" else _similar(entry)
-            closed = {} if kind == "workload" else _opened(entry, other)
+            other = entry if kind == "workload" else _similar_machine(entry)
+            closed = {} if kind == "workload" else _models_gained(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
             from dse.entry_file import write_entry_file
 
@@ -98,7 +98,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
     return Answer(title=f"{path} (a {kind} to start from)", notes=filling, data=data)
 
 
-def _similar(entry: Entry) -> Entry:
+def _similar_machine(entry: Entry) -> Entry:
     """The machine of the nearest compute capability of which most is known, the latency too."""
     from dse.catalog import machines
 
@@ -112,70 +112,70 @@ def _similar(entry: Entry) -> Entry:
 
 
 # --- the lines of the file
-def _opened(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
+def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
     """The models that the numbers of another machine would open, each with what is lacking.
 
     What holds for both stands already.
     """
     from dataclasses import replace
 
-    from dse.catalog import closed_models
+    from dse.catalog import unavailable_models
 
-    still = closed_models(other)
-    closed = closed_models(replace(entry, values={**_standing(other), **entry.values}))
+    still = unavailable_models(other)
+    closed = unavailable_models(replace(entry, values={**_transferable_values(other), **entry.values}))
     return {name: names for name, names in closed.items() if name not in still}
 
 
-def _standing(other: Entry) -> dict[str, Value]:
+def _transferable_values(other: Entry) -> dict[str, Value]:
     """What holds for other machines as well: formulas, and what is said of workloads."""
-    from dse.catalog import formula_of
+    from dse.catalog import formula_inputs
     from symbolic.quantities import TABLE
 
     return {
         name: value
         for name, value in other.values.items()
-        if formula_of(name, value.value) or TABLE[name].lever == "programmer"
+        if formula_inputs(name, value.value) or TABLE[name].lever == "programmer"
     }
 
 
-def entry_lines(kind: str, path: Path, entry: Entry, named: str, other: Entry) -> Iterator[str]:
+def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entry) -> Iterator[str]:
     """The lines of the file of a machine or workload that has all values of another."""
     from symbolic.quantities import TABLE
 
     known = {**TABLE, **{row.name: row for row in entry.declared}}
     yield from (
-        f"# A {kind} that starts from {printable(entry.name)}: what is not said here is as there.",
+        f"# A {kind} that starts from {printable_line(entry.name)}: what is not said here is as there.",
         "# Take the mark away before a line and give your own value, with its source, or with",
         '# assumed = "why". dse quantities NAME tells of a quantity; dse '
-        f"{kind}s {printable(str(path))} shows all.",
+        f"{kind}s {printable_line(str(path))} shows all.",
         "",
         f"title = {toml_value(f'{path.stem}, from {entry.title}')}",
         f'kind = "{kind}"',
-        f"base = {toml_value(named)}",
+        f"base = {toml_value(base_name)}",
         "",
         "[values]",
     )
     lacking = {name: value for name, value in other.values.items() if name not in entry.values}
     if lacking:
-        told = f"not told by {printable(entry.name)}; beside each, what {other.name} has"
+        told = f"not told by {printable_line(entry.name)}; beside each, what {other.name} has"
         yield f"# --- to fill in: {told}"
-        for model, names in _opened(entry, other).items():
+        for model, names in _models_gained(entry, other).items():
             yield f"# {model} asks for {', '.join(names)}"
-    standing = [name for name in _standing(other) if name in lacking]
+    standing = [name for name in _transferable_values(other) if name in lacking]
     for name in [name for name in lacking if name not in standing]:
         value = lacking[name]
-        yield f"# {_told(known[name])}"
+        yield f"# {_meaning_text(known[name])}"
         line = value_line(name, toml_value(value.value), "source", "WHERE YOURS IS FROM")
-        yield f"# {line}  # {other.name}: {printable(value.source or value.assumed)}"
+        yield f"# {line}  # {other.name}: {printable_line(value.source or value.assumed)}"
     if standing:
         yield f"# --- formulas in those and what is usual, as {other.name} has them"
     for name in standing:
-        yield f"# {_told(known[name])}"
+        yield f"# {_meaning_text(known[name])}"
         yield _line(name, lacking[name])
     if lacking:
-        yield f"# --- as {printable(entry.name)} has it"
+        yield f"# --- as {printable_line(entry.name)} has it"
     for name, value in entry.values.items():
-        yield f"# {_told(known[name])}"
+        yield f"# {_meaning_text(known[name])}"
         yield f"# {_line(name, value)}"
 
 
@@ -185,5 +185,5 @@ def _line(name: str, value: Value) -> str:
     return value_line(name, toml_value(value.value), origin, value.source or value.assumed)
 
 
-def _told(row: Quantity) -> str:
-    return printable(row.meaning) + (f" [{row.unit}]" if row.unit not in ("", "1") else "")
+def _meaning_text(row: Quantity) -> str:
+    return printable_line(row.meaning) + (f" [{row.unit}]" if row.unit not in ("", "1") else "")

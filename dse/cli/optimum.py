@@ -14,47 +14,47 @@ import click
 import dse
 from dse.cli.command import (
     UNPROVEN,
-    asked,
+    query_options,
     command,
-    compiling_beside,
-    end_with,
-    handed_back,
-    question,
+    compile_in_background,
+    set_exit_status,
+    best_on_interrupt,
+    query_from_options,
     read_source,
 )
 from dse.cli.options import (
-    Adds,
-    from_study_or_store,
-    given,
-    goals,
-    kinds,
-    names,
-    time_limit,
-    values,
+    OptionDecorator,
+    source_argument,
+    nonempty_options,
+    goal_options,
+    per_and_top_options,
+    names_option,
+    time_limit_option,
+    values_option,
 )
-from dse.signals import left
+from dse.signals import time_left
 from stochastic import sizes
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import Best, StudyData
-    from sweeps.store.fill import Watch
+    from dse.study.data import BestQuery, StudyData
+    from sweeps.store.fill import WatchedOutput
 
 #: Below this many points no loop nest is compiled for the question.
-_LOOKED_UP = sizes.LOOKED_UP
+_LOOKUP_POINTS = sizes.LOOKED_UP
 
 
-def checked(study: StudyData, given: Mapping[str, Any]) -> Best | None:
+def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
     """The question of the options, or of the study file, if the study can answer it."""
-    best = question(given, study.best)
+    best = query_from_options(query, study.best)
     if best is not None:
         study.check_best(best)
     return best
 
 
-def watched(best: Best | None, study: StudyData) -> tuple[Watch, str] | None:
+def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
     """What a run watches, and its unit, if the objective is an output that nothing constrains."""
     if best is None:
         return None
@@ -65,47 +65,47 @@ def watched(best: Best | None, study: StudyData) -> tuple[Watch, str] | None:
     return (output, goal.sign), grid.model.quantity(output).unit
 
 
-def looked_up(best: Best, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
+def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
     """Return the winners: of few values that a run has in memory, else of the study."""
-    if values is not None and study.grid().points <= _LOOKED_UP:
+    if values is not None and study.grid().points <= _LOOKUP_POINTS:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
-        from symbolic.quantities import label_of
+        from symbolic.quantities import indexed_quantity
 
         quantities = study.grid().model.quantities
         nodes = [parse(goal.text, quantities) for goal in best.goals]
         nodes += [parse_condition(text, quantities) for text in best.where]
-        if all(label_of(name) in values.variables for name in references(*nodes)):
-            return dse.optimum(values, **best.as_asked())
-    return dse.optimum(study, **best.as_asked())
+        if all(indexed_quantity(name) in values.variables for name in references(*nodes)):
+            return dse.optimum(values, **best.as_keywords())
+    return dse.optimum(study, **best.as_keywords())
 
 
 # --- how an optimum is found, and what is proven of it
 #: What is told of an answer, of one where it is not 0, and of what is certified.
-_ALWAYS = ("within", "configurations", "complete", "points_proven", "boxes_left")
-_SOME = ("points_skipped", "points_left")
-_TOLD = (
+_ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
+_NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
+_CERTIFICATE_KEYS = (
     *("bound", "gap", "settled", "boxes"),
     *("points_visited", "points_excluded"),
 )
 
 
-def proving() -> AbstractContextManager[object]:
+def compile_search_in_background() -> AbstractContextManager[object]:
     """While something may be proven: two processes compile the search, where it must be."""
     program = "from sweeps.bounds.search import parts; parts()"
-    return compiling_beside(program, bodies=("enclose", "relax"), begins="dig")
+    return compile_in_background(program, bodies=("enclose", "relax"), begins="dig")
 
 
-def end_unproven(attributes: Mapping[str, Any], slack: float | None = None) -> None:
+def set_unproven_status(attributes: Mapping[str, Any], gap: float | None = None) -> None:
     """Let the command exit with 3 if its answer is not proven to the gap that was asked."""
     import numpy as np
 
-    proven = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (slack or 0.0))
+    proven = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (gap or 0.0))
     if not attributes.get("interrupted") and not (proven and attributes.get("complete", 1)):
-        end_with(UNPROVEN)
+        set_exit_status(UNPROVEN)
 
 
-def share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
+def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """A share of a value, as a number: 0.01, or 1%."""
     if value is None:
         return None
@@ -118,19 +118,19 @@ def share(_: click.Context, param: click.Parameter, value: str | None) -> float 
     return found
 
 
-def how(text: str) -> Adds:
+def method_option(text: str) -> OptionDecorator:
     """The option --method."""
     kinds = click.Choice(["auto", "scan", "certified"])
     return click.option("--method", type=kinds, help=f"Look at every point, or {text}. [auto]")
 
 
-def seconds(text: str) -> Adds:
+def search_limit_option(text: str) -> OptionDecorator:
     """The option --time-limit."""
     told = f"Seconds after which {text}; counted from the start of the command."
-    return time_limit(told)
+    return time_limit_option(told)
 
 
-slack = click.option(
+gap_option = click.option(
     "--gap",
     type=click.FloatRange(min=0),
     metavar="X",
@@ -138,27 +138,27 @@ slack = click.option(
 )
 
 
-def certified(told: Answer, attributes: Mapping[str, Any]) -> Answer:
+def with_certificate(answer: Answer, attributes: Mapping[str, Any]) -> Answer:
     """Return an answer with what is proven of it."""
-    data = told.data | proof_data(attributes)
-    return replace(told, data=data, certificate=proof_text(attributes))
+    data = answer.data | certificate_data(attributes)
+    return replace(answer, data=data, certificate=certificate_text(attributes))
 
 
-def proof_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
     found: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    found |= {name: attributes[name] for name in _ALWAYS if name in attributes}
-    found |= {name: attributes[name] for name in _SOME if attributes.get(name)}
+    found |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
+    found |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
     if attributes.get("interrupted"):
         found["interrupted"] = True
     if "bound" in attributes:
-        found["certificate"] = {key: attributes[key] for key in _TOLD if key in attributes}
+        found["certificate"] = {key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes}
         if "settled" in attributes:
             found["certificate"]["settled"] = bool(attributes["settled"])
     return found
 
 
-def _of_each(gaps: Any, bounds: Any, settled: bool) -> str:
+def _objectives_text(gaps: Any, bounds: Any, settled: bool) -> str:
     """What is proven of objectives in order of priority."""
     if not gaps.any():
         told = "none is better in the order of the objectives"
@@ -176,13 +176,13 @@ def _of_each(gaps: Any, bounds: Any, settled: bool) -> str:
     return "; ".join(parts)
 
 
-def proof_text(attributes: Mapping[str, Any]) -> str:
+def certificate_text(attributes: Mapping[str, Any]) -> str:
     """What is proven, or what a scan could leave out, in a line of its own; else nothing.
 
-    >>> proof_text({"points_skipped": 4096})
+    >>> certificate_text({"points_skipped": 4096})
     'scanned, but for 4,096 configurations: bounds over whole tiles told enough of them'
 
-    >>> proof_text({"gap": 0.0, "bound": 2.5, "settled": 1, "boxes": 1200, "points_visited": 5,
+    >>> certificate_text({"gap": 0.0, "bound": 2.5, "settled": 1, "boxes": 1200, "points_visited": 5,
     ...             "points_excluded": 1e20})
     'certified: none is better (1,200 boxes bounded, 5 points looked at, 1e+20 excluded)'
     """
@@ -210,7 +210,7 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
     excluded = attributes["points_excluded"]
     gaps = np.atleast_1d(attributes["gap"])
     if gaps.size > 1:
-        told = _of_each(gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"]))
+        told = _objectives_text(gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"]))
     elif (gap := float(gaps[0])) == 0:
         told = "none is better"
         told += "" if attributes["settled"] else ", though an earlier one may be as good"
@@ -227,16 +227,16 @@ def proof_text(attributes: Mapping[str, Any]) -> str:
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 
-def _pinned(at: Mapping[str, str]) -> list[str]:
+def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
     """As conditions what --at says; what is no number, with or without a unit, is a label."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
-        for axis, value in at.items()
+        for axis, value in axis_values.items()
     ]
 
 
 _AT = "One value of an axis; others are chosen."
-_held = values("--at", commas=True, read=_pinned, metavar="AXIS=VALUE,...", help=_AT)
+at_option = values_option("--at", commas=True, parse=_axis_conditions, metavar="AXIS=VALUE,...", help=_AT)
 
 
 @command(
@@ -248,20 +248,20 @@ _held = values("--at", commas=True, read=_pinned, metavar="AXIS=VALUE,...", help
     "dse optimum examples/energy-gtx280.toml --minimize time,energy",
     'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
 )
-@from_study_or_store
-@goals(several=False)
-@kinds
-@_held
+@source_argument
+@goal_options(several=False)
+@per_and_top_options
+@at_option
 @click.option("--ties", is_flag=True, help="All that are as good as the best.")
 @click.option(
     "--within",
-    callback=share,
+    callback=parse_share,
     metavar="X%",
     help="All that are worse than the best by at most this.",
 )
-@how("prove that none is better; auto scans small spaces")
-@seconds("the best found is told, and how good it is proven to be")
-@slack
+@method_option("prove that none is better; auto scans small spaces")
+@search_limit_option("the best found is told, and how good it is proven to be")
+@gap_option
 def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
     """The best configurations of a study, a stored dataset, or measurements.
 
@@ -271,60 +271,60 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     objectives each decides among what is best by those before it; a minus turns one around.
     Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
-    from dse.answers import answer, order_of
+    from dse.answers import dataset_answer, column_order
     from dse.study.data import StudyData
 
     read = read_source(source)
-    wanted = asked({**options, "where": [*where, *at]})
-    best = checked(read, wanted) if isinstance(read, StudyData) else question(wanted, None)
+    wanted = query_options({**options, "where": [*where, *at]})
+    best = study_query(read, wanted) if isinstance(read, StudyData) else query_from_options(wanted, None)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
-    limits = _limits(options) | {"ties": ties, "progress": True}
-    with proving():
-        found = handed_back(lambda: dse.optimum(read, **best.as_asked(), **limits))
-    end_unproven(found.attrs, options["gap"])
-    told = certified(answer(found, order_of(read)), found.attrs)
+    limits = search_limits(options) | {"ties": ties, "progress": True}
+    with compile_search_in_background():
+        found = best_on_interrupt(lambda: dse.optimum(read, **best.as_keywords(), **limits))
+    set_unproven_status(found.attrs, options["gap"])
+    told = with_certificate(dataset_answer(found, column_order(read)), found.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
-    notes = [_OF_MODELS] if of_models and "model" not in options["per"] else []
+    notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
     return replace(told, notes=notes)
 
 
-def _limits(options: dict[str, Any]) -> dict[str, Any]:
+def search_limits(options: dict[str, Any]) -> dict[str, Any]:
     """How to search, and for how long: what was said of it."""
     named = ("method", "time_limit", "gap", "within")
-    said = given({name: options.get(name) for name in named})
-    return said | ({"time_limit": left(said["time_limit"])} if "time_limit" in said else {})
+    said = nonempty_options({name: options.get(name) for name in named})
+    return said | ({"time_limit": time_left(said["time_limit"])} if "time_limit" in said else {})
 
 
 #: What is told where one of several models was chosen.
-_OF_MODELS = (
+_MODELS_NOTE = (
     "of several models the one that promises most is told: --per model gives the best of each, "
     "dse disagreement what it costs to follow the wrong one"
 )
 
 
 @command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
-@from_study_or_store
-@goals(several=True)
-@names("--per", metavar="AXIS,...", help="A front for each value of some axes.")
-@_held
-@how("prove each of the front; auto scans what it can")
-@seconds("the best points found are told, and which of them are proven")
+@source_argument
+@goal_options(several=True)
+@names_option("--per", metavar="AXIS,...", help="A front for each value of some axes.")
+@at_option
+@method_option("prove each of the front; auto scans what it can")
+@search_limit_option("the best points found are told, and which of them are proven")
 def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     """The configurations no other beats in every objective.
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    from dse.answers import answer, order_of
+    from dse.answers import dataset_answer, column_order
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
     read = read_source(source)
-    limits = _limits(options) | {"progress": True}
+    limits = search_limits(options) | {"progress": True}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
-    with proving():
-        found = handed_back(lambda: dse.pareto(read, **wanted, **limits))
-    end_unproven(found.attrs)
-    told = certified(answer(found, order_of(read)), found.attrs)
+    with compile_search_in_background():
+        found = best_on_interrupt(lambda: dse.pareto(read, **wanted, **limits))
+    set_unproven_status(found.attrs)
+    told = with_certificate(dataset_answer(found, column_order(read)), found.attrs)
     return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, read_source, reading
-from dse.cli.options import Source, described, drawn, entries, names, picture, values, where
+from dse.cli.command import command, read_source, input_errors
+from dse.cli.options import SourcePath, axis_and_set_options, figure_option, entry_options, names_option, check_figure_path, values_option, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
-    from dse.plots.kinds import Kind
+    from dse.plots.kinds import PlotKind
     from dse.plots.papers import Paper
     from dse.study.data import StudyData
 
 
 #: Options that are given to the function of a kind.
-_DRAWN = (
+_KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
 
 
-def _kinds() -> Mapping[str, Kind]:
+def _kinds() -> Mapping[str, PlotKind]:
     """Return the kinds that the command draws."""
     from dse.plots.kinds import KINDS
 
@@ -51,7 +51,7 @@ class _Plot(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-def _read_kind(ctx: click.Context, argument: click.Parameter, name: str) -> Kind:
+def _read_kind(ctx: click.Context, argument: click.Parameter, name: str) -> PlotKind:
     return _kinds()[click.Choice(list(_kinds())).convert(name, argument, ctx)]
 
 
@@ -70,29 +70,29 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
     "--out transit.png",
     "dse plot kernels counters.csv --machine c2075 --out kernels.png",
     "dse plot paper hong2012 --figure 50 --out fig50.png",
-    kind=_Plot,
+    command_class=_Plot,
 )
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
-@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=Source(exists=True))
-@drawn("--out", required=True)
+@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
+@figure_option("--out", required=True)
 @click.option("--model", help="Model of the study that the options describe.")
-@entries
-@described
-@where("A constraint; repeatable.")
-@names("--quantity", metavar="Q", help="The quantity to draw.")
+@entry_options
+@axis_and_set_options
+@where_option("A constraint; repeatable.")
+@names_option("--quantity", metavar="Q", help="The quantity to draw.")
 @click.option("--over", metavar="AXIS", help="The axis across.")
 @click.option("--by", metavar="AXIS", help="The axis upwards, of a map.")
 @click.option("--x", metavar="Q", help="The quantity across, where it is no axis.")
-@values("--at", metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
-@names("--minimize", metavar="Q", help="A goal to minimize: a star, or a front.")
-@names("--maximize", metavar="Q", help="A goal to maximize: a star, or a front.")
+@values_option("--at", metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
+@names_option("--minimize", metavar="Q", help="A goal to minimize: a star, or a front.")
+@names_option("--maximize", metavar="Q", help="A goal to maximize: a star, or a front.")
 @click.option("--borders", metavar="Q", help="A case whose borders are drawn on a map.")
 @click.option("--move", metavar="Q", help="The input of transit that is moved as advised.")
 @click.option(
     "--relative", is_flag=True, help="Divide each line, or group of bars, by its largest."
 )
 @click.option("--size", metavar="WxH", help="Size of the figure, in inches.")
-def plot(kind: Kind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
+def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
     """Draw a figure of a model or of a study.
 
     Most kinds draw a study: a file, a stored dataset, or what --machine, --workload, --axis and
@@ -102,13 +102,13 @@ def plot(kind: Kind, source: str | None, out: Path, size: str | None, **options:
     """
     from dse import plots
 
-    with reading():
+    with input_errors():
         arguments, chosen = _arguments(kind, source, options)
-        arguments["ax"] = canvas(size)
+        arguments["ax"] = new_axes(size)
     ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
         ax.figure.suptitle(f"at {_text(chosen['at'])}", fontsize=9)
-    save(ax.figure, out, size is not None)
+    save_figure(ax.figure, out, size is not None)
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
     data |= {"chosen": chosen} if chosen else {}
     texts = [kind.shows, "; ".join(f"{name} {_text(value)}" for name, value in chosen.items())]
@@ -125,23 +125,23 @@ def _text(value: Any) -> str:
 
 
 def _arguments(
-    kind: Kind, source: str | None, options: Mapping[str, Any]
+    kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function of a kind, and those that were chosen for it."""
-    from dse.plots.sources import ANY, complete
+    from dse.plots.sources import GENERAL_KINDS, complete_options
 
-    given = {name: options[name] for name in _DRAWN if options[name]}
-    if "where" not in kind.names:
+    given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
+    if "where" not in kind.option_names:
         given.pop("where", None)
     for name in ("quantity", "minimize", "maximize"):
-        if name in given and name not in kind.several:
+        if name in given and name not in kind.list_options:
             if len(given[name]) > 1:
                 texts = ", ".join(given[name])
                 raise click.UsageError(f"{kind.name} takes one --{name}, was given {texts}")
             given[name] = given[name][0]
     for name in given:
-        if name not in kind.names:
-            known = ", ".join(f"--{one}" for one in kind.names if one in _DRAWN)
+        if name not in kind.option_names:
+            known = ", ".join(f"--{one}" for one in kind.option_names if one in _KIND_OPTIONS)
             raise click.UsageError(f"{kind.name} does not take --{name}; it takes {known}")
     if kind.is_of_study:
         if source is None:
@@ -154,8 +154,8 @@ def _arguments(
             if options[name]:
                 raise click.UsageError(f"{option} describes a study, and {source} is one already")
         read = read_source(source, values=True)
-        whole = complete(kind, given, read)
-        if "quantity" in kind.several and isinstance(whole.get("quantity"), str):
+        whole = complete_options(kind, given, read)
+        if "quantity" in kind.list_options and isinstance(whole.get("quantity"), str):
             whole["quantity"] = [whole["quantity"]]
         _check_needed(kind, whole)
         chosen = {name: value for name, value in whole.items() if given.get(name) != value}
@@ -167,24 +167,24 @@ def _arguments(
     if source is not None or options["axes"] or options["where"]:
         raise click.UsageError(
             f"{kind.name} draws one configuration: give it with --machine and --set; of a study "
-            f"take {ANY}"
+            f"take {GENERAL_KINDS}"
         )
     point = {name: options[name] for name in ("model", "machine", "workload") if options[name]}
-    if "distribution" in kind.names and point:
+    if "distribution" in kind.option_names and point:
         raise click.UsageError(
             f"{kind.name} takes --set distribution and lanes, and no --{min(point)}"
         )
     return given | point | options["given"], {}
 
 
-def _check_needed(kind: Kind, given: Mapping[str, Any]) -> None:
+def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
     """Raise an error where an option that a kind needs is not given."""
-    for name in kind.needed:
-        if name not in given:
+    for name in kind.required_options:
+        if name not in options:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
 
 
-def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> StudyData:
+def _study(kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]) -> StudyData:
     """Return the study that the options describe."""
     from dse.study.data import StudyData
 
@@ -199,7 +199,7 @@ def _study(kind: Kind, options: Mapping[str, Any], given: Mapping[str, Any]) -> 
         workload=options["workload"],
         axes=options["axes"],
         set=options["given"],
-        where=() if "where" in given else options["where"],
+        where=() if "where" in kind_options else options["where"],
         outputs=list(dict.fromkeys(outputs)) or None,
     )
 
@@ -230,7 +230,7 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
     if name is None:
         if figure or out:
             raise click.UsageError("name the paper: dse plot paper lists them")
-        listed = [_about(one) for one in papers.papers().values()]
+        listed = [_paper_data(one) for one in papers.read_papers().values()]
         shown = [
             [
                 *(one["paper"], f"{one['title']} ({', '.join(one['aliases'])})"),
@@ -240,8 +240,8 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
         ]
         table = Table(columns=("paper", "title", ""), rows=shown)
         return Answer(kind="Papers", title="", tables=[table], data=listed)
-    with reading():
-        paper = papers.paper(name)
+    with input_errors():
+        paper = papers.find_paper(name)
     if figure is None:
         if out is not None:
             raise click.UsageError("--out needs --figure: a number, or all")
@@ -249,12 +249,12 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
             {"figure": row.number, "shows": row.shows, "kind": row.kind, "not_drawn": row.why}
             for row in paper.figures.values()
         ]
-        return Answer(title=_listed(paper), data={**_about(paper), "figures": rows})
+        return Answer(title=_figure_list(paper), data={**_paper_data(paper), "figures": rows})
     if figure != "all":
-        with reading():
+        with input_errors():
             numbers = [paper.figure(figure).number]
         paths = [Path(out or f"{paper.key}-{numbers[0]}.png")]
-        picture(str(paths[0]), "--out")
+        check_figure_path(str(paths[0]), "--out")
     else:
         folder = Path(out or paper.key)
         if folder.is_file() or folder.suffix in (".png", ".svg", ".pdf"):
@@ -264,7 +264,7 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
         paths = [folder / f"{paper.key}-{number}.png" for number in numbers]
     data = []
     for number, path in zip(numbers, paths, strict=True):
-        with reading():
+        with input_errors():
             image = papers.paper_figure(paper.key, number)
         write_figure(image, path)
         data.append({"figure": number, "path": path, "caption": paper.figure(number).caption})
@@ -272,21 +272,21 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
     return Answer(title=title, data=data)
 
 
-def _about(paper: Paper) -> dict[str, Any]:
+def _paper_data(paper: Paper) -> dict[str, Any]:
     drawn = sum(not row.why for row in paper.figures.values())
     about = {"paper": paper.key, "title": paper.title, "aliases": list(paper.aliases)}
     return about | {"drawn": drawn, "of": len(paper.figures)}
 
 
-def _listed(paper: Paper) -> str:
+def _figure_list(paper: Paper) -> str:
     """Return the figures of a paper as text, those that are alike in one line."""
-    from dse.plots.papers import spans
+    from dse.plots.papers import number_ranges
 
     alike: dict[str, list[str]] = {}
     for row in paper.figures.values():
         how = f"not drawn: {row.why}" if row.why else row.kind
         alike.setdefault(f"{row.shows} ({how})", []).append(row.number)
-    lines = [f"{', '.join(spans(numbers)):>7}  {text}" for text, numbers in alike.items()]
+    lines = [f"{', '.join(number_ranges(numbers)):>7}  {text}" for text, numbers in alike.items()]
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
 
 
@@ -295,16 +295,16 @@ def _listed(paper: Paper) -> str:
 _LEAST, _MOST = (4.0, 3.0), 40.0
 
 
-def save(figure: Any, path: Path, fixed: bool) -> None:
+def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
     """Write a figure; enlarge it, or refuse a ``fixed`` size, where names have no room."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
-        for attempts_left in range(0 if fixed else 3, -1, -1):
+        for attempts_left in range(0 if is_fixed_size else 3, -1, -1):
             try:
                 figure.draw_without_rendering()
                 legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
                 boxes = [legend.get_window_extent() for legend in legends]
-                if fixed and any(box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes):
+                if is_fixed_size and any(box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes):
                     raise UserWarning
                 break
             except UserWarning:
@@ -322,12 +322,12 @@ def write_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format of its suffix; the file appears when it is complete."""
     buffer = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
-    from sweeps.files.whole import write_whole
+    from sweeps.files.whole import write_atomic
 
-    write_whole(path, buffer.getvalue())
+    write_atomic(path, buffer.getvalue())
 
 
-def canvas(size: str | None) -> Any:
+def new_axes(size: str | None) -> Any:
     """Return the Axes of a figure of a given size; None where the kind chooses it."""
     if size is None:
         return None

@@ -11,28 +11,28 @@ import click
 
 import dse
 from dse.cli.command import (
-    asked,
+    query_options,
     command,
-    end_with,
-    handed_back,
-    listening,
+    set_exit_status,
+    best_on_interrupt,
+    progress_from_option,
     read_study,
-    reading,
-    warned,
+    input_errors,
+    warn_odd_numbers,
 )
-from dse.cli.optimum import checked, looked_up, proving, watched
+from dse.cli.optimum import study_query, find_winners, compile_search_in_background, watched_objective
 from dse.cli.options import (
-    allowing,
-    changed,
-    described,
-    expanding,
-    from_store,
-    from_study,
-    goals,
-    kinds,
-    listed,
-    of_study,
-    telling,
+    allow_named_files,
+    override_inputs,
+    axis_and_set_options,
+    expand_option,
+    store_argument,
+    study_argument,
+    goal_options,
+    per_and_top_options,
+    split_list,
+    study_option,
+    progress_option,
 )
 from symbolic.answer import Answer, Table, value_text
 
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 
 #: Options of a run that are handed on as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
-_NAMED = 8
+_VALUES_SHOWN = 8
 
 
-def size_of(place: str | Path) -> int:
+def byte_size(path: str | Path) -> int:
     """The bytes of a file, a folder or a store."""
     from sweeps.store.backend import backend_of
 
-    if isinstance(place, Path) and place.is_file():
-        return place.stat().st_size
-    return sum(backend_of(place).files().values())
+    if isinstance(path, Path) and path.is_file():
+        return path.stat().st_size
+    return sum(backend_of(path).files().values())
 
 
 def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
@@ -63,7 +63,7 @@ def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
     values, row = axis.coordinate, study.grid().model.quantities.get(axis.name)
     unit = row.unit if row is not None and not axis.columns else ""
     found = {"size": axis.size} | ({"unit": unit} if unit else {})
-    if axis.labels or axis.size <= _NAMED:
+    if axis.labels or axis.size <= _VALUES_SHOWN:
         shown = values.tolist()
         return {**found, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
     first, last = values[0], values[-1]
@@ -72,24 +72,24 @@ def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
 
 
 def _report(
-    study: StudyData, done: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
+    study: StudyData, outcome: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
 ) -> Answer:
     """Return the report of a run that took so many ``seconds`` in all."""
-    from dse.answers import answer, failures_text, order_of, rows_answer
+    from dse.answers import dataset_answer, failure_lines, column_order, rows_answer
     from dse.study.plan import bytes_text
-    from dse.validity import beyond_validity
+    from dse.validity import validity_warnings
 
-    grid, ds = study.grid(), done.open() if store is None else None
-    computed = done.tiles is None or done.tiles[0] > 0
-    feasible = grid.points if done.feasible is None else done.feasible
+    grid, ds = study.grid(), outcome.open_dataset() if store is None else None
+    computed = outcome.tiles is None or outcome.tiles[0] > 0
+    feasible = grid.points if outcome.feasible is None else outcome.feasible
     if ds is not None and "feasible" in ds:
         feasible = round(float(ds["feasible"].mean()) * grid.points)
     axes = {axis.name: _axis(axis, study) for axis in grid.axes.values()}
     conditions = [condition.text for condition in grid.conditions]
-    rate = grid.points * done.share / done.seconds if done.seconds else None
-    size = size_of(store) if store is not None else None
-    warnings = [*beyond_validity(study._parts), *study.notes]
-    winners = answer(best, order_of(study)).data if best is not None else None
+    rate = grid.points * outcome.share / outcome.seconds if outcome.seconds else None
+    size = byte_size(store) if store is not None else None
+    warnings = [*validity_warnings(study._parts), *study.notes]
+    winners = dataset_answer(best, column_order(study)).data if best is not None else None
     data = {
         "model": study.model,
         "points": grid.points,
@@ -98,18 +98,18 @@ def _report(
         "outputs": list(grid.outputs),
         "conditions": conditions,
         "computed": computed,
-        "tiles_computed": done.tiles[0] if done.tiles else None,
-        "tiles_stored_before": done.tiles[1] if done.tiles else None,
+        "tiles_computed": outcome.tiles[0] if outcome.tiles else None,
+        "tiles_stored_before": outcome.tiles[1] if outcome.tiles else None,
         "seconds": seconds if computed else None,
-        "compiling_seconds": done.compiling if computed else None,
-        "computing_seconds": done.seconds if computed else None,
+        "compiling_seconds": outcome.compiling if computed else None,
+        "computing_seconds": outcome.seconds if computed else None,
         "points_per_second": rate,
         "store": store,
         "store_bytes": size,
         "memory_bytes": None if ds is None else ds.nbytes,
-        "kept_aside": done.kept,
-        "values_barred": done.barred,
-        "failed": [asdict(failure) for failure in done.failed],
+        "kept_aside": outcome.old_store,
+        "values_barred": outcome.infeasible,
+        "failed": [asdict(failure) for failure in outcome.failures],
         "notes": warnings,
         "best": winners,
     }
@@ -119,20 +119,20 @@ def _report(
     if computed:
         fast = f"{rate / 1e6:,.3g}" if rate else "-"
         notes.append(
-            f"computed in {done.seconds:.3g} s, {fast} million configurations a second; compiled "
-            f"in {done.compiling:.3g} s; {seconds:.3g} s in all"
+            f"computed in {outcome.seconds:.3g} s, {fast} million configurations a second; compiled "
+            f"in {outcome.compiling:.3g} s; {seconds:.3g} s in all"
         )
-        if done.tiles and done.tiles[1]:
-            more, before = done.tiles
+        if outcome.tiles and outcome.tiles[1]:
+            more, before = outcome.tiles
             notes.append(f"continued: {before:,} tiles were stored before, {more:,} were computed")
     else:
         notes.append("nothing to do: the store of this study is finished")
-    if done.barred:
-        many = f"{done.barred:,}"
+    if outcome.infeasible:
+        many = f"{outcome.infeasible:,}"
         notes.append(f"not computed: {many} values, in tiles where no point keeps the rules")
     rows = [[name, each["size"], text] for name, (each, text) in axes.items()]
     tables = [Table(columns=("axis", "values", ""), rows=rows)]
-    notes += failures_text(done.failed)
+    notes += failure_lines(outcome.failures)
     notes += [f"note: {text}" for text in warnings]
     if winners is not None:
         apart = [name for name in winners["over"] if name != "rank"]
@@ -141,8 +141,8 @@ def _report(
         tables.append(replace(table, title=f"best, {winners['question']}{each}:"))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
-    if done.kept is not None:
-        notes.append(f"the earlier store is kept as {done.kept}")
+    if outcome.old_store is not None:
+        notes.append(f"the earlier store is kept as {outcome.old_store}")
     if size is not None:
         notes.append(f"dataset: {store} ({bytes_text(size)})")
     elif ds is not None:
@@ -157,12 +157,12 @@ def _report(
     'dse run study.toml --maximize "1 / time" --per machine --top 3',
     "dse run study.toml --set core_clock=1.3GHz --axis active_sms=1:30",
 )
-@from_study
-@described
+@study_argument
+@axis_and_set_options
 @click.option(
     "--store", metavar="OUT.zarr", help="Write the dataset here; the same command continues."
 )
-@expanding
+@expand_option
 @click.option(
     "--compression", metavar="KIND", help="lz4 or none, of a new store; of another it stays. [lz4]"
 )
@@ -178,13 +178,13 @@ def _report(
     metavar="tcp://HOST:PORT",
     help="A dask.distributed cluster, whose workers compute and write.",
 )
-@telling
-@goals(several=False)
-@kinds
+@progress_option
+@goal_options(several=False)
+@per_and_top_options
 def run(
     study: str,
     axes: dict[str, Any],
-    given: dict[str, str],
+    set_values: dict[str, str],
     store: str | None,
     progress: str,
     scheduler: str | None,
@@ -209,16 +209,16 @@ def run(
     from dse.runner import run_study
 
     read = filed = read_study(study)
-    if axes or given:
+    if axes or set_values:
         own = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
-        folder = allowing(read.folder, given, axes)
-        with reading():
-            read = replace(read, folder=folder, **changed(own, given, axes))
-        warned(read, filed)
-    best = checked(read, asked(options))
+        folder = allow_named_files(read.folder, set_values, axes)
+        with input_errors():
+            read = replace(read, folder=folder, **override_inputs(own, set_values, axes))
+        warn_odd_numbers(read, filed)
+    best = study_query(read, query_options(options))
     began = time.monotonic()
-    watch, unit = watched(best, read) or (None, "")
-    with listening(progress, (watch[0], unit) if watch else None) as listener:
+    watch, unit = watched_objective(best, read) or (None, "")
+    with progress_from_option(progress, (watch[0], unit) if watch else None) as listener:
         done = run_study(
             read,
             store=store,
@@ -229,18 +229,18 @@ def run(
         )
     found = None
     if best is not None:
-        values = done.open() if store is None else None
-        with proving():
-            found = handed_back(lambda: looked_up(best, read, values))
+        values = done.open_dataset() if store is None else None
+        with compile_search_in_background():
+            found = best_on_interrupt(lambda: find_winners(best, read, values))
     seconds = time.monotonic() - began
-    if done.failed:
-        end_with(1)
+    if done.failures:
+        set_exit_status(1)
     return _report(read, done, seconds, store, found)
 
 
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
-@from_study
-@expanding
+@study_argument
+@expand_option
 @click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
 def plan(study: str, expand: bool, no_code: bool) -> Any:
     """What a run would do, before any work.
@@ -253,10 +253,10 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
     from dse.study.plan import make_plan
 
     if no_code:
-        from dse.study_file import code_of
+        from dse.study_file import find_model_code
 
-        with reading():
-            found = code_of(study)
+        with input_errors():
+            found = find_model_code(study)
         if found:
             data = {"study": study, "would_run": [asdict(code) for code in found]}
             lines = [f"{study} would run this; nothing was run, so there is no plan:"]
@@ -266,10 +266,10 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
 
 # --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
 @command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
-@from_store
+@store_argument
 @click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
-@of_study
-@telling
+@study_option
+@progress_option
 def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
     """Add quantities of its model to the finished store of a run.
 
@@ -277,25 +277,25 @@ def add(store: str, quantities: tuple[str, ...], study: str | None, progress: st
     or killed leaves the store as it was, and the same command continues.
     """
     of = read_study(study) if study else None
-    with listening(progress) as listener:
-        ds = dse.add(store, listed(quantities), study=of, progress=listener)
+    with progress_from_option(progress) as listener:
+        ds = dse.add(store, split_list(quantities), study=of, progress=listener)
     outputs = [str(name) for name in ds.data_vars]
     data = {"store": store, "outputs": outputs}
     return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)
 
 
 @command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
-@from_store
+@store_argument
 @click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
-@of_study
-@telling
+@study_option
+@progress_option
 def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     """Find damage in the store of a run, and repair it.
 
     Every chunk, record and description is compared with its checksum. What is damaged is named,
     with the configurations of its tile. Exit status 1 says that there is damage left.
     """
-    with listening(progress) as listener:
+    with progress_from_option(progress) as listener:
         found = dse.verify(
             store, repair=repair, study=read_study(study) if study else None, progress=listener
         )
@@ -304,38 +304,38 @@ def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
         "tiles": found.tiles,
         "not_stored_yet": found.pending,
         "damages": [asdict(damage) for damage in found.damages],
-        "repaired": found.repaired,
-        "kept": found.kept,
+        "repaired": found.is_repaired,
+        "kept": found.moved_to,
     }
-    lines = [f"{'repaired' if found.repaired else 'damaged'}: {d}" for d in found.damages]
-    if found.kept:
-        lines.append(f"what does not belong to the store is kept in {found.kept}")
+    lines = [f"{'repaired' if found.is_repaired else 'damaged'}: {d}" for d in found.damages]
+    if found.moved_to:
+        lines.append(f"what does not belong to the store is kept in {found.moved_to}")
     if found.pending:
         lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
     if not found.damages:
         lines.append(f"{found.tiles - found.pending:,} tiles as they were written: no damage")
-    if found.damages and not found.repaired:
-        end_with(1)
+    if found.damages and not found.is_repaired:
+        set_exit_status(1)
     return Answer(title="\n".join(lines), data=data)
 
 
 @command("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv")
-@from_store
+@store_argument
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
 def export(store: str, out: str) -> Any:
     """Write a stored dataset in another format.
 
     The ending of the name chooses it. Values, units, flags and attributes are kept.
     """
-    from dse.progress import shown
+    from dse.progress import show_progress
     from dse.study.plan import bytes_text
     from sweeps.files.export import open_dataset
 
-    with reading():
+    with input_errors():
         ds = open_dataset(store)
     path = Path(out)
-    with shown(True, f"writing {path}"):
+    with show_progress(True, f"writing {path}"):
         dse.export(ds, path)
-    size = size_of(path)
+    size = byte_size(path)
     data = {"source": store, "written": path, "bytes": size}
     return Answer(title=f"{path} ({bytes_text(size)})", data=data)

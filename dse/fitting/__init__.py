@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitting.coordinates import Coordinate, Floats, check_free, coordinates
-from dse.fitting.result import Fit, covariance, dataset_of, root_of_squares
+from dse.fitting.coordinates import FreeParameter, Floats, check_free, free_parameters
+from dse.fitting.result import Fit, covariance, fit_dataset, euclidean_norm
 from dse.fitting.rows import (
-    Case,
+    FitCase,
     FewRowsError,
-    Rows,
+    FitRows,
     check_enough,
     check_rows,
     check_size,
-    chosen,
+    select_rows,
     read_rows,
 )
-from dse.fitting.search import Found, Problem, left_out_residuals, search
-from dse.inputs import read_parts
-from dse.progress import Shown, shown
-from sweeps.bounds.check import check
+from dse.fitting.search import Solution, LeastSquaresProblem, left_out_residuals, search
+from dse.inputs import merge_inputs
+from dse.progress import ProgressOption, show_progress
+from sweeps.bounds.check import check_grid
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
 from symbolic.ops import references
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.fitting.coordinates import Start
-    from dse.fitting.rows import Named
+    from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
 __all__ = ["Fit", "fit"]
 
 _RESIDUALS, _LEFT_OUT = ("absolute", "relative"), ("auto", "refit", "hat")
 #: The most rows that are each left out by a fit of their own, unless asked otherwise.
-REFITTED = 50
+MAX_REFITS = 50
 
 
 def fit(
@@ -58,14 +58,14 @@ def fit(
     workload: str | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002
     where: str | Sequence[str] = (),
-    columns: Named = None,
+    columns: ColumnChoice = None,
     weights: str | Sequence[float] | Floats | None = None,
     residuals: str = "absolute",
     start: Start | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
     left_out: str = "auto",
     prefer: str | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> Fit:
     """Fit quantities of a model to measured rows by least squares.
 
@@ -128,14 +128,14 @@ def fit(
     for key, (choice, known_choices) in choices.items():
         if choice not in known_choices:
             raise DseError(f"{key} = {choice!r}: expected one of {known_choices}")
-    with shown(progress, "fitting"):
+    with show_progress(progress, "fitting"):
         entries, given = {"machine": machine, "workload": workload}, dict(set or {})
         loaded = load_model(model, prefer=prefer)
         if len(per or {}) > 1:
             raise DseError(f"per names the columns {', '.join(per or {})}: expected one")
         column, own = next(iter(per.items())) if per else (None, ())
         rows = read_rows(data, loaded, to=to, columns=columns, weights=weights, labels=column)
-        targets = tuple(rows.measured)
+        targets = tuple(rows.measurements)
         names = check_free(free, own, loaded, rows.inputs, targets)
         for name in given:
             for role, taken in (("free", names), ("measured", targets), ("a column", rows.inputs)):
@@ -143,30 +143,30 @@ def fit(
                     raise DseError(f"{name} is {role} and set: keep one of them")
         if rows.workloads and workload is not None:
             raise DseError("workload is a column and is given: keep one of them")
-        parts = read_parts(
+        parts = merge_inputs(
             loaded,
             [rows.axis] if rows.workloads else (),
             entries=entries,
-            given=given,
+            set_values=given,
             replaced=(*rows.inputs, *targets, *names),
         )
-        case = Case(model=loaded, parts=parts, to=targets, free=names)
-        known = read_parts(loaded, (), entries=entries, given={}).values
+        case = FitCase(model=loaded, parts=parts, targets=targets, free=names)
+        known = merge_inputs(loaded, (), entries=entries, set_values={}).values
         inputs = {name: known.get(name, loaded.quantity(name).default) for name in names}
         starts = {n: float(v) for n, v in inputs.items() if isinstance(v, (int, float))}
 
-        def sought(labels: Sequence[str]) -> tuple[Coordinate, ...]:
-            return coordinates(
-                names, loaded, per=own, labels=labels, known=starts, start=start, bounds=bounds
+        def make_parameters(labels: Sequence[str]) -> tuple[FreeParameter, ...]:
+            return free_parameters(
+                names, loaded, per=own, labels=labels, known_values=starts, start=start, bounds=bounds
             )
 
-        rows = chosen(case, rows, {c.name: c.middle for c in sought([""])}, where)
+        rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
         relative = residuals == "relative"
-        problem = _problem(case, rows, sought(rows.known_labels), relative)
+        problem = _build_problem(case, rows, make_parameters(rows.distinct_labels), relative)
         if (found := search(problem)) is None:
             raise InfeasibleError(
                 f"{', '.join(targets)} cannot be computed for all rows wherever the search begins "
-                f"({_unknown(case, rows, problem)}): give start= or bounds= of what is free, or "
+                f"({_explain_missing(case, rows, problem)}): give start= or bounds= of what is free, or "
                 "leave rows out with where="
             )
         request = {
@@ -181,8 +181,8 @@ def fit(
             "data": data_identity(data),
             "outputs": list(targets),
         }
-        labels = rows.known_labels if column is not None else ()
-        return _result(case, rows, problem, found, left_out, labels, request)
+        labels = rows.distinct_labels if column is not None else ()
+        return _make_fit(case, rows, problem, found, left_out, labels, request)
 
 
 def data_identity(data: Any) -> dict[str, str]:
@@ -199,76 +199,76 @@ def data_identity(data: Any) -> dict[str, str]:
     return {"data": path.name}
 
 
-def _unknown(case: Case, rows: Rows, problem: Problem) -> str:
+def _explain_missing(case: FitCase, rows: FitRows, problem: LeastSquaresProblem) -> str:
     """Where a prediction is no number, were all values in the middle."""
-    middle = np.array([[c.middle for c in problem.free]])
+    middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):
         return "at some rows here, at others there"
-    at = ", ".join(f"{c.key} = {v:g}" for c, v in zip(problem.free, middle[0], strict=True))
-    return f"not {case.to[missing[0][0]]} of row {rows.places[missing[0][1]]} at {at}"
+    at = ", ".join(f"{c.key} = {v:g}" for c, v in zip(problem.parameters, middle[0], strict=True))
+    return f"not {case.targets[missing[0][0]]} of row {rows.places[missing[0][1]]} at {at}"
 
 
-def _values(problem: Problem, point: Floats) -> dict[str, float | Floats]:
+def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Floats]:
     """What is free at a point: a value, or one for each row."""
     found: dict[str, float | Floats] = {}
-    for name, places in problem.places.items():
-        shared = problem.free[places[0]].label is None
+    for name, places in problem.positions.items():
+        shared = problem.parameters[places[0]].label is None
         found[name] = float(point[places[0]]) if shared else point[places][problem.labels]
     return found
 
 
-def _problem(case: Case, rows: Rows, free: tuple[Coordinate, ...], relative: bool) -> Problem:
+def _build_problem(case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool) -> LeastSquaresProblem:
     """The graph on the rows, as a problem of least squares."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)
-    units = {case.model.quantity(name).unit for name in case.to}
+    units = {case.model.quantity(name).unit for name in case.targets}
     if len(units) > 1 and not relative:
         raise DseError(
-            f"{', '.join(case.to)} are measured in different units: fit them together with "
+            f"{', '.join(case.targets)} are measured in different units: fit them together with "
             "residuals='relative', or one by one"
         )
-    measured = np.stack(list(rows.measured.values()))
+    measured = np.stack(list(rows.measurements.values()))
     check_size(case, rows, measured)
     scale = np.broadcast_to(np.sqrt(rows.weights / rows.weights.max()), measured.shape)
     if relative:
         if np.any(measured == 0):
             what, place = np.argwhere(measured == 0)[0]
             raise DseError(
-                f"{case.to[what]} is 0 at row {rows.places[place]}, of which nothing is a share: "
+                f"{case.targets[what]} is 0 at row {rows.places[place]}, of which nothing is a share: "
                 "leave the row out, or take residuals='absolute'"
             )
         scale = scale / np.abs(measured)
     with np.errstate(all="ignore"):
-        length = root_of_squares(measured * scale)
-    nodes = tuple(grid.output_node(name, (), tuple(grid.axes)) for name in case.to)
+        length = euclidean_norm(measured * scale)
+    nodes = tuple(grid.output_node(name, (), tuple(grid.axes)) for name in case.targets)
     leaves = {
         name: np.atleast_1d(grid.leaves[()][name].array).astype(np.float64)
         for name in references(*nodes)
         if name not in case.free
     }
-    return Problem(
+    return LeastSquaresProblem(
         nodes=nodes,
         leaves=leaves,
-        free=free,
-        labels=rows.numbered,
-        measured=measured,
+        parameters=free,
+        labels=rows.label_numbers,
+        measurements=measured,
         scale=np.array(scale / length if length else scale),
     )
 
 
-def _result(
-    case: Case,
-    rows: Rows,
-    problem: Problem,
-    found: Found,
-    how: str,
+def _make_fit(
+    case: FitCase,
+    rows: FitRows,
+    problem: LeastSquaresProblem,
+    solution: Solution,
+    left_out_method: str,
     labels: tuple[str, ...],
     request: Mapping[str, Any],
 ) -> Fit:
     """Return the fit at the best point, with its errors."""
-    matrix, undetermined = covariance(problem, found)
+    matrix, undetermined = covariance(problem, solution)
     if undetermined:
         several = len(undetermined) > 1
         raise FewRowsError(
@@ -278,41 +278,41 @@ def _result(
             + ("some of them" if several else "it")
             + ", or give rows on which more depends"
         )
-    keys = [c.key for c in problem.free]
-    values = dict(zip(keys, found.point.tolist(), strict=True))
-    units = {c.key: case.model.quantity(c.name).unit for c in problem.free}
-    grid = case.grid(rows, _values(problem, found.point))
-    check(grid)
-    if how == "auto":
-        how = "refit" if len(rows.places) <= REFITTED else "hat"
-    difference = problem.predict(found.point[None, :])[0] - problem.measured
-    rest = left_out_residuals(problem, found, how) / problem.scale
+    keys = [c.key for c in problem.parameters]
+    values = dict(zip(keys, solution.point.tolist(), strict=True))
+    units = {c.key: case.model.quantity(c.name).unit for c in problem.parameters}
+    grid = case.grid(rows, _values(problem, solution.point))
+    check_grid(grid)
+    if left_out_method == "auto":
+        left_out_method = "refit" if len(rows.places) <= MAX_REFITS else "hat"
+    difference = problem.predict(solution.point[None, :])[0] - problem.measurements
+    rest = left_out_residuals(problem, solution, left_out_method) / problem.scale
     relative = request["residuals"] == "relative"
     with np.errstate(all="ignore"):
-        shares = difference / np.abs(problem.measured)
-        rest = rest / np.abs(problem.measured) if relative else rest
-    residuals = _by_name(case.to, shares if relative else difference)
-    errors = np.abs(shares[problem.measured != 0])
+        shares = difference / np.abs(problem.measurements)
+        rest = rest / np.abs(problem.measurements) if relative else rest
+    residuals = _by_name(case.targets, shares if relative else difference)
+    errors = np.abs(shares[problem.measurements != 0])
     spread = np.sqrt(np.diag(matrix))
     return Fit(
         model=case.model.name,
-        to=case.to,
+        to=case.targets,
         rows=len(rows.places),
-        per=tuple(dict.fromkeys(c.name for c in problem.free if c.label is not None)),
+        per=tuple(dict.fromkeys(c.name for c in problem.parameters if c.label is not None)),
         labels=labels,
         values=values,
         units=units,
         standard_errors=dict(zip(keys, spread.tolist(), strict=True)),
-        covariance=_frozen(matrix),
+        covariance=_freeze(matrix),
         relative=relative,
         residuals=residuals,
-        left_out=_by_name(case.to, rest),
-        how_left_out=how,
+        left_out=_by_name(case.targets, rest),
+        how_left_out=left_out_method,
         mean_error=float(errors.mean()) if errors.size else math.nan,
         largest_error=float(errors.max()) if errors.size else math.nan,
-        r2=_r2(problem, found.cost),
-        at_end=tuple(key for key, held in zip(keys, found.at_end, strict=True) if held),
-        dataset=dataset_of(
+        r2=_r2(problem, solution.cost),
+        at_end=tuple(key for key, held in zip(keys, solution.at_end, strict=True) if held),
+        dataset=fit_dataset(
             case,
             rows,
             grid,
@@ -326,19 +326,19 @@ def _result(
     )
 
 
-def _frozen(array: Floats) -> Floats:
+def _freeze(array: Floats) -> Floats:
     array = np.array(array)
     array.flags.writeable = False
     return array
 
 
 def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
-    return {name: _frozen(array) for name, array in zip(names, arrays, strict=True)}
+    return {name: _freeze(array) for name, array in zip(names, arrays, strict=True)}
 
 
-def _r2(problem: Problem, cost: float) -> float:
+def _r2(problem: LeastSquaresProblem, cost: float) -> float:
     """1 - sum of squares / that about the weighted mean; NaN where nothing varies."""
     squares = np.square(problem.scale / problem.scale.max())
-    mean = (squares * problem.measured).sum(axis=1) / squares.sum(axis=1)
-    total = float(np.square(problem.scale * (problem.measured - mean[:, None])).sum())
+    mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)
+    total = float(np.square(problem.scale * (problem.measurements - mean[:, None])).sum())
     return 1 - cost / total if total else math.nan

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.errors import DseError, check_known
+from symbolic.errors import DseError, check_name
 from symbolic.expression import parse_value
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 Start = Mapping[str, float | str]
 
 #: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
-WIDE = 10.0
+LOG_RATIO = 10.0
 #: How far beyond the typical range the search begins, and goes on a logarithmic scale, as factors.
-BEYOND, FARTHEST = 3.0, 1e12
+START_FACTOR, LOG_RANGE = 3.0, 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coordinate:
+class FreeParameter:
     """One free quantity, or its value for one label.
 
     ``low`` and ``high`` bound it, searches begin within ``near``. ``ends`` are those bounds that it
@@ -37,11 +37,11 @@ class Coordinate:
     name: str
     low: float
     high: float
-    ends: tuple[float, ...]
-    log: bool
-    spread: bool
-    near: tuple[float, float]
-    unit: float
+    attainable_bounds: tuple[float, ...]
+    is_log: bool
+    is_log_start: bool
+    start_range: tuple[float, float]
+    typical_size: float
     start: float | None = None
     label: str | None = None
 
@@ -50,10 +50,10 @@ class Coordinate:
         """The name of the quantity, with the label that the value is for."""
         return self.name if self.label is None else f"{self.name}[{self.label}]"
 
-    def beginning(self, share: Floats) -> Floats:
+    def start_values(self, share: Floats) -> Floats:
         """Values at shares of the way from one end of ``near`` to the other."""
-        low, high = self.near
-        if self.spread:
+        low, high = self.start_range
+        if self.is_log_start:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
         return low + share * (high - low)
 
@@ -62,7 +62,7 @@ class Coordinate:
         """The start, else a value in the middle of where a search begins."""
         if self.start is not None:
             return self.start
-        value = float(self.beginning(np.array([0.5]))[0])
+        value = float(self.start_values(np.array([0.5]))[0])
         return min(max(value, self.low), self.high)
 
 
@@ -70,8 +70,8 @@ def check_free(
     free: Sequence[str],
     per: Sequence[str],
     model: Model,
-    measured: Mapping[str, Any],
-    to: Sequence[str],
+    columns: Mapping[str, Any],
+    targets: Sequence[str],
 ) -> tuple[str, ...]:
     """The quantities to be fitted, or an error that says why one cannot be.
 
@@ -94,9 +94,9 @@ def check_free(
                 f"{name} is a whole number, which least squares cannot search: fit with each of "
                 "its values (set=), and keep the fit with the smallest error"
             )
-        if name in to:
+        if name in targets:
             raise DseError(f"{name} is measured (to=) and free at once: keep one of them")
-        if name in measured:
+        if name in columns:
             raise DseError(
                 f"{name} is free and a column of the data: leave the column out with columns=, or "
                 "do not free it"
@@ -104,30 +104,30 @@ def check_free(
     return tuple(listed)
 
 
-def readable(given: Any, row: Quantity, model: Model, what: str) -> float:
+def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> float:
     """A number of ``start`` or ``bounds``, which may bear a unit."""
-    value = parse_value(given, row, model.quantities) if isinstance(given, str) else given
+    value = parse_value(value_or_text, row, model.quantities) if isinstance(value_or_text, str) else value_or_text
     if isinstance(value, Node):
-        raise DseError(f"{what} of {row.name} is a formula, {given!r}: expected a number")
+        raise DseError(f"{role} of {row.name} is a formula, {value_or_text!r}: expected a number")
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise DseError(f"{what} of {row.name} is {given!r}: expected a number") from None
+        raise DseError(f"{role} of {row.name} is {value_or_text!r}: expected a number") from None
     if math.isnan(number):
-        raise DseError(f"{what} of {row.name} is not a number: give one, or leave it out")
+        raise DseError(f"{role} of {row.name} is not a number: give one, or leave it out")
     return number
 
 
-def coordinates(
+def free_parameters(
     free: Sequence[str],
     model: Model,
     *,
     per: Sequence[str],
     labels: Sequence[str],
-    known: Mapping[str, float],
+    known_values: Mapping[str, float],
     start: Start | None,
     bounds: Mapping[str, Sequence[Any]] | None,
-) -> tuple[Coordinate, ...]:
+) -> tuple[FreeParameter, ...]:
     """The coordinates of the free quantities, from their rows and from what is said of them.
 
     Those of ``per`` have one for each label. ``known`` holds values that a machine, a workload or
@@ -135,35 +135,35 @@ def coordinates(
     """
     for key, given in (("start", start), ("bounds", bounds)):
         for name in given or {}:
-            check_known(name, free, f"{key} names {name}, which is not free", "free are")
+            check_name(name, free, f"{key} names {name}, which is not free", "free are")
     found = []
     for name in free:
         row = model.quantity(name)
-        limits = _limits(row, model, (bounds or {}).get(name))
+        limits = _read_bounds(row, model, (bounds or {}).get(name))
         first = None
         if start is not None and name in start:
-            first = readable(start[name], row, model, "the start")
+            first = parse_number(start[name], row, model, "the start")
             if not limits[0] <= first <= limits[1] or not row.domain.contains(first):
                 raise DseError(
                     f"the start of {name}, {first:g}, is outside {limits[0]:g} to {limits[1]:g}"
                 )
-        elif name in known and limits[0] <= known[name] <= limits[1]:
-            first = known[name]
-        one = _coordinate(row, limits, first, said=name in (bounds or {}))
+        elif name in known_values and limits[0] <= known_values[name] <= limits[1]:
+            first = known_values[name]
+        one = _make_parameter(row, limits, first, has_bounds=name in (bounds or {}))
         found += [replace(one, label=label) for label in labels] if name in per else [one]
     return tuple(found)
 
 
-def _limits(row: Quantity, model: Model, given: Sequence[Any] | None) -> tuple[float, float]:
+def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> tuple[float, float]:
     domain = row.domain
-    if given is None:
+    if bounds is None:
         return domain.low, domain.high
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
-        raise DseError(f"the bounds of {row.name} are {given!r}: expected (low, high)")
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise DseError(f"the bounds of {row.name} are {bounds!r}: expected (low, high)")
     ends = (domain.low, domain.high)
     low, high = (
-        end if value is None else readable(value, row, model, "a bound")
-        for value, end in zip(given, ends, strict=True)
+        end if value is None else parse_number(value, row, model, "a bound")
+        for value, end in zip(bounds, ends, strict=True)
     )
     if not domain.low <= low < high <= domain.high:
         raise DseError(
@@ -173,43 +173,43 @@ def _limits(row: Quantity, model: Model, given: Sequence[Any] | None) -> tuple[f
     return low, high
 
 
-def _coordinate(
-    row: Quantity, limits: tuple[float, float], start: float | None, *, said: bool
-) -> Coordinate:
+def _make_parameter(
+    row: Quantity, limits: tuple[float, float], start: float | None, *, has_bounds: bool
+) -> FreeParameter:
     low, high = limits
     positive = low > 0 or (low == 0 and row.domain.low_open)
-    if said and math.isfinite(low) and math.isfinite(high):
+    if has_bounds and math.isfinite(low) and math.isfinite(high):
         near = (low, high)
     else:
-        near = _near(row, low, high, start)
-    spread = near[0] >= 0 and (near[0] == 0 or near[1] / near[0] >= WIDE)
+        near = _find_start_range(row, low, high, start)
+    spread = near[0] >= 0 and (near[0] == 0 or near[1] / near[0] >= LOG_RATIO)
     if spread and near[0] == 0:
         near = (near[1] * 1e-6, near[1])
     log = positive and spread
-    return Coordinate(
+    return FreeParameter(
         name=row.name,
-        low=max(low, near[0] / FARTHEST) if log else low,
-        high=min(high, near[1] * FARTHEST) if log else high,
-        ends=tuple(e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)),
-        log=log,
-        spread=spread,
-        near=near,
-        unit=max(map(abs, near)) or 1.0,
+        low=max(low, near[0] / LOG_RANGE) if log else low,
+        high=min(high, near[1] * LOG_RANGE) if log else high,
+        attainable_bounds=tuple(e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)),
+        is_log=log,
+        is_log_start=spread,
+        start_range=near,
+        typical_size=max(map(abs, near)) or 1.0,
         start=start,
     )
 
 
-def _near(row: Quantity, low: float, high: float, start: float | None) -> tuple[float, float]:
+def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> tuple[float, float]:
     """Where a search begins: about the typical range, or about the start where there is none."""
     if row.typical is not None:
         ends = row.typical
     elif start:
-        ends = (min(start / WIDE, start * WIDE), max(start / WIDE, start * WIDE))
+        ends = (min(start / LOG_RATIO, start * LOG_RATIO), max(start / LOG_RATIO, start * LOG_RATIO))
     else:
         ends = (1e-3, 1e3)
     first, last = ends
     if first > 0:
-        first, last = first / BEYOND, last * BEYOND
+        first, last = first / START_FACTOR, last * START_FACTOR
     if low < 0 and row.typical is not None:
         first = min(first, -last)
     first, last = max(first, low), min(last, high)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from dse.fitted import FitReport, SavedFit
 from dse.fitting.coordinates import Floats
-from dse.fitting.rows import ROW, Case, Rows
-from dse.fitting.search import FLAT, STEP, Found, Problem, derivatives, normed, units_at
-from sweeps.grid.dataset import assemble, describe
+from dse.fitting.rows import ROW, FitCase, FitRows
+from dse.fitting.search import FLAT_TOLERANCE, STEP, Solution, LeastSquaresProblem, jacobian_at, normalize_columns, step_sizes
+from sweeps.grid.dataset import assemble, variable_attributes
 from sweeps.grid.grid import Grid
-from symbolic.errors import check_known
+from symbolic.errors import check_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 # --- A fit as a Dataset: the rows as measured and as predicted, the values with their errors
 
 
-def dataset_of(
-    case: Case,
-    rows: Rows,
+def fit_dataset(
+    case: FitCase,
+    rows: FitRows,
     grid: Grid,
     *,
     text: str,
@@ -39,23 +39,23 @@ def dataset_of(
     relative: bool,
 ) -> xr.Dataset:
     """The Dataset of a fit; ``grid`` is that of the rows at the fitted values, ``text`` says it."""
-    from dse.provenance import attributes
+    from dse.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
-    predicted = grid.evaluate([grid.graph.flat(name) for name in case.to], (), tuple(grid.axes))
-    for name, array in zip(case.to, predicted, strict=True):
-        said = describe(grid, name)
+    predicted = grid.evaluate([grid.graph.flat(name) for name in case.targets], (), tuple(grid.axes))
+    for name, array in zip(case.targets, predicted, strict=True):
+        said = variable_attributes(grid, name)
         unit, meaning = said.get("units", "1"), said["long_name"]
         variables[name] = (ROW, np.array(array), {**said, "long_name": f"{meaning}, as predicted"})
         measured = {"units": unit, "long_name": f"{meaning}, as measured"}
-        variables[f"{name}_measured"] = (ROW, rows.measured[name], measured)
+        variables[f"{name}_measured"] = (ROW, rows.measurements[name], measured)
         difference = {"long_name": f"{name} as predicted - as measured"}
         difference["units"] = "1" if relative else unit
         if relative:
             difference["long_name"] += ", over that measured"
         variables[f"{name}_residual"] = (ROW, np.array(residuals[name]), difference)
     for name, array in rows.inputs.items():
-        variables[name] = (ROW, array, describe(grid, name))
+        variables[name] = (ROW, array, variable_attributes(grid, name))
     if rows.workloads:
         told = {"long_name": "workload of the row"}
         variables["workload"] = (ROW, np.array(rows.workloads), told)
@@ -78,7 +78,7 @@ def dataset_of(
             {"long_name": "correlation of the errors", "units": "1"},
         ),
     }
-    said = attributes(text, grid, case.parts)
+    said = provenance_attributes(text, grid, case.parts)
     return assemble(
         variables,
         {
@@ -92,55 +92,55 @@ def dataset_of(
 # --- The covariance of fitted values, and which of them the rows do not tell
 
 
-def _idle(problem: Problem, point: Floats) -> NDArray[np.bool_]:
+def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.bool_]:
     """Which values could be larger, or could be smaller, with no change of any prediction."""
-    steps, none = STEP * units_at(problem, point), np.zeros(len(point))
+    steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     found = none > 0
-    low, high = np.array([c.low for c in problem.free]), np.array([c.high for c in problem.free])
+    low, high = np.array([c.low for c in problem.parameters]), np.array([c.high for c in problem.parameters])
     for ahead, back, room in ((steps, none, point < high), (none, steps, point > low)):
-        slopes = problem.slopes(point, ahead, back)
+        slopes = problem.jacobian(point, ahead, back)
         change = steps * np.sqrt(np.square(slopes).sum(axis=0))
-        found |= room & (change <= FLAT * STEP * problem.size)
+        found |= room & (change <= FLAT_TOLERANCE * STEP * problem.measured_norm)
     return found
 
 
-def _cancelling(problem: Problem, found: Found, slopes: Floats) -> NDArray[np.bool_]:
+def _compensating_changes(problem: LeastSquaresProblem, solution: Solution, slopes: Floats) -> NDArray[np.bool_]:
     """Which values at ends and others could change together, inwards, with no change at all."""
-    none = np.zeros(len(found.point), dtype=bool)
-    if not found.at_end.any() or len(slopes) < len(none):
+    none = np.zeros(len(solution.point), dtype=bool)
+    if not solution.at_end.any() or len(slopes) < len(none):
         return none
-    _, sizes, directions = np.linalg.svd(normed(slopes)[0], full_matrices=False)
+    _, sizes, directions = np.linalg.svd(normalize_columns(slopes)[0], full_matrices=False)
     moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
-    inward = np.where(found.point <= [c.low for c in problem.free], 1.0, -1.0)
-    ways = (moving * inward)[found.at_end & (moving != 0)]
-    loose = sizes[-1] <= FLAT * sizes[0] and (np.all(ways > 0) or np.all(ways < 0))
+    inward = np.where(solution.point <= [c.low for c in problem.parameters], 1.0, -1.0)
+    ways = (moving * inward)[solution.at_end & (moving != 0)]
+    loose = sizes[-1] <= FLAT_TOLERANCE * sizes[0] and (np.all(ways > 0) or np.all(ways < 0))
     return (moving != 0) if loose else none
 
 
-def covariance(problem: Problem, found: Found) -> tuple[Floats, tuple[str, ...]]:
+def covariance(problem: LeastSquaresProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
     """Covariance of the values, and the quantities that the rows do not determine.
 
     s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). What stands at an end of its domain
     is held there: its own errors are NaN, those of the others given that it stands there.
     """
-    keys = [c.key for c in problem.free]
+    keys = [c.key for c in problem.parameters]
     full = np.full((len(keys), len(keys)), math.nan)
-    kept = np.flatnonzero(~found.at_end)
-    slopes = derivatives(problem, found.point)
-    for loose in (_idle(problem, found.point), _cancelling(problem, found, slopes)):
+    kept = np.flatnonzero(~solution.at_end)
+    slopes = jacobian_at(problem, solution.point)
+    for loose in (_flat_directions(problem, solution.point), _compensating_changes(problem, solution, slopes)):
         if loose.any():
             return full, tuple(keys[k] for k in np.flatnonzero(loose))
     if not kept.size:
         return full, ()
-    slopes, lengths = normed(slopes[:, kept])
+    slopes, lengths = normalize_columns(slopes[:, kept])
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
-    if len(sizes) < len(kept) or sizes[-1] <= FLAT * sizes[0]:
+    if len(sizes) < len(kept) or sizes[-1] <= FLAT_TOLERANCE * sizes[0]:
         return full, tuple(keys[k] for k in kept[np.abs(directions[-1]) > 0.1])
     spare = int(np.count_nonzero(problem.scale)) - len(kept)
     if spare <= 0:
         return full, ()
     inverse = (directions.T / sizes**2) @ directions / np.outer(lengths, lengths)
-    full[np.ix_(kept, kept)] = inverse * (found.cost / spare)
+    full[np.ix_(kept, kept)] = inverse * (solution.cost / spare)
     return full, ()
 
 
@@ -211,11 +211,11 @@ class Fit(FitReport):
     dataset: xr.Dataset = field(repr=False, compare=False)
 
     def __getitem__(self, name: str) -> float:
-        check_known(name, self.values, f"{name!r} was not fitted", "fitted are")
+        check_name(name, self.values, f"{name!r} was not fitted", "fitted are")
         return self.values[name]
 
     @property
-    def saved(self) -> SavedFit:
+    def saved_fit(self) -> SavedFit:
         """What a file of it holds, and a study takes: all but the rows themselves."""
         asked = json.loads(self.dataset.attrs["study"])
         return SavedFit(
@@ -223,7 +223,7 @@ class Fit(FitReport):
             to=self.to,
             machine=asked.get("machine"),
             workload=asked.get("workload"),
-            given=asked["set"],
+            set_values=asked["set"],
             values=self.values,
             units=self.units,
             standard_errors=self.standard_errors,
@@ -235,7 +235,7 @@ class Fit(FitReport):
             rows={
                 **asked["data"],
                 "used": self.rows,
-                "places": ranges(self.dataset["row"].values),
+                "places": index_ranges(self.dataset["row"].values),
                 "where": asked["where"],
             },
             errors={
@@ -280,10 +280,10 @@ class Fit(FitReport):
         }
 
 
-def ranges(places: NDArray[np.int64]) -> list[list[int]]:
+def index_ranges(places: NDArray[np.int64]) -> list[list[int]]:
     """Return ascending places as ranges.
 
-    >>> ranges(np.array([0, 1, 2, 5, 7, 8]))
+    >>> index_ranges(np.array([0, 1, 2, 5, 7, 8]))
     [[0, 2], [5, 5], [7, 8]]
     """
     parts = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
@@ -292,13 +292,13 @@ def ranges(places: NDArray[np.int64]) -> list[list[int]]:
 
 def _rms(arrays: Mapping[str, Floats]) -> float:
     residuals = np.concatenate(list(arrays.values()))
-    return root_of_squares(residuals) / math.sqrt(residuals.size)
+    return euclidean_norm(residuals) / math.sqrt(residuals.size)
 
 
-def root_of_squares(array: Floats) -> float:
+def euclidean_norm(array: Floats) -> float:
     """The root of the sum of squares, of numbers of any size.
 
-    >>> root_of_squares(np.array([3e-200, 4e-200])), root_of_squares(np.zeros(2))
+    >>> euclidean_norm(np.array([3e-200, 4e-200])), euclidean_norm(np.zeros(2))
     (5e-200, 0.0)
     """
     most = float(np.max(np.abs(array), initial=0.0))

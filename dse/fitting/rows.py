@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.delimited import column_header
-from dse.fitting.coordinates import Coordinate, Floats
-from dse.inputs import Parts
+from dse.delimited import split_column_header
+from dse.fitting.coordinates import FreeParameter, Floats
+from dse.inputs import StudyInputs
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
@@ -26,17 +26,17 @@ from symbolic.errors import (
     InfeasibleError,
     UnitError,
     UnknownNameError,
-    check_known,
-    nearest,
+    check_name,
+    nearest_hint,
 )
 from symbolic.model import Model
 from symbolic.ops import references
-from symbolic.units import dimension, exact, misfit
+from symbolic.units import dimension, to_si_exact, mismatch_message
 
 # --- Measured columns: from a table of any kind to numbers in the units of quantities
 
 #: Which columns are read: their names, or quantities with the header of each.
-Named = Sequence[str] | Mapping[str, str] | None
+ColumnChoice = Sequence[str] | Mapping[str, str] | None
 
 #: Marks points in the Datasets of this library.
 _FEASIBLE = "feasible"
@@ -45,7 +45,7 @@ _MEASURED = "configurations"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ColumnTable:
     """Columns of one length, by the name in their header, with the unit that stands there.
 
     ``settled``: this library has read the rows before, so that no name in them is a slip.
@@ -54,32 +54,32 @@ class Table:
     columns: Mapping[str, Any]
     units: Mapping[str, str]
     rows: int
-    settled: bool = False
+    is_normalized: bool = False
     assumptions: tuple[str, ...] = ()
 
-    def find(self, header: str) -> tuple[str, str]:
+    def find_column(self, header: str) -> tuple[str, str]:
         """A column by its name or its whole header, and its unit; a unit given here counts."""
-        name, unit = column_header(header)
-        check_known(name, self.columns, f"the data have no column {name!r}", "they have")
+        name, unit = split_column_header(header)
+        check_name(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
-    def some(self, kept: Any) -> dict[str, Any]:
+    def select_rows(self, selection: Any) -> dict[str, Any]:
         """Return some rows, with units in the headers as they are read."""
         return {
-            f"{name} [{unit}]" if (unit := self.units[name]) else name: np.asarray(column)[kept]
+            f"{name} [{unit}]" if (unit := self.units[name]) else name: np.asarray(column)[selection]
             for name, column in self.columns.items()
         }
 
 
-def read_table(data: Any) -> Table:
+def read_table(data: Any) -> ColumnTable:
     """A DataFrame, an xarray Dataset, a mapping of arrays, or the path of a file, as columns.
 
     Of a Dataset, every combination of its coordinates is a row, but for those it marks as not
     feasible; named levels of a DataFrame's index are columns.
     """
     if isinstance(data, (str, os.PathLike)):
-        data = _read(Path(data))
-    if isinstance(data, Table):
+        data = _open_data(Path(data))
+    if isinstance(data, ColumnTable):
         return data
     if hasattr(data, "data_vars"):
         check_finished(data)
@@ -110,7 +110,7 @@ def read_table(data: Any) -> Table:
     )
 
 
-def _read(path: Path) -> Any:
+def _open_data(path: Path) -> Any:
     """Return the Dataset or the columns of a file."""
     from sweeps.files.export import open_dataset
 
@@ -124,17 +124,17 @@ def _read(path: Path) -> Any:
     return open_dataset(path) if ours else _from_text(path)
 
 
-def _from_text(path: Path) -> Table:
+def _from_text(path: Path) -> ColumnTable:
     """Return the columns of a file of delimited text."""
     from dse.measured.formats import MeasuredFile, from_table
     from dse.measured.records import assumed_units
 
     records = from_table(MeasuredFile(path))
     kept = [k for k, why in enumerate(records.status) if not why]
-    columns = {name: _typed([column[k] for k in kept]) for name, column in records.columns.items()}
+    columns = {name: _to_array([column[k] for k in kept]) for name, column in records.columns.items()}
     failed = len(records.status) - len(kept)
     left_out = [f"left out, as their status says that they failed: {failed} rows"] if failed else []
-    return Table(
+    return ColumnTable(
         columns=columns,
         units=records.units,
         rows=len(kept),
@@ -146,7 +146,7 @@ def _from_text(path: Path) -> Table:
     )
 
 
-def _typed(column: Sequence[Any]) -> Any:
+def _to_array(column: Sequence[Any]) -> Any:
     """Return a column as numbers, or as texts where one is a text; NaN where a value is missing."""
     if any(isinstance(value, str) for value in column):
         texts = [np.nan if value is None else str(value) for value in column]
@@ -154,20 +154,20 @@ def _typed(column: Sequence[Any]) -> Any:
     return np.array([np.nan if v is None else v for v in column], dtype=np.float64)
 
 
-def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str]) -> Table:
-    split = {header: column_header(header) for header in headers}
+def _from_mapping(columns: Mapping[str, Any], rows: int, headers: Sequence[str]) -> ColumnTable:
+    split = {header: split_column_header(header) for header in headers}
     names = [name for name, _ in split.values()]
     for name in names:
         if names.count(name) > 1 or headers.count(name) > 1:
             raise DseError(f"the data have two columns {name!r}: keep one of them")
-    return Table(
+    return ColumnTable(
         columns={name: columns[header] for header, (name, _) in split.items()},
         units={name: unit or "" for name, unit in split.values()},
         rows=rows,
     )
 
 
-def _from_dataset(ds: Any) -> Table:
+def _from_dataset(ds: Any) -> ColumnTable:
     columns: dict[str, Any] = {}
     for name, variable in ds.variables.items():
         values = np.asarray(variable.set_dims(dict(ds.sizes)).values)
@@ -179,16 +179,16 @@ def _from_dataset(ds: Any) -> Table:
         columns = {name: column[kept] for name, column in columns.items()}
         rows = int(kept.sum())
     units = {name: str(ds[name].attrs.get("units", "")) for name in columns}
-    return Table(
+    return ColumnTable(
         columns=columns,
         units={name: "" if unit == "1" else unit for name, unit in units.items()},
         rows=rows,
-        settled=_MEASURED in ds.attrs,
+        is_normalized=_MEASURED in ds.attrs,
     )
 
 
 def read_columns(
-    table: Table, model: Model, named: Named, *, apart: Sequence[str] = ()
+    table: ColumnTable, model: Model, choice: ColumnChoice, *, excluded: Sequence[str] = ()
 ) -> dict[str, Floats]:
     """Return the columns that are quantities of a model, in stored units, NaN unchecked.
 
@@ -196,31 +196,31 @@ def read_columns(
     of Datasets of measurements (:func:`dse.open`), of which the others are left. Columns ``apart``
     are no quantities, such as weights.
     """
-    if isinstance(named, Mapping):
-        return {name: _stored(table, header, model, name) for name, header in named.items()}
-    if isinstance(named, str):
-        raise DseError(f"columns = {named!r}: expected a list of names, or a mapping")
+    if isinstance(choice, Mapping):
+        return {name: _stored_values(table, header, model, name) for name, header in choice.items()}
+    if isinstance(choice, str):
+        raise DseError(f"columns = {choice!r}: expected a list of names, or a mapping")
     found = {}
-    for header in table.columns if named is None else named:
-        name, _ = table.find(header)
-        if name in apart:
+    for header in table.columns if choice is None else choice:
+        name, _ = table.find_column(header)
+        if name in excluded:
             continue
         known = model.quantities.get(name)
-        if named is None and table.settled and name != "machine" and (not known or known.is_label):
+        if choice is None and table.is_normalized and name != "machine" and (not known or known.is_label):
             continue
         if known is None:
             one = "; a machine is given by machine=, for one machine at a time"
-            hint = one if name == "machine" else nearest(name, model.quantities)
+            hint = one if name == "machine" else nearest_hint(name, model.quantities)
             raise UnknownNameError(
                 f"the column {name!r} is no quantity of the model {model.name}{hint}; say with "
                 "columns= which columns are read: a list of their names, or a mapping from "
                 f"quantities to headers, such as {{'time': '{name} [ms]'}}"
             )
-        found[name] = _stored(table, header, model, name)
+        found[name] = _stored_values(table, header, model, name)
     return found
 
 
-def _stored(table: Table, header: str, model: Model, name: str) -> Floats:
+def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> Floats:
     """A column as numbers in the stored unit of its quantity."""
     row = model.quantity(name)
     if row.is_label:
@@ -228,21 +228,21 @@ def _stored(table: Table, header: str, model: Model, name: str) -> Floats:
             f"the column {name} holds labels: fit the rows of one label at a time, and give the "
             "label by set="
         )
-    column, unit = table.find(header)
-    values = numbers(table.columns[column], column)
+    column, unit = table.find_column(header)
+    values = to_floats(table.columns[column], column)
     if not unit:
         return values
     try:
-        factor, kind = exact(1, unit)
+        factor, kind = to_si_exact(1, unit)
     except UnitError as error:
         raise UnitError(f"the unit of the column {column!r}: {error}") from None
     expected = dimension(row.unit)
     if kind != expected:
-        raise UnitError(f"{name}: " + misfit(f"the column {header!r}", kind, expected, unit))
+        raise UnitError(f"{name}: " + mismatch_message(f"the column {header!r}", kind, expected, unit))
     return values * float(factor.numerator) / float(factor.denominator)
 
 
-def numbers(column: Any, name: str) -> Floats:
+def to_floats(column: Any, name: str) -> Floats:
     """A column as floats; what is missing is NaN."""
     try:
         if hasattr(column, "to_numpy"):
@@ -275,15 +275,15 @@ class NoRowError(DseError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class FitCase:
     """A model with values, to be joined with rows and with values of what is free."""
 
     model: Model
-    parts: Parts
-    to: tuple[str, ...]
+    parts: StudyInputs
+    targets: tuple[str, ...]
     free: tuple[str, ...]
 
-    def grid(self, rows: Rows, free: Values, where: Sequence[str] = ()) -> Grid:
+    def grid(self, rows: FitRows, free: Values, where: Sequence[str] = ()) -> Grid:
         """The measured quantities as the model yields them on the rows.
 
         ``free`` gives what is fitted a value, or one for each row.
@@ -307,20 +307,20 @@ class Case:
             labels=self.parts.labels,
             switches=self.parts.switches,
             tables=tables,
-            outputs=self.to,
+            outputs=self.targets,
             constraints=where,
-            refused=self.parts.refused,
+            invalid_values=self.parts.invalid_values,
         )
 
 
-def chosen(case: Case, rows: Rows, values: Values, where: Any) -> Rows:
+def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> FitRows:
     """The rows that satisfy conditions on inputs; an error where something of them is missing."""
     texts = texts_of(where, "where")
     if texts:
-        rows = rows.kept(_satisfying(case, case.grid(rows, values, texts)))
+        rows = rows.select(_condition_mask(case, case.grid(rows, values, texts)))
         if not len(rows.places):
             raise NoRowError(f"no row satisfies {' and '.join(texts)}: relax the conditions")
-    for name, array in {**rows.inputs, **rows.measured}.items():
+    for name, array in {**rows.inputs, **rows.measurements}.items():
         missing = rows.places[~np.isfinite(array)]
         if missing.size:
             more = f" and at {missing.size - 1} more" if missing.size > 1 else ""
@@ -334,7 +334,7 @@ def chosen(case: Case, rows: Rows, values: Values, where: Any) -> Rows:
     return rows
 
 
-def _satisfying(case: Case, grid: Grid) -> NDArray[np.bool_]:
+def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
     kept = np.ones(next(iter(grid.axes.values())).size, dtype=bool)
     for condition in grid.conditions:
         if condition.is_rule:
@@ -361,10 +361,10 @@ class FewRowsError(DseError):
     """Rows that do not determine what is free."""
 
 
-def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
+def check_rows(case: FitCase, rows: FitRows, grid: Grid) -> None:
     """Raise where nothing measured depends on something free, or a row breaks a rule anyway."""
-    used = set(references(*(grid.graph.flat(name) for name in case.to)))
-    behind = grid.graph.ancestors(case.to)
+    used = set(references(*(grid.graph.flat(name) for name in case.targets)))
+    behind = grid.graph.ancestors(case.targets)
     for name in case.free:
         if name in behind and name not in used:
             raise GraphError(
@@ -375,7 +375,7 @@ def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
             cut = [column for column in rows.inputs if case.model.variants(column)]
             given = f" ({', '.join(cut)}, which it yields, come from the data)" if cut else ""
             raise GraphError(
-                f"{', '.join(case.to)} of {case.model.name}{given} does not depend on {name}: take "
+                f"{', '.join(case.targets)} of {case.model.name}{given} does not depend on {name}: take "
                 "it out of free, or leave columns out with columns="
             )
     for condition in grid.conditions:
@@ -391,13 +391,13 @@ def check_rows(case: Case, rows: Rows, grid: Grid) -> None:
             )
 
 
-def check_size(case: Case, rows: Rows, measured: Floats) -> None:
+def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
     """Raise where a measured value is so small or large that no computation with it is safe."""
     size = np.abs(measured)
     wrong = np.argwhere(((size < SMALLEST) & (size > 0)) | (size > LARGEST))
     if len(wrong):
         what, place = wrong[0]
-        name = case.to[what]
+        name = case.targets[what]
         raise DseError(
             f"{name} is {measured[what, place]:g} {case.model.quantity(name).unit} at row "
             f"{rows.places[place]}: a fit takes sizes from {SMALLEST:g} to {LARGEST:g}, and 0; "
@@ -405,11 +405,11 @@ def check_size(case: Case, rows: Rows, measured: Floats) -> None:
         )
 
 
-def check_enough(case: Case, rows: Rows, free: tuple[Coordinate, ...]) -> None:
+def check_enough(case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...]) -> None:
     """Raise where there are fewer measured values than free ones, in all or for a label."""
-    each = len(case.to)
+    each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"
-    for label in (*filter(None, rows.known_labels), ""):
+    for label in (*filter(None, rows.distinct_labels), ""):
         of = f" of {label}" if label else ""
         have = each * int(np.count_nonzero(rows.labels == label) if label else len(rows.places))
         asked = [c for c in free if not label or c.label == label]
@@ -423,7 +423,7 @@ def check_enough(case: Case, rows: Rows, free: tuple[Coordinate, ...]) -> None:
 # --- Which measured columns the model of a fit should yield
 
 
-def targets_of(
+def resolve_targets(
     to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
 ) -> tuple[str, ...]:
     """The measured quantities by name: those named, else the one main output that has a column."""
@@ -458,25 +458,25 @@ ROW, WORKLOAD = "row", "workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class FitRows:
     """Inputs, measured quantities, weights, labels, places in the data, workloads if told."""
 
     inputs: Mapping[str, Floats]
-    measured: Mapping[str, Floats]
+    measurements: Mapping[str, Floats]
     weights: Floats
     labels: NDArray[np.str_]
     places: NDArray[np.int64]
     workloads: tuple[str, ...] = ()
 
-    def kept(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Rows:
+    def select(self, selection: NDArray[np.bool_] | NDArray[np.int64]) -> FitRows:
         """Some of the rows."""
-        return Rows(
-            inputs={name: array[which] for name, array in self.inputs.items()},
-            measured={name: array[which] for name, array in self.measured.items()},
-            weights=self.weights[which],
-            labels=self.labels[which],
-            places=self.places[which],
-            workloads=tuple(np.array(self.workloads)[which].tolist()) if self.workloads else (),
+        return FitRows(
+            inputs={name: array[selection] for name, array in self.inputs.items()},
+            measurements={name: array[selection] for name, array in self.measurements.items()},
+            weights=self.weights[selection],
+            labels=self.labels[selection],
+            places=self.places[selection],
+            workloads=tuple(np.array(self.workloads)[selection].tolist()) if self.workloads else (),
         )
 
     @property
@@ -487,14 +487,14 @@ class Rows:
         return Axis(name=name, kind=kind, coordinate=places, values=places, labels=self.workloads)
 
     @property
-    def known_labels(self) -> tuple[str, ...]:
+    def distinct_labels(self) -> tuple[str, ...]:
         """The labels, each once, in the order of the rows."""
         return tuple(dict.fromkeys(self.labels.tolist()))
 
     @property
-    def numbered(self) -> NDArray[np.int64]:
+    def label_numbers(self) -> NDArray[np.int64]:
         """The label of each row as its place among the labels."""
-        number = {label: place for place, label in enumerate(self.known_labels)}
+        number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 
 
@@ -503,24 +503,24 @@ def read_rows(
     model: Model,
     *,
     to: str | Sequence[str] | None,
-    columns: Named,
+    columns: ColumnChoice,
     weights: Any,
     labels: str | None,
-) -> Rows:
+) -> FitRows:
     """The columns of a table, told apart; rows of weight 0 are left out."""
     table = read_table(data)
-    column = table.find(weights)[0] if isinstance(weights, str) else None
-    labelled = None if labels is None else table.find(labels)[0]
+    column = table.find_column(weights)[0] if isinstance(weights, str) else None
+    labelled = None if labels is None else table.find_column(labels)[0]
     named = WORKLOAD in table.columns and labelled != WORKLOAD
     named = named and (columns is None or WORKLOAD in columns)
     apart = tuple(n for n in (column, labelled, WORKLOAD if named else None) if n is not None)
-    found = read_columns(table, model, columns, apart=apart)
-    targets = targets_of(to, model, found)
+    found = read_columns(table, model, columns, excluded=apart)
+    targets = resolve_targets(to, model, found)
     weighed = np.ones(table.rows)
     if column is not None:
-        weighed = numbers(table.columns[column], column)
+        weighed = to_floats(table.columns[column], column)
     elif weights is not None:
-        weighed = numbers(weights, "weights")
+        weighed = to_floats(weights, "weights")
     if weighed.shape != (table.rows,):
         raise DseError(f"weights has the shape {weighed.shape}: expected one for each row")
     wrong = np.flatnonzero(~(np.isfinite(weighed) & (weighed >= 0)))
@@ -534,12 +534,12 @@ def read_rows(
             raise DseError(
                 f"the column {labelled} holds no label at row {place}: leave the row out"
             )
-    rows = Rows(
+    rows = FitRows(
         inputs={name: array for name, array in found.items() if name not in targets},
-        measured={name: found[name] for name in targets},
+        measurements={name: found[name] for name in targets},
         weights=weighed,
         labels=np.array(list(map(str, told)), dtype=np.str_),
         places=np.arange(table.rows),
         workloads=tuple(map(str, table.columns[WORKLOAD])) if named else (),
     )
-    return rows.kept(weighed > 0)
+    return rows.select(weighed > 0)

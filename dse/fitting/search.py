@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.coordinates import Coordinate, Floats
+from dse.fitting.coordinates import FreeParameter, Floats
 from stochastic import sizes
-from symbolic.intervals import Parted
+from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node
 
 # --- What a model predicts at many values of its free quantities at once
 
 
 #: Numbers held at once while many candidates are looked at.
-HELD = sizes.FIT_HELD
+MAX_NUMBERS = sizes.FIT_HELD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class LeastSquaresProblem:
     """Find the values at which ``scale`` × (predicted - measured) is smallest in squares.
 
     ``nodes`` are the measured quantities over the leaves, NaN where a rule is broken; ``leaves``
@@ -36,55 +36,55 @@ class Problem:
 
     nodes: tuple[Node, ...]
     leaves: Mapping[str, Floats]
-    free: tuple[Coordinate, ...]
+    parameters: tuple[FreeParameter, ...]
     labels: NDArray[np.int64]
-    measured: Floats
+    measurements: Floats
     scale: Floats
-    _parted: list[Parted] = field(default_factory=list, repr=False, compare=False)
+    _partial: list[PartialEvaluation] = field(default_factory=list, repr=False, compare=False)
 
     @property
-    def places(self) -> dict[str, list[int]]:
+    def positions(self) -> dict[str, list[int]]:
         """Where in a point the values of each quantity stand."""
         found: dict[str, list[int]] = {}
-        for place, coordinate in enumerate(self.free):
+        for place, coordinate in enumerate(self.parameters):
             found.setdefault(coordinate.name, []).append(place)
         return found
 
     @property
-    def size(self) -> float:
+    def measured_norm(self) -> float:
         """The length of what was measured, scaled; 1 where that is 0."""
-        return math.sqrt(float(np.square(self.measured * self.scale).sum())) or 1.0
+        return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
         """What is predicted at points, shape (points, free): (points, measured, rows)."""
-        shape = (len(points), self.measured.shape[1])
-        places = self.places
-        if not self._parted:  # what only the rows tell is computed once
+        shape = (len(points), self.measurements.shape[1])
+        places = self.positions
+        if not self._partial:  # what only the rows tell is computed once
             values = {name: leaf[None, :] for name, leaf in self.leaves.items()}
-            self._parted.append(Parted(self.nodes, places, values))
+            self._partial.append(PartialEvaluation(self.nodes, places, values))
         moved = {}
         for name, own in places.items():
-            shared = self.free[own[0]].label is None
+            shared = self.parameters[own[0]].label is None
             moved[name] = points[:, own] if shared else points[:, own][:, self.labels]
-        found = self._parted[0].at(moved)
+        found = self._partial[0].evaluate(moved)
         return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in found], axis=1)
 
     def residuals(self, points: Floats) -> Floats:
         """Scaled residuals at points, shape (points, measured x rows)."""
-        return self._scaled(self.predict(points) - self.measured)
+        return self._apply_scale(self.predict(points) - self.measurements)
 
-    def scaled(self, points: Floats) -> Floats:
+    def scaled_predictions(self, points: Floats) -> Floats:
         """Scaled predictions at points: their differences do not drown in what was measured."""
-        return self._scaled(self.predict(points))
+        return self._apply_scale(self.predict(points))
 
-    def _scaled(self, found: Floats) -> Floats:
+    def _apply_scale(self, values: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            found = np.where(self.scale == 0, 0.0, found * self.scale)
-        return found.reshape(len(found), -1)
+            values = np.where(self.scale == 0, 0.0, values * self.scale)
+        return values.reshape(len(values), -1)
 
     def costs(self, points: Floats) -> Floats:
         """Sums of squares at points; infinite where anything is not a number."""
-        step = max(1, HELD // max(self.measured.size, 1))
+        step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             found = [
                 np.square(self.residuals(points[low : low + step])).sum(axis=1)
@@ -93,12 +93,12 @@ class Problem:
         costs = np.concatenate(found)
         return np.where(np.isfinite(costs), costs, math.inf)
 
-    def slopes(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
+    def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Derivatives of the scaled residuals at a point: shape (residuals, free)."""
-        slopes: Floats = self.around(point[None, :], steps, back)[1][0]
+        slopes: Floats = self.linearize(point[None, :], steps, back)[1][0]
         return slopes
 
-    def around(
+    def linearize(
         self, points: Floats, steps: Floats, back: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """Scaled predictions at points and their derivatives by each free quantity, by differences.
@@ -109,38 +109,38 @@ class Problem:
         (points, residuals) and (points, residuals, free).
         """
         back = steps if back is None else back
-        ahead = np.minimum(points + steps, [c.high for c in self.free])
-        behind = np.maximum(points - back, [c.low for c in self.free])
-        moving = [k for k in self.places.values() if steps[k].any() or back[k].any()]
+        ahead = np.minimum(points + steps, [c.high for c in self.parameters])
+        behind = np.maximum(points - back, [c.low for c in self.parameters])
+        moving = [k for k in self.positions.values() if steps[k].any() or back[k].any()]
         moved = np.repeat(points[:, None, :], 1 + 2 * len(moving), axis=1)
         for number, places in enumerate(moving):
             moved[:, 1 + 2 * number, places] = ahead[:, places]
             moved[:, 2 + 2 * number, places] = behind[:, places]
-        found = self.scaled(moved.reshape(-1, len(self.free)))
-        found = found.reshape(*moved.shape[:2], self.measured.size)
+        found = self.scaled_predictions(moved.reshape(-1, len(self.parameters)))
+        found = found.reshape(*moved.shape[:2], self.measurements.size)
         here = found[:, 0]
-        slopes = np.zeros((*here.shape, len(self.free)))
+        slopes = np.zeros((*here.shape, len(self.parameters)))
         for number, places in enumerate(moving):
             own = np.array(places)
-            if self.free[places[0]].label is not None:  # of each residual, that of its label
-                own = np.tile(own[self.labels], len(self.measured))
+            if self.parameters[places[0]].label is not None:  # of each residual, that of its label
+                own = np.tile(own[self.labels], len(self.measurements))
             up, down = found[:, 1 + 2 * number], found[:, 2 + 2 * number]
-            each = _slope(here, up, down, points[:, own], ahead[:, own], behind[:, own])
+            each = _finite_difference(here, up, down, points[:, own], ahead[:, own], behind[:, own])
             slopes[:, np.arange(here.shape[1]), own] = each
         return here, slopes
 
-    def without(self, row: int) -> Problem:
+    def without_row(self, row: int) -> LeastSquaresProblem:
         """The same problem in which one row does not count."""
         scale = self.scale.copy()
         scale[:, row] = 0
         return replace(self, scale=scale)
 
-    def thinned(self, most: int) -> Problem:
+    def subsample(self, limit: int) -> LeastSquaresProblem:
         """The same problem on at most so many of its rows, drawn at random, always the same."""
-        total = self.measured.shape[1]
-        if total <= most:
+        total = self.measurements.shape[1]
+        if total <= limit:
             return self
-        kept = np.sort(np.random.default_rng(0).permutation(total)[:most])
+        kept = np.sort(np.random.default_rng(0).permutation(total)[:limit])
         return replace(
             self,
             _parted=[],
@@ -148,15 +148,15 @@ class Problem:
                 n: leaf[kept] if leaf.size == total else leaf for n, leaf in self.leaves.items()
             },
             labels=self.labels[kept],
-            measured=self.measured[:, kept],
+            measured=self.measurements[:, kept],
             scale=self.scale[:, kept],
         )
 
 
-def _slope(here: Floats, up: Floats, down: Floats, at: Floats, high: Floats, low: Floats) -> Floats:
+def _finite_difference(center: Floats, up: Floats, down: Floats, value: Floats, high: Floats, low: Floats) -> Floats:
     with np.errstate(all="ignore"):
         both = (up - down) / (high - low)
-        right, left = (up - here) / (high - at), (here - down) / (at - low)
+        right, left = (up - center) / (high - value), (center - down) / (value - low)
     slope = np.where(np.isfinite(both), both, np.where(np.isfinite(right), right, left))
     return np.where(np.isfinite(slope), slope, 0.0)
 
@@ -166,53 +166,53 @@ def _slope(here: Floats, up: Floats, down: Floats, at: Floats, high: Floats, low
 
 #: Points for each quantity that is not solved for, the most in all, and those that are enough where
 #: every one is; how often what is linear is solved for.
-EACH, MOST, ENOUGH, PASSES = 96, 384, 16, 2
+POINTS_EACH, MAX_POINTS, MIN_POINTS, LINEAR_PASSES = 96, 384, 16, 2
 #: Parts of the range of each quantity of which the best points are kept; and the best of all.
-PARTS, BEST = 8, 4
+RANGE_PARTS, BEST_POINTS = 8, 4
 #: Points at which predictions are tried for being linear, and the step, as a share of a unit,
 #: within which they may be so in one regime.
-TRIALS, NEARBY = 4, 1e-3
+TRIALS, NEARBY_STEP = 4, 1e-3
 #: What a second difference may be of the values that it is the difference of.
 NOISE = 1e-9
 
 
-def beginnings(problem: Problem) -> Floats:
+def starting_points(problem: LeastSquaresProblem) -> Floats:
     """Points at which to begin, those of the given starts first.
 
     Kept are the best of all, and the best of each part of the range of each quantity that is not
     solved for.
     """
-    trials = _drawn(problem, TRIALS)[0]
-    linear = np.all([_linear(problem, trial, 1.0) for trial in trials], axis=0)
-    nearby = np.any([_linear(problem, trial, NEARBY) for trial in trials], axis=0)
-    sought = sum(not linear[places[0]] for places in problem.places.values())
-    points, shares = _drawn(problem, min(EACH * sought, MOST) or ENOUGH)
-    for which in (linear, nearby) * PASSES:
-        points = _solved(problem, points, which) if which.any() else points
+    trials = _draw_points(problem, TRIALS)[0]
+    linear = np.all([_linear_mask(problem, trial, 1.0) for trial in trials], axis=0)
+    nearby = np.any([_linear_mask(problem, trial, NEARBY_STEP) for trial in trials], axis=0)
+    sought = sum(not linear[places[0]] for places in problem.positions.values())
+    points, shares = _draw_points(problem, min(POINTS_EACH * sought, MAX_POINTS) or MIN_POINTS)
+    for which in (linear, nearby) * LINEAR_PASSES:
+        points = _solve_linear(problem, points, which) if which.any() else points
     costs = problem.costs(points)
     order = np.argsort(costs, kind="stable")
-    kept = dict.fromkeys([0, *order[:BEST].tolist()])
-    for number, places in enumerate(problem.places.values()):
+    kept = dict.fromkeys([0, *order[:BEST_POINTS].tolist()])
+    for number, places in enumerate(problem.positions.values()):
         if not linear[places[0]]:
-            parts = np.minimum((shares[order, number] * PARTS).astype(int), PARTS - 1)
-            firsts = [np.flatnonzero(parts == part)[:1] for part in range(PARTS)]
+            parts = np.minimum((shares[order, number] * RANGE_PARTS).astype(int), RANGE_PARTS - 1)
+            firsts = [np.flatnonzero(parts == part)[:1] for part in range(RANGE_PARTS)]
             kept |= dict.fromkeys(order[np.concatenate(firsts)].tolist())
     return points[[place for place in kept if math.isfinite(costs[place])]]
 
 
-def _drawn(problem: Problem, count: int) -> tuple[Floats, Floats]:
+def _draw_points(problem: LeastSquaresProblem, count: int) -> tuple[Floats, Floats]:
     """So many points, twice as many where starts are given; and their shares of the ranges.
 
     All labels have the same values. The first has the given starts, and the middle of all other
     ranges.
     """
-    free, places = problem.free, list(problem.places.values())
+    free, places = problem.parameters, list(problem.positions.values())
     shares = _halton(count, len(places))
     shares[0] = 0.5
     drawn = np.empty((count, len(free)))
     for number, several in enumerate(places):
         for place in several:
-            drawn[:, place] = free[place].beginning(shares[:, number])
+            drawn[:, place] = free[place].start_values(shares[:, number])
     started = [k for k, c in enumerate(free) if c.start is not None]
     if started:
         mixed = drawn.copy()
@@ -222,7 +222,7 @@ def _drawn(problem: Problem, count: int) -> tuple[Floats, Floats]:
     return np.clip(drawn, low, high), shares
 
 
-def _halton(count: int, wide: int) -> Floats:
+def _halton(count: int, dimensions: int) -> Floats:
     """The first points of the Halton sequence, from its second on: evenly spread shares.
 
     >>> _halton(3, 2)[:, 0].tolist()
@@ -230,10 +230,10 @@ def _halton(count: int, wide: int) -> Floats:
     """
     primes: list[int] = []
     number = 2
-    while len(primes) < wide:
+    while len(primes) < dimensions:
         primes += [number] if all(number % prime for prime in primes) else []
         number += 1
-    shares = np.zeros((count, wide))
+    shares = np.zeros((count, dimensions))
     for column, base in enumerate(primes):
         rest, weight = np.arange(1, count + 1), 1.0
         while rest.any():
@@ -243,44 +243,44 @@ def _halton(count: int, wide: int) -> Floats:
     return shares
 
 
-def _solved(problem: Problem, points: Floats, linear: NDArray[np.bool_]) -> Floats:
+def _solve_linear(problem: LeastSquaresProblem, points: Floats, linear: NDArray[np.bool_]) -> Floats:
     """The points, with the values that predictions are linear in moved to where they fit best.
 
     A point stays as it is where that is better: linear may hold in one regime alone.
     """
-    steps = NEARBY * np.where(linear, [c.unit for c in problem.free], 0.0)
-    low, high = [c.low for c in problem.free], [c.high for c in problem.free]
-    moved, blocks = points.copy(), _blocks(problem, linear)
-    measured = (problem.measured * problem.scale).reshape(-1)
-    count = max(1, HELD // max(problem.measured.size * (2 * len(problem.free) + 1), 1))
+    steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
+    low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
+    moved, blocks = points.copy(), _linear_blocks(problem, linear)
+    measured = (problem.measurements * problem.scale).reshape(-1)
+    count = max(1, MAX_NUMBERS // max(problem.measurements.size * (2 * len(problem.parameters) + 1), 1))
     for first in range(0, len(points), count):
-        predicted, slopes = problem.around(points[first : first + count], steps)
+        predicted, slopes = problem.linearize(points[first : first + count], steps)
         wanted = measured - predicted
         known = np.isfinite(wanted).all(axis=1) & np.isfinite(slopes).all(axis=(1, 2))
         here = first + np.flatnonzero(known)
         for rows, places in blocks:
             own = slopes[known][:, rows][:, :, places]
-            moved[here[:, None], places] += _solutions(own, wanted[known][:, rows])
+            moved[here[:, None], places] += _least_squares_steps(own, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
     better = problem.costs(moved) < problem.costs(points)
     return np.where(better[:, None], moved, points)
 
 
-def _blocks(problem: Problem, linear: NDArray[np.bool_]) -> list[tuple[Any, list[int]]]:
+def _linear_blocks(problem: LeastSquaresProblem, linear: NDArray[np.bool_]) -> list[tuple[Any, list[int]]]:
     """Residuals and linear values that belong together: those of a label, where none is shared."""
     places = np.flatnonzero(linear).tolist()
-    if any(problem.free[place].label is None for place in places):
+    if any(problem.parameters[place].label is None for place in places):
         return [(slice(None), places)]
-    labels = np.tile(problem.labels, len(problem.measured))
+    labels = np.tile(problem.labels, len(problem.measurements))
     own: dict[int, list[int]] = {}
-    for several in problem.places.values():
+    for several in problem.positions.values():
         for order, place in enumerate(several):
             if linear[place]:
                 own.setdefault(order, []).append(place)
     return [(labels == order, mine) for order, mine in own.items()]
 
 
-def _solutions(slopes: Floats, wanted: Floats) -> Floats:
+def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
     """The steps that least squares ask for at each of some points, in columns of equal length."""
     lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
@@ -290,15 +290,15 @@ def _solutions(slopes: Floats, wanted: Floats) -> Floats:
     return steps
 
 
-def _linear(problem: Problem, point: Floats, step: float) -> NDArray[np.bool_]:
+def _linear_mask(problem: LeastSquaresProblem, point: Floats, step: float) -> NDArray[np.bool_]:
     """Which values the predictions depend on linearly from a point on, each by itself."""
     found = np.zeros(len(point), dtype=bool)
-    for places in problem.places.values():
+    for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
-        units = step * np.array([problem.free[place].unit for place in places])
+        units = step * np.array([problem.parameters[place].typical_size for place in places])
         trial[1, places] += units
         trial[2, places] += 2 * units
-        here, near, far = problem.scaled(trial)
+        here, near, far = problem.scaled_predictions(trial)
         bend = np.abs(far - 2 * near + here)
         size = np.abs(far) + 2 * np.abs(near) + np.abs(here)
         found[places] = bool(np.all(bend <= NOISE * size)) and math.isfinite(float(size.sum()))
@@ -306,24 +306,24 @@ def _linear(problem: Problem, point: Floats, step: float) -> NDArray[np.bool_]:
 
 
 #: How many of the rough searches are made precise, and the most rows on which these are made.
-REFINED, COMPARED = 2, 2048
+REFINED, MAX_ROUGH_ROWS = 2, 2048
 #: A step of a numerical derivative, as a share of the value: the cube root of the precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
 #: What a value near 0 is measured by, as a share of what changes the residuals by their own size.
-TINY = 1e-3
+NEAR_ZERO = 1e-3
 #: Directions whose singular value is below this share of the largest change no prediction.
-FLAT = 1e-7
+FLAT_TOLERANCE = 1e-7
 #: A value is tried at the end of its domain where it is as near as this share of its unit and that
 #: costs, by the derivatives, at most this share of the squares. The end is taken where it costs no
 #: more than a share, and either the squares press on it (this cosine between slope and residuals)
 #: or the value stood there but for this share of its size.
-NEAR_END, TRY_END, TAKE_END, PRESSED, THERE = 0.03, 1e-4, 1e-10, 1e-6, 1e-6
+NEAR_BOUND, TRY_BOUND, TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 0.03, 1e-4, 1e-10, 1e-6, 1e-6
 #: Squares below this share of what was measured are rounding, and such changes of the residuals.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Solution:
     """The best point, its sum of squares, and which of its values stand at an end."""
 
     point: Floats
@@ -331,7 +331,7 @@ class Found:
     at_end: NDArray[np.bool_]
 
 
-def search(problem: Problem) -> Found | None:
+def search(problem: LeastSquaresProblem) -> Solution | None:
     """The point of least squares; None where no beginning gives numbers.
 
     Beginnings are a Halton sequence over the region near typical values, the given starts, and
@@ -339,21 +339,21 @@ def search(problem: Problem) -> Found | None:
     range of each quantity are followed to their minimum by SciPy's trust region, so that one valley
     does not draw them all; values that come near an end of their domain are tried there.
     """
-    few = problem.thinned(COMPARED)
+    few = problem.subsample(MAX_ROUGH_ROWS)
     found = sorted(
-        (_polish(few, point, rough=True) for point in beginnings(few)), key=itemgetter(1)
+        (_refine(few, point, rough=True) for point in starting_points(few)), key=itemgetter(1)
     )
     if not found:
         return None
-    best = min((_polish(problem, point) for point, _ in found[:REFINED]), key=itemgetter(1))
+    best = min((_refine(problem, point) for point, _ in found[:REFINED]), key=itemgetter(1))
     if not math.isfinite(best[1]):
         return None
-    best = min(best, _polish(problem, best[0], own_units=True), key=itemgetter(1))
-    return _at_ends(problem, *best)
+    best = min(best, _refine(problem, best[0], own_units=True), key=itemgetter(1))
+    return _move_to_bounds(problem, *best)
 
 
-def _polish(
-    problem: Problem,
+def _refine(
+    problem: LeastSquaresProblem,
     point: Floats,
     *,
     moving: NDArray[np.bool_] | None = None,
@@ -372,13 +372,13 @@ def _polish(
     cost = float(problem.costs(point[None, :])[0])
     if not moves.any() or not math.isfinite(cost):
         return point, cost
-    free = [c for c, moved in zip(problem.free, moves, strict=True) if moved]
-    logs = np.array([c.log for c in free])
-    units = np.array([1.0 if c.log else c.unit for c in free])
+    free = [c for c, moved in zip(problem.parameters, moves, strict=True) if moved]
+    logs = np.array([c.is_log for c in free])
+    units = np.array([1.0 if c.is_log else c.typical_size for c in free])
     if own_units:
-        units = np.where(logs, units, units_at(problem, point)[moves])
+        units = np.where(logs, units, step_sizes(problem, point)[moves])
     least, most = np.array([c.low for c in free]), np.array([c.high for c in free])
-    size = problem.size
+    size = problem.measured_norm
 
     def value_of(place: Floats) -> Floats:  # within its bounds
         with np.errstate(over="ignore"):
@@ -391,21 +391,21 @@ def _polish(
             place: Floats = np.where(logs, np.log(np.where(logs, value, 1.0)), value / units)
         return place
 
-    def whole(place: Floats) -> Floats:
+    def full_point(place: Floats) -> Floats:
         found = point.copy()
         found[moves] = value_of(place)
         return found
 
     def residuals(place: Floats) -> Floats:
-        found: Floats = problem.residuals(whole(place)[None, :])[0] / size
+        found: Floats = problem.residuals(full_point(place)[None, :])[0] / size
         return found
 
-    def slopes(place: Floats) -> Floats:
+    def scaled_jacobian(place: Floats) -> Floats:
         value = np.abs(value_of(place))
         steps = np.zeros(len(point))
         steps[moves] = STEP * np.where(logs, value, np.maximum(value, units))
         factor = np.where(logs, value, units)
-        return problem.slopes(whole(place), steps)[:, moves] * factor / size
+        return problem.jacobian(full_point(place), steps)[:, moves] * factor / size
 
     low, high = place_of(least), place_of(most)
     begin = np.clip(place_of(point[moves]), np.nextafter(low, high), np.nextafter(high, low))
@@ -415,7 +415,7 @@ def _polish(
         done = least_squares(
             residuals,
             begin,
-            jac=slopes,
+            jac=scaled_jacobian,
             bounds=(low, high),
             x_scale="jac",
             ftol=1e-6 if rough else 1e-15,
@@ -423,79 +423,79 @@ def _polish(
             gtol=None,
             max_nfev=30 if rough else 200,
         )
-    end = whole(done.x)
+    end = full_point(done.x)
     reached = float(problem.costs(end[None, :])[0])
     return (end, reached) if reached <= cost else (point, cost)
 
 
-def _at_ends(problem: Problem, point: Floats, cost: float) -> Found:
+def _move_to_bounds(problem: LeastSquaresProblem, point: Floats, cost: float) -> Solution:
     """The same with values moved to ends of their domain where that costs nothing."""
     held = np.zeros(len(point), dtype=bool)
-    costs = _costs_of_ends(problem, point)
-    for place, coordinate in enumerate(problem.free):
-        for end in coordinate.ends:
+    costs = _unit_step_costs(problem, point)
+    for place, coordinate in enumerate(problem.parameters):
+        for end in coordinate.attainable_bounds:
             away = abs(point[place] - end)
-            dear = away**2 * costs[place] > TRY_END * cost and cost > EXACT * problem.size**2
-            if dear or away > NEAR_END * max(coordinate.unit, abs(end)):
+            dear = away**2 * costs[place] > TRY_BOUND * cost and cost > EXACT * problem.measured_norm**2
+            if dear or away > NEAR_BOUND * max(coordinate.typical_size, abs(end)):
                 continue
             moved, at = point.copy(), held.copy()
             moved[place], at[place] = end, True
-            moved, price = _polish(problem, moved, moving=~at)
-            if price > cost * (1 + TAKE_END):
+            moved, price = _refine(problem, moved, moving=~at)
+            if price > cost * (1 + TAKE_BOUND):
                 continue
-            there = away <= THERE * units_at(problem, moved)[place] / TINY
-            if there or _presses(problem, moved, place):
+            there = away <= BOUND_TOLERANCE * step_sizes(problem, moved)[place] / NEAR_ZERO
+            if there or _is_bound_active(problem, moved, place):
                 point, held, cost = moved, at, min(price, cost)
                 break
-    return Found(point=point, cost=float(problem.costs(point[None, :])[0]), at_end=held)
+    return Solution(point=point, cost=float(problem.costs(point[None, :])[0]), at_end=held)
 
 
-def normed(slopes: Floats) -> tuple[Floats, Floats]:
+def normalize_columns(slopes: Floats) -> tuple[Floats, Floats]:
     """Return slopes with columns of length 1, and the lengths; a column of zeros stays."""
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     lengths = np.where(lengths > 0, lengths, 1.0)
     return slopes / lengths, lengths
 
 
-def _presses(problem: Problem, point: Floats, place: int) -> bool:
+def _is_bound_active(problem: LeastSquaresProblem, point: Floats, place: int) -> bool:
     """Whether the squares grow as a value leaves the end of its domain at which it stands."""
-    steps, none = STEP * units_at(problem, point), np.zeros(len(point))
-    inward = point[place] <= problem.free[place].low
-    slope = problem.slopes(point, *((steps, none) if inward else (none, steps)))[:, place]
+    steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
+    inward = point[place] <= problem.parameters[place].low
+    slope = problem.jacobian(point, *((steps, none) if inward else (none, steps)))[:, place]
     residuals = problem.residuals(point[None, :])[0]
     lengths = float(np.linalg.norm(slope) * np.linalg.norm(residuals))
     growth = float(slope @ residuals) * (1 if inward else -1)
-    return growth > PRESSED * lengths
+    return growth > ACTIVE_BOUND_COSINE * lengths
 
 
-def _costs_of_ends(problem: Problem, point: Floats) -> Floats:
+def _unit_step_costs(problem: LeastSquaresProblem, point: Floats) -> Floats:
     """What a unit step of each value costs, all others free to follow, were all linear.
 
     1 / (JᵀJ)⁻¹ᵢᵢ; 0 for what the rows do not determine.
     """
-    slopes, lengths = normed(derivatives(problem, point))
+    slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
-    sizes = np.maximum(sizes, FLAT * sizes[0] or 1.0)
+    sizes = np.maximum(sizes, FLAT_TOLERANCE * sizes[0] or 1.0)
     spread = np.square(directions.T / sizes).sum(axis=1)
     return np.square(lengths) / np.where(spread > 0, spread, 1.0)
 
 
-def derivatives(problem: Problem, point: Floats) -> Floats:
+def jacobian_at(problem: LeastSquaresProblem, point: Floats) -> Floats:
     """Derivatives of the scaled residuals at a point, in steps that suit each quantity."""
-    return problem.slopes(point, STEP * units_at(problem, point))
+    return problem.jacobian(point, STEP * step_sizes(problem, point))
 
 
-def units_at(problem: Problem, point: Floats) -> Floats:
+def step_sizes(problem: LeastSquaresProblem, point: Floats) -> Floats:
     """The sizes of values; of one near 0, a share of what changes residuals as much as they are."""
-    units = np.array([c.unit for c in problem.free])
-    units = np.where([c.log for c in problem.free], np.abs(point), units)
-    change = units * np.sqrt(np.square(problem.slopes(point, STEP * units)).sum(axis=0))
-    felt = change > ROUNDING * problem.size
-    natural = units * problem.size / np.where(felt, change, problem.size)
-    return np.asarray(np.maximum(np.abs(point), TINY * natural))
+    units = np.array([c.typical_size for c in problem.parameters])
+    units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)
+    change = units * np.sqrt(np.square(problem.jacobian(point, STEP * units)).sum(axis=0))
+    felt = change > ROUNDING * problem.measured_norm
+    natural = units * problem.measured_norm / np.where(felt, change, problem.measured_norm)
+    return np.asarray(np.maximum(np.abs(point), NEAR_ZERO * natural))
 
 
-def left_out_residuals(problem: Problem, found: Found, how: str) -> Floats:
+def left_out_residuals(problem: LeastSquaresProblem, solution: Solution, method: str) -> Floats:
     """Scaled residuals of each row, predicted by a fit to all others; shape as measured.
 
     ``how`` is ``"refit"``, a search from the best point for each row, or ``"hat"``: with the
@@ -503,17 +503,17 @@ def left_out_residuals(problem: Problem, found: Found, how: str) -> Floats:
     (I - J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹ r_i, which is the same where predictions are linear. NaN for a row
     without which the others do not determine what is free.
     """
-    shape = problem.measured.shape
-    basis = np.linalg.qr(normed(derivatives(problem, found.point)[:, ~found.at_end])[0])[0]
+    shape = problem.measurements.shape
+    basis = np.linalg.qr(normalize_columns(jacobian_at(problem, solution.point)[:, ~solution.at_end])[0])[0]
     own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row
-    residuals = problem.residuals(found.point[None, :])[0].reshape(shape)
+    residuals = problem.residuals(solution.point[None, :])[0].reshape(shape)
     shrunk = np.eye(shape[0]) - own @ own.transpose(0, 2, 1)
-    known = np.linalg.svd(shrunk, compute_uv=False)[:, -1] >= FLAT
+    known = np.linalg.svd(shrunk, compute_uv=False)[:, -1] >= FLAT_TOLERANCE
     result = np.full(shape, math.nan)
-    if how == "hat":
+    if method == "hat":
         result[:, known] = np.linalg.solve(shrunk[known], residuals.T[known][..., None])[..., 0].T
         return result
     for row in np.flatnonzero(known):
-        others, _ = _polish(problem.without(int(row)), found.point, own_units=True)
+        others, _ = _refine(problem.without_row(int(row)), solution.point, own_units=True)
         result[:, row] = problem.residuals(others[None, :])[0].reshape(shape)[:, row]
     return result

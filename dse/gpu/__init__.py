@@ -22,7 +22,7 @@ from dse.gpu.measuring import (
     shortest_paths,
     supply,
 )
-from dse.measured.records import Records, shaped
+from dse.measured.records import Records, to_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +53,7 @@ _UNITS = {
 _LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
 
 
-def dataset_of(what: str, columns: Mapping[str, Any], told: Mapping[str, Any]) -> xr.Dataset:
+def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
     """Measured columns along ``configuration``, as :func:`dse.open` gives files of others.
 
     Parameters
@@ -68,13 +68,13 @@ def dataset_of(what: str, columns: Mapping[str, Any], told: Mapping[str, Any]) -
     """
     rows = len(next(iter(columns.values())))
     named = {"gpu": "device", "driver": "driver"}
-    said = {name: [str(told[key])] * rows for name, key in named.items() if key in told}
+    said = {name: [str(provenance[key])] * rows for name, key in named.items() if key in provenance}
     records = Records(
         kind="table",
         axes=(),
         columns={**columns, **said},
         units=_UNITS,
         labels=frozenset(_LABELS),
-        attributes={"provenance": json.dumps(dict(told))},
+        attributes={"provenance": json.dumps(dict(provenance))},
     )
-    return shaped(records, {}, "rows", f"the GPU at hand: {what}")
+    return to_dataset(records, {}, "rows", f"the GPU at hand: {what}")

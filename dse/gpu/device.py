@@ -15,7 +15,7 @@ from symbolic.errors import DseError
 _MHZ = 1e6
 
 
-class Look(NamedTuple):
+class DeviceState(NamedTuple):
     """What the driver tells at one moment."""
 
     power: float
@@ -24,7 +24,7 @@ class Look(NamedTuple):
     temperature: float
 
 
-class Board:
+class NvmlBoard:
     """The GPU, by NVML.
 
     Parameters
@@ -39,11 +39,11 @@ class Board:
         self._nvml = nvml
         self._handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
 
-    def look(self) -> Look:
+    def read_state(self) -> DeviceState:
         """Power [W], clocks [Hz] and temperature [degC] now."""
         nvml, handle = self._nvml, self._handle
         try:
-            return Look(
+            return DeviceState(
                 nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
                 nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * _MHZ,
                 nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM) * _MHZ,
@@ -52,7 +52,7 @@ class Board:
         except nvml.NVMLError as error:
             raise DseError(f"the driver does not tell power and clocks: {error}") from error
 
-    def clocks(self) -> dict[int, list[int]]:
+    def supported_clocks(self) -> dict[int, list[int]]:
         """Core clocks that may be asked for, by memory clock, descending [MHz]; maybe none."""
         nvml = self._nvml
         try:
@@ -67,7 +67,7 @@ class Board:
             return {}
 
     @contextmanager
-    def choosing(self) -> Iterator[Any]:
+    def clock_control(self) -> Iterator[Any]:
         """A context in which clocks are asked for; afterwards application clocks are as before.
 
         Clocks that are locked instead (GPUs without application clocks) are unlocked at the end.
@@ -80,7 +80,7 @@ class Board:
                 for kind in (nvml.NVML_CLOCK_MEM, nvml.NVML_CLOCK_GRAPHICS)
             ]
 
-        def choose(memory: int, core: int) -> str:
+        def set_clocks(memory: int, core: int) -> str:
             try:
                 nvml.nvmlDeviceSetApplicationsClocks(handle, memory, core)
             except nvml.NVMLError as error:
@@ -97,7 +97,7 @@ class Board:
             return "locked clocks"
 
         try:
-            yield choose
+            yield set_clocks
         finally:
             for unlock in dict.fromkeys(locked):
                 with suppress(nvml.NVMLError):
@@ -107,33 +107,33 @@ class Board:
                     nvml.nvmlDeviceSetApplicationsClocks(handle, *before)
 
 
-class Pretended(Board):
+class SimulatedBoard(NvmlBoard):
     """In place of NVML where the GPU is simulated: made-up numbers that follow the clock asked."""
 
     def __init__(self) -> None:
         self._core = 1000
 
-    def look(self) -> Look:
+    def read_state(self) -> DeviceState:
         """A power that grows with the cube of the clock."""
-        return Look(50 + 100 * (self._core / 1000) ** 3, self._core * _MHZ, 2e9, 40.0)
+        return DeviceState(50 + 100 * (self._core / 1000) ** 3, self._core * _MHZ, 2e9, 40.0)
 
-    def clocks(self) -> dict[int, list[int]]:
+    def supported_clocks(self) -> dict[int, list[int]]:
         """Two."""
         return {2000: [1000, 500]}
 
     @contextmanager
-    def choosing(self) -> Iterator[Any]:
+    def clock_control(self) -> Iterator[Any]:
         """A context in which clocks are asked for."""
 
-        def choose(memory: int, core: int) -> str:
+        def set_clocks(memory: int, core: int) -> str:
             self._core = core
             return "pretended"
 
-        yield choose
+        yield set_clocks
         self._core = 1000
 
 
-def board_of(uuid: str, *, simulated: bool) -> Board:
+def open_board(uuid: str, *, simulated: bool) -> NvmlBoard:
     """What tells clocks and power of a GPU.
 
     Raises
@@ -142,7 +142,7 @@ def board_of(uuid: str, *, simulated: bool) -> Board:
         The package is not installed, or there is no driver that answers it.
     """
     if simulated:
-        return Pretended()
+        return SimulatedBoard()
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError as error:
@@ -152,7 +152,7 @@ def board_of(uuid: str, *, simulated: bool) -> Board:
         ) from error
     try:
         nvml.nvmlInit()
-        return Board(nvml, uuid)
+        return NvmlBoard(nvml, uuid)
     except nvml.NVMLError as error:
         raise DseError(
             f"NVML does not answer ({error}): clocks and power need a GPU with its driver, which "

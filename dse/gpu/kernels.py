@@ -12,14 +12,14 @@ from numba import cuda
 
 from stochastic.kernels.device import SIMULATED, clock
 
-#: Operations of a round of :func:`thinking`, one after the other without a jump.
-ROUND = 64
+#: Operations of a round of :func:`multiply_add`, one after the other without a jump.
+OPERATIONS_PER_ROUND = 64
 #: Seconds between two looks at power, which drivers renew about so often.
-_APART = 0.05
+_SAMPLE_INTERVAL = 0.05
 
 
 @cuda.jit
-def waiting(ring: Any, ends: Any, requests: Any) -> None:
+def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
     """Each thread follows a ring: one request in memory, and nothing to do until it is back.
 
     Its arguments: ``ring`` int32 (size), the place after each place; ``ends`` int32 (threads),
@@ -33,22 +33,22 @@ def waiting(ring: Any, ends: Any, requests: Any) -> None:
 
 
 @cuda.jit
-def thinking(values: Any, factor: Any, term: Any, rounds: Any) -> None:
+def multiply_add(values: Any, factor: Any, term: Any, rounds: Any) -> None:
     """Each thread multiplies and adds, an operation on the result of the one before.
 
     Its arguments: ``values`` (threads), which is overwritten, ``factor`` and ``term`` (1) of the
-    same precision; how many rounds of :data:`ROUND` operations.
+    same precision; how many rounds of :data:`OPERATIONS_PER_ROUND` operations.
     """
     thread = cuda.grid(1)
     value, times, plus = values[thread], factor[0], term[0]
     for _ in range(rounds):
-        for _ in range(ROUND):
+        for _ in range(OPERATIONS_PER_ROUND):
             value = value * times + plus
     values[thread] = value
 
 
 @cache
-def squaring(tile: int) -> Any:
+def min_plus_square(tile: int) -> Any:
     """One squaring of a matrix of distances in (min, +), a sub-block a block (Ma 2014, Eq. 9).
 
     A block of any number of threads keeps three sub-blocks in shared memory: its own, and the two
@@ -96,7 +96,7 @@ def squaring(tile: int) -> Any:
     return square
 
 
-def seconds(run: Callable[[], None]) -> float:
+def time_run(run: Callable[[], None]) -> float:
     """The time until the device has done what a function launches. [s]"""
     cuda.synchronize()
     start = time.perf_counter()
@@ -110,8 +110,8 @@ def uuid() -> str:
     return str(cuda.get_current_device().uuid)
 
 
-def sustained(
-    run: Callable[[], None], look: Callable[[], Any], *, settle: float, seconds: float
+def run_sustained(
+    run: Callable[[], None], sample: Callable[[], Any], *, settle: float, seconds: float
 ) -> tuple[float, list[Any]]:
     """Launch again and again, and look while the device works; the time of a launch. [s]
 
@@ -121,9 +121,9 @@ def sustained(
     begun = time.perf_counter()
     first, launches, seen_at = 0.0, 0, -1.0
     seen: list[Any] = []
-    behind = _launched(run)
+    behind = _record_event(run)
     while True:
-        ahead, behind = behind, _launched(run)
+        ahead, behind = behind, _record_event(run)
         ahead.synchronize()
         now = time.perf_counter()
         if now - begun < settle:
@@ -132,15 +132,15 @@ def sustained(
             launches += 1
         else:
             first = now
-        if now - seen_at >= _APART or len(seen) < 2:
-            seen.append(look())
+        if now - seen_at >= _SAMPLE_INTERVAL or len(seen) < 2:
+            seen.append(sample())
             seen_at = now
         if now - first >= seconds and len(seen) >= 2:
             behind.synchronize()
             return (now - first) / launches, seen
 
 
-def _launched(run: Callable[[], None]) -> Any:
+def _record_event(run: Callable[[], None]) -> Any:
     """What tells that all that was launched up to now has ended."""
     run()
     event = cuda.event()
@@ -150,11 +150,11 @@ def _launched(run: Callable[[], None]) -> Any:
 
 if SIMULATED:
 
-    def place() -> int:
+    def multiprocessor_id() -> int:
         """The multiprocessor, of which the simulator has one."""
         return 0
 
-    def instant() -> int:
+    def global_timer() -> int:
         """A clock of this machine, in place of the GPU's. [ns]"""
         return time.perf_counter_ns()
 
@@ -162,36 +162,36 @@ else:
     from stochastic.kernels.device import special_register
 
     #: The multiprocessor on which a block runs, as hardware numbers it.
-    place = special_register(32, "mov.u32 $0, %smid;")
+    multiprocessor_id = special_register(32, "mov.u32 $0, %smid;")
     #: The clock that all multiprocessors share. [ns]
-    instant = special_register(64, "mov.u64 $0, %globaltimer;")
+    global_timer = special_register(64, "mov.u64 $0, %globaltimer;")
 
 
 @cuda.jit
-def standing(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
+def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
     """Each block computes for a while, and tells where it ran, from when and until when.
 
     Its arguments: ``values`` float32 (threads), which is overwritten; ``factor`` and ``term`` (1);
-    ``rounds`` int32 (blocks) of :data:`ROUND` operations; ``stamps`` int64 (3, blocks):
+    ``rounds`` int32 (blocks) of :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64 (3, blocks):
     multiprocessor, start and end.
     """
     block, thread = cuda.blockIdx.x, cuda.grid(1)
     if cuda.threadIdx.x == 0:
-        stamps[0, block] = place()
-        stamps[1, block] = instant()
+        stamps[0, block] = multiprocessor_id()
+        stamps[1, block] = global_timer()
     cuda.syncthreads()
     value, times, plus = values[thread], factor[0], term[0]
     for _ in range(rounds[block]):
-        for _ in range(ROUND):
+        for _ in range(OPERATIONS_PER_ROUND):
             value = value * times + plus
     values[thread] = value
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        stamps[2, block] = instant()
+        stamps[2, block] = global_timer()
 
 
 @cuda.jit
-def chasing(ring: Any, requests: Any, found: Any) -> None:
+def time_pointer_chase(ring: Any, requests: Any, result: Any) -> None:
     """One thread follows a ring twice, and times the second time by its multiprocessor's clock.
 
     Its arguments: ``ring`` int32 (size), the place after each place; how many requests; ``found``
@@ -203,5 +203,5 @@ def chasing(ring: Any, requests: Any, found: Any) -> None:
     start = clock()
     for _ in range(requests):
         place_now = ring[place_now]
-    found[0] = place_now
-    found[1] = clock() - start
+    result[0] = place_now
+    result[1] = clock() - start

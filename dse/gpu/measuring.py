@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.gpu.device import Board, Look, board_of
+from dse.gpu.device import NvmlBoard, DeviceState, open_board
 from stochastic import Pmf, imbalance
 from stochastic.validation import describe, losses
 from symbolic.errors import DseError
@@ -21,16 +21,16 @@ from symbolic.errors import DseError
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 #: A launch, and a function that is true if all launches did their work.
-Launch = tuple[Callable[[], None], Callable[[], bool]]
+CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
 #: Numbers of the ring that is read: beyond any cache. [int32]
 _RING = 2**26
 #: Threads of a block, at most.
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 #: Rows of three sub-blocks of float32 that fit in 48 KiB.
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 
 
-def device() -> tuple[Any, int]:
+def open_device() -> tuple[Any, int]:
     """The kernels and the multiprocessors of what runs them; the simulator counts as one."""
     facts = describe()
     from dse.gpu import kernels
@@ -38,23 +38,23 @@ def device() -> tuple[Any, int]:
     return kernels, int(facts.get("multiprocessors", 1))
 
 
-def least(kernels: Any, run: Any) -> float:
+def shortest_run_time(kernels: Any, run: Any) -> float:
     """The shortest of three runs, after one in which the kernel is compiled. [s]"""
     run()
     taken: float = min(kernels.seconds(run) for _ in range(3))
     return taken
 
 
-def checked(right: bool) -> None:
+def check_result(is_right: bool) -> None:
     """The time of work that was not done is worth nothing."""
-    if not right:
+    if not is_right:
         raise DseError(
             "the threads did not do their work: GPU driver, CUDA toolkit and numba-cuda do not fit "
             "together; see `numba -s`"
         )
 
 
-def _waiting(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> Launch:
+def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> CheckedLaunch:
     """Return a launch whose threads only wait for memory."""
     total = shape[0] * shape[1]
     if total > size:
@@ -63,22 +63,22 @@ def _waiting(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> 
     ring = kernels.cuda.to_device(((places + total) % size).astype(np.int32))
     ends = kernels.cuda.to_device(np.zeros(total, np.int32))
 
-    def done() -> bool:
+    def is_done() -> bool:
         expected = (places[:total] + total * requests) % size
         return np.array_equal(ends.copy_to_host(), expected)
 
-    return lambda: kernels.waiting[shape](ring, ends, requests), done
+    return lambda: kernels.waiting[shape](ring, ends, requests), is_done
 
 
-def _thinking(kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32) -> Launch:
+def _compute_launch(kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32) -> CheckedLaunch:
     """Return a launch whose threads only compute."""
     half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 
-    def done() -> bool:
+    def is_done() -> bool:
         return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
 
-    return lambda: kernels.thinking[shape](values, half, one, rounds), done
+    return lambda: kernels.thinking[shape](values, half, one, rounds), is_done
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
@@ -106,12 +106,12 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -
     DseError
         For threads that cannot stand on a multiprocessor, or a thread that went astray.
     """
-    kernels, multiprocessors = device()
+    kernels, multiprocessors = open_device()
     rates = []
     for count in threads:
-        run, done = _waiting(kernels, _shape(count, multiprocessors), requests, size)
-        rates.append(4.0 * count * requests / least(kernels, run))
-        checked(done())
+        run, done = _memory_launch(kernels, _launch_shape(count, multiprocessors), requests, size)
+        rates.append(4.0 * count * requests / shortest_run_time(kernels, run))
+        check_result(done())
     return {"threads_in_ms": np.array(threads, float), "attained_bandwidth": np.array(rates)}
 
 
@@ -141,24 +141,24 @@ def demand(
     LawError, DseError
         As :func:`supply`.
     """
-    kernels, multiprocessors = device()
+    kernels, multiprocessors = open_device()
     kind = np.float64 if double else np.float32
     rates = []
     for count in threads:
-        run, done = _thinking(kernels, _shape(count, multiprocessors), rounds, kind)
-        rates.append(kernels.ROUND * count * rounds / least(kernels, run))
-        checked(done())
+        run, done = _compute_launch(kernels, _launch_shape(count, multiprocessors), rounds, kind)
+        rates.append(kernels.ROUND * count * rounds / shortest_run_time(kernels, run))
+        check_result(done())
     return {"threads_in_cs": np.array(threads, float), "attained_flops": np.array(rates)}
 
 
-def _shape(threads: int, multiprocessors: int) -> tuple[int, int]:
+def _launch_shape(threads: int, multiprocessors: int) -> tuple[int, int]:
     """Blocks of a launch and threads of each, for so many threads on every multiprocessor."""
     for blocks in range(1, 33):
-        if threads >= blocks and threads % blocks == 0 and threads // blocks <= MOST_THREADS:
+        if threads >= blocks and threads % blocks == 0 and threads // blocks <= MAX_THREADS:
             return blocks * multiprocessors, threads // blocks
     raise DseError(
         f"threads = {threads}: expected a number of 1 or more that blocks of at most "
-        f"{MOST_THREADS} threads can share"
+        f"{MAX_THREADS} threads can share"
     )
 
 
@@ -193,23 +193,23 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     for size in sizes:
         if size < 2 * _LINE or size >= 2**33:
             raise DseError(f"sizes: {size}: expected {2 * _LINE} bytes or more, and below 8 GiB")
-    kernels, _ = device()
+    kernels, _ = open_device()
     rng = np.random.default_rng(seed)
     found = []
     for size in sizes:
-        ring, order = _ring(size, rng)
+        ring, order = _random_ring(size, rng)
         count = max(requests, len(order))
         there = kernels.cuda.to_device(np.full(2, -1, np.int64))
         given: Any = kernels.cuda.to_device(ring)
         for _ in range(2):
             kernels.chasing[1, 1](given, count, there)
         end, cycles = there.copy_to_host().tolist()
-        checked(cycles > 0 and end == order[(2 * count) % len(order)])
+        check_result(cycles > 0 and end == order[(2 * count) % len(order)])
         found.append(cycles / count)
     return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(found)}
 
 
-def _ring(size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The place after each place, and the places in the order in which they come, from 0 on."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
@@ -227,7 +227,7 @@ def power(
     threads: int = 1024,
     steps: int = 4096,
     size: int = _RING,
-    board: Board | None = None,
+    board: NvmlBoard | None = None,
 ) -> Columns:
     """Power and time of a kernel that computes and of one that reads memory, at several clocks.
 
@@ -269,21 +269,21 @@ def power(
     for name, value in (("seconds", seconds), ("settle", settle)):
         if not 0 <= value < float("inf"):
             raise DseError(f"{name} = {value}: expected 0 or more")
-    if not 1 <= threads <= MOST_THREADS:
-        raise DseError(f"threads = {threads}: expected 1 to {MOST_THREADS}")
-    kernels, multiprocessors = device()
+    if not 1 <= threads <= MAX_THREADS:
+        raise DseError(f"threads = {threads}: expected 1 to {MAX_THREADS}")
+    kernels, multiprocessors = open_device()
     shape = 2 * multiprocessors, threads
     total = shape[0] * threads
-    work: dict[str, tuple[Launch, float, float]] = {
-        "compute": (_thinking(kernels, shape, steps), float(kernels.ROUND * steps * total), 0.0),
-        "memory": (_waiting(kernels, shape, steps, size), 0.0, 4.0 * steps * total),
+    work: dict[str, tuple[CheckedLaunch, float, float]] = {
+        "compute": (_compute_launch(kernels, shape, steps), float(kernels.ROUND * steps * total), 0.0),
+        "memory": (_memory_launch(kernels, shape, steps, size), 0.0, 4.0 * steps * total),
     }
-    board = board or board_of(kernels.uuid(), simulated=kernels.SIMULATED)
+    board = board or open_board(kernels.uuid(), simulated=kernels.SIMULATED)
     for (run, _), *_ in work.values():
         run()  # compiled before anything is looked at
     rows: list[dict[str, Any]] = []
-    with board.choosing() as choose:
-        for memory, core in _asked(board.clocks(), clocks, memory_clocks):
+    with board.clock_control() as choose:
+        for memory, core in _clock_pairs(board.supported_clocks(), clocks, memory_clocks):
             own: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
             try:
                 own["chosen_by"] = choose(memory, core) if core == core else "as it was: none told"
@@ -291,20 +291,20 @@ def power(
                 own |= {"asked_clock": float("nan"), "chosen_by": f"as it was: {error}"}
             idle = _idle(board, settle, seconds)
             for name, ((run, _), flops, bytes_read) in work.items():
-                each, seen = kernels.sustained(run, board.look, settle=settle, seconds=seconds)
+                each, seen = kernels.sustained(run, board.read_state, settle=settle, seconds=seconds)
                 rates = {"attained_flops": flops / each, "attained_bandwidth": bytes_read / each}
-                rows.append({"kernel": name, **own, **_told(seen, each), **rates} | idle)
+                rows.append({"kernel": name, **own, **_mean_state(seen, each), **rates} | idle)
             if own["chosen_by"].startswith("as it was"):
                 break
-    checked(all(done() for (_, done), *_ in work.values()))
+    check_result(all(done() for (_, done), *_ in work.values()))
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
 #: Core clocks that are tried where none is named.
-_SEVERAL = 8
+_MAX_CLOCKS = 8
 
 
-def _asked(
+def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
     """Pairs of memory and core clocks to ask for; of NaN where nothing is offered."""
@@ -320,7 +320,7 @@ def _asked(
         if memory not in offered:
             raise DseError(f"the memory clock {memory} MHz is not offered; there are: {offered}")
         known = offered[memory]
-        several = np.linspace(0, len(known) - 1, min(_SEVERAL, len(known))).round().astype(int)
+        several = np.linspace(0, len(known) - 1, min(_MAX_CLOCKS, len(known))).round().astype(int)
         for core in clocks or [known[k] for k in several]:
             if core not in known:
                 near = sorted(known, key=lambda one: abs(one - core))[:3]
@@ -332,24 +332,24 @@ def _asked(
     return found
 
 
-def _idle(board: Board, settle: float, seconds: float) -> dict[str, float]:
+def _idle(board: NvmlBoard, settle: float, seconds: float) -> dict[str, float]:
     """Power while nothing runs: the mean of ten looks."""
     time.sleep(settle)
     seen = []
     for _ in range(10):
         time.sleep(seconds / 10)
-        seen.append(board.look().power)
+        seen.append(board.read_state().power)
     return {"idle_power": float(np.mean(seen))}
 
 
-def _told(seen: Sequence[Look], each: float) -> dict[str, Any]:
-    looks = np.array(seen)
+def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, Any]:
+    looks = np.array(states)
     watts, core, memory, warm = looks.mean(axis=0).tolist()
     return {
         "core_clock": core,
         "memory_clock": memory,
         "temperature": warm,
-        "time": each,
+        "time": launch_time,
         "power": watts,
         "power_std": float(looks[:, 0].std()),
         "looks": float(len(looks)),
@@ -379,8 +379,8 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
     DseError
         For a launch that cannot be, or blocks that did not do their work.
     """
-    work = checked_work(rounds, threads)
-    stamps = stamps_of(work, threads)
+    work = check_rounds(rounds, threads)
+    stamps = block_stamps(work, threads)
     start, end = (1e-9 * (stamps[k] - stamps[1].min()) for k in (1, 2))
     numbers = np.arange(len(work), dtype=float)
     columns = numbers, work.astype(float), stamps[0].astype(float), start, end
@@ -388,19 +388,19 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
     return dict(zip(names, columns, strict=True))
 
 
-def checked_work(rounds: Any, threads: int) -> NDArray[np.int64]:
+def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
     """The rounds of each block of a launch that can be."""
     work = np.array(rounds, dtype=np.int64)
     if work.ndim != 1 or not len(work) or work.min() < 1 or work.max() >= 2**31:
         raise DseError("rounds: expected a number of 1 or more for each block")
-    if not 1 <= threads <= MOST_THREADS:
-        raise DseError(f"threads = {threads}: expected 1 to {MOST_THREADS}")
+    if not 1 <= threads <= MAX_THREADS:
+        raise DseError(f"threads = {threads}: expected 1 to {MAX_THREADS}")
     return work
 
 
-def stamps_of(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
+def block_stamps(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
     """Multiprocessor, start and end [ns] of each block of a launch."""
-    kernels, _ = device()
+    kernels, _ = open_device()
     half, one = (kernels.cuda.to_device(np.array([number], np.float32)) for number in (0.5, 1.0))
     given = kernels.cuda.to_device(work.astype(np.int32))
     stamps = np.zeros((3, len(work)), np.int64)
@@ -409,8 +409,8 @@ def stamps_of(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
         there = kernels.cuda.to_device(np.zeros_like(stamps))
         kernels.standing[len(work), threads](values, half, one, given, there)
         stamps = there.copy_to_host()
-    checked(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
-    checked(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
+    check_result(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
+    check_result(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
     return stamps
 
 
@@ -458,12 +458,12 @@ def launches(
     for count in blocks:
         taken, worked, rounds, slots = [], 0.0, 0.0, 0
         for _ in range(times):
-            work = checked_work(work_law.sample(count, int(rng.integers(2**31))), threads)
-            sm, start, end = stamps_of(work, threads)
+            work = check_rounds(work_law.sample(count, int(rng.integers(2**31))), threads)
+            sm, start, end = block_stamps(work, threads)
             taken.append(1e-9 * float(end.max() - start.min()))
             worked += 1e-9 * float((end - start).sum())
             rounds += float(work.sum())
-            slots = max(slots, _at_once(sm, start, end))
+            slots = max(slots, _concurrent_blocks(sm, start, end))
         rows.append(
             {
                 "distribution": law,
@@ -481,10 +481,10 @@ def launches(
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def _at_once(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
+def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
     """Slots: multiprocessors that ran a block, times the most that one of them ran at once.
 
-    >>> _at_once(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
+    >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
     4
     """
     most = 0
@@ -606,12 +606,12 @@ def shortest_paths(
     if np.isnan(matrix).any() or (matrix < 0).any():
         raise DseError("distances: expected numbers of 0 or more, inf where there is no edge")
     for name, value, most in (
-        ("tile_dim", tile_dim, _MOST_ROWS),
-        ("threads", threads, MOST_THREADS),
+        ("tile_dim", tile_dim, _MAX_ROWS),
+        ("threads", threads, MAX_THREADS),
     ):
         if not 1 <= value <= most:
             raise DseError(f"{name} = {value}: expected 1 to {most}")
-    kernels, _ = device()
+    kernels, _ = open_device()
     np.fill_diagonal(matrix, 0)
     blocks = -(-len(matrix) // tile_dim)
     shape = (blocks, blocks), threads, 0, padding
@@ -619,12 +619,12 @@ def shortest_paths(
     kernels.squaring(tile_dim)[shape](here, there)  # compiled before the clock runs
     arrays = [kernels.cuda.to_device(matrix), there]
 
-    def run() -> None:
+    def square_repeatedly() -> None:
         for _ in range(max(len(matrix) - 1, 1).bit_length()):
             kernels.squaring(tile_dim)[shape](*arrays)
             arrays.reverse()
 
-    taken = kernels.seconds(run)
+    taken = kernels.seconds(square_repeatedly)
     found: NDArray[np.float32] = arrays[0].copy_to_host()
     return found, taken
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.provenance import version
-from dse.study.uncertain import without
+from dse.study.uncertain import drop_axes
 from stochastic import sizes
-from sweeps.ask.matrix import refuse_statistic
-from sweeps.bounds.check import check, enclosed
-from sweeps.bounds.expanding import expanded, waiting
+from sweeps.ask.matrix import reject_statistic
+from sweeps.bounds.check import check_grid, check_enclosable
+from sweeps.bounds.expanding import expand_statistics, unexpanded_statistic
 from sweeps.grid.build import build_grid
-from sweeps.grid.dataset import assemble, axis_coordinates, describe
+from sweeps.grid.dataset import assemble, axis_coordinates, variable_attributes
 from sweeps.grid.flat_index import ravel
-from sweeps.grid.goals import Goal, dims_of, in_words, objective_node, per_axes
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf, part_of
-from sweeps.nest.summarize import summarized
-from sweeps.prove.targets import Meeting, meeting
-from sweeps.prove.tolerances import Uncertain, can_be_best, extremes, spread_dims
-from sweeps.runtime.loop import Tally
-from symbolic.errors import DseError, UnknownNameError, nearest
+from sweeps.grid.goals import Goal, dims_of, describe_goals, objective_node, per_axes
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, subgrid
+from sweeps.nest.summarize import compute_statistics
+from sweeps.prove.targets import CertifiedBoxes, certified_boxes
+from sweeps.prove.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
+from sweeps.runtime.loop import SearchStats
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.expression import parse, parse_value
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistic import DRAW
@@ -45,122 +45,122 @@ def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str,
     return {"question": question, **more, **identity}
 
 
-def met(
+def meets_of(
     study: StudyData,
     targets: tuple[str, ...],
-    most: Any,
+    max_boxes: Any,
     time_limit: Any,
     where: tuple[str, ...] = (),
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
     """Subdivide the grid; see :func:`dse.meets`."""
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise DseError(f"boxes = {most!r}: expected a whole number of at least 1")
+    if isinstance(max_boxes, bool) or not isinstance(max_boxes, int) or max_boxes < 1:
+        raise DseError(f"boxes = {max_boxes!r}: expected a whole number of at least 1")
     wrong = isinstance(time_limit, bool) or not isinstance(time_limit, (int, float))
     if time_limit is not None and (wrong or not time_limit >= 0):
         raise DseError(f"time_limit = {time_limit!r}: expected seconds")
-    tally = Tally.of(time_limit)
+    tally = SearchStats.start(time_limit)
     grid = study.grid((), (*targets, *where))
     if not (targets or where or study.where):
         raise DseError("no target is given: name one, such as 'time <= 2 ms'")
-    grid = expanded(grid)
+    grid = expand_statistics(grid)
     roots = {key: grid.feasible_node(key) for key in grid.graphs}
-    refuse_statistic(waiting(grid, roots), "many")
-    enclosed(grid, roots)
-    check(study.grid(), counted=False, tally=tally)
+    reject_statistic(unexpanded_statistic(grid, roots), "many")
+    check_enclosable(grid, roots)
+    check_grid(study.grid(), count_points=False, stats=tally)
     labels = per_axes(per, tuple(grid.axes))
-    return labelled(study, grid, targets, _met(grid, labels, most, tally), labels)
+    return boxes_dataset(study, grid, targets, _boxes_of_cells(grid, labels, max_boxes, tally), labels)
 
 
-def _met(grid: Grid, per: tuple[str, ...], most: int, tally: Tally) -> Meeting:
+def _boxes_of_cells(grid: Grid, per: tuple[str, ...], max_boxes: int, tally: SearchStats) -> CertifiedBoxes:
     """The boxes, of which none holds several values of the axes ``per``."""
     parts = []
-    dims = grid.ordered({*grid.dims(FEASIBLE), *per})
+    dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
     shape = grid.shape(per)
     for cell in np.ndindex(*shape):
         at = dict(zip(per, cell, strict=True))
-        part = part_of(grid, at)
+        part = subgrid(grid, at)
         roots = {key: part.feasible_node(key) for key in part.graphs}
-        boxes = max(most // math.prod(shape), 1)
-        found = meeting(part, roots, dims, tally, most=boxes)
+        boxes = max(max_boxes // math.prod(shape), 1)
+        found = certified_boxes(part, roots, dims, tally, max_boxes=boxes)
         for axis, index in at.items():
             found.lo[dims.index(axis)] = found.hi[dims.index(axis)] = index
         parts.append(found)
-    return Meeting(
+    return CertifiedBoxes(
         dims=dims,
         lo=np.concatenate([one.lo for one in parts], axis=1),
         hi=np.concatenate([one.hi for one in parts], axis=1),
         certain=np.concatenate([one.certain for one in parts]),
-        bounded=sum(one.bounded for one in parts),
+        boxes_bounded=sum(one.bounded for one in parts),
         complete=all(one.complete for one in parts),
     )
 
 
-def _counts(found: Meeting) -> list[int]:
-    return [math.prod(row) for row in (found.hi - found.lo + 1).T.tolist()]
+def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
+    return [math.prod(row) for row in (boxes.hi - boxes.lo + 1).T.tolist()]
 
 
-def in_order(found: Meeting) -> Any:
+def box_order(boxes: CertifiedBoxes) -> Any:
     """The numbers of the boxes: the certain ones first, the largest before others."""
-    sizes = [-float(count) for count in _counts(found)]
-    order = np.lexsort([*(-row for row in found.lo[::-1]), sizes])
-    return order[np.argsort(~found.certain[order], kind="stable")]
+    sizes = [-float(count) for count in _box_sizes(boxes)]
+    order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
+    return order[np.argsort(~boxes.certain[order], kind="stable")]
 
 
-def labelled(
+def boxes_dataset(
     study: StudyData,
     grid: Grid,
     targets: tuple[str, ...],
-    found: Meeting,
+    boxes: CertifiedBoxes,
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
     """The boxes of a grid as a Dataset, the certain ones first."""
-    idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in found.dims)
-    counts = [idle * count for count in _counts(found)]
-    order = in_order(found)
+    idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
+    counts = [idle * count for count in _box_sizes(boxes)]
+    order = box_order(boxes)
     variables: dict[str, Any] = {}
     coordinates = axis_coordinates(grid)
     for name, axis in grid.axes.items():
         _, values, said = coordinates[name]
-        for side, places in (("first", found.lo), ("last", found.hi)):
+        for side, places in (("first", boxes.lo), ("last", boxes.hi)):
             end = 0 if side == "first" else axis.size - 1
-            row = places[found.dims.index(name)][order] if name in found.dims else None
+            row = places[boxes.dims.index(name)][order] if name in boxes.dims else None
             index = np.full(order.size, end) if row is None else row
             text = f"{said['long_name']}, the {side} of the box"
             variables[f"{name}_{side}"] = ("box", values[index], {**said, "long_name": text})
     shape = grid.shape(per)
     total = grid.points // math.prod(shape)
     inner, outer = ([0] * math.prod(shape) for _ in range(2))
-    rows = [found.lo[found.dims.index(axis)] for axis in per]
-    for place, (count, sure) in enumerate(zip(counts, found.certain, strict=True)):
+    rows = [boxes.lo[boxes.dims.index(axis)] for axis in per]
+    for place, (count, sure) in enumerate(zip(counts, boxes.certain, strict=True)):
         cell = int(ravel([row[place] for row in rows], shape))
         inner[cell] += count if sure else 0
         outer[cell] += count
     points = [counts[place] for place in order]
     variables["certain"] = (
         "box",
-        found.certain[order],
+        boxes.certain[order],
         {"long_name": "whether every configuration of the box meets the targets"},
     )
-    variables["points"] = ("box", _numbers(points), {"long_name": "configurations of the box"})
+    variables["points"] = ("box", _count_array(points), {"long_name": "configurations of the box"})
     for name, numbers, text in (
         ("inner", inner, "configurations that certainly meet the targets"),
         ("outer", outer, "configurations that may meet the targets"),
         ("total", [total] * math.prod(shape), "configurations of the study"),
     ):
-        variables[name] = (per, _numbers(numbers).reshape(shape), {"long_name": text})
+        variables[name] = (per, _count_array(numbers).reshape(shape), {"long_name": text})
     attributes = answer_attributes(
         study,
         f"configurations that meet {' and '.join(targets)}",
         targets="; ".join(targets),
         conditions="; ".join(condition.text for condition in grid.conditions),
-        complete=int(found.complete),
-        boxes_bounded=found.bounded,
+        complete=int(boxes.complete),
+        boxes_bounded=boxes.boxes_bounded,
     )
     return assemble(variables, {axis: coordinates[axis] for axis in per}, attributes)
 
 
-def _numbers(counts: list[int]) -> Any:
+def _count_array(counts: list[int]) -> Any:
     """Counts as whole numbers, where those are not too large for 64 bits."""
     kind = np.int64 if max(counts, default=0) < 2**63 else np.float64
     return np.array(counts, dtype=kind)
@@ -169,7 +169,7 @@ def _numbers(counts: list[int]) -> Any:
 # --- Between which ends an uncertain input lies, wherever it is read
 
 
-def uncertain_input(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
+def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
     """Between which ends an input lies, wherever it is read."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
@@ -177,8 +177,8 @@ def uncertain_input(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
         if leaf is None:
             continue
         value = np.asarray(leaf.array, dtype=float)
-        low, high = _ends(row, spec, value)
-        low, high = (np.clip(end, *_limits(row)) for end in (low, high))
+        low, high = _tolerance_ends(row, spec, value)
+        low, high = (np.clip(end, *_closed_limits(row)) for end in (low, high))
         low, high = (np.where(np.isnan(value), math.nan, end) for end in (low, high))
         if row.domain.whole:
             low, high = np.ceil(low), np.floor(high)
@@ -186,24 +186,24 @@ def uncertain_input(grid: Grid, row: Quantity, spec: Any) -> Uncertain:
             raise DseError(
                 f"within: {row.name} = {spec!r} leaves out the value that the study gives it"
             )
-        lows[key] = Leaf(axes=leaf.axes, array=low, switched=leaf.switched)
-        highs[key] = Leaf(axes=leaf.axes, array=high, switched=leaf.switched)
-    return Uncertain(name=row.name, low=lows, high=highs, whole=row.domain.whole)
+        lows[key] = Leaf(axes=leaf.axes, array=low, switch_axes=leaf.switch_axes)
+        highs[key] = Leaf(axes=leaf.axes, array=high, switch_axes=leaf.switch_axes)
+    return UncertainInput(name=row.name, low=lows, high=highs, whole=row.domain.whole)
 
 
-def _limits(row: Quantity) -> tuple[float, float]:
+def _closed_limits(row: Quantity) -> tuple[float, float]:
     domain = row.domain
     low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
     high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
     return float(low), float(high)
 
 
-def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
+def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
     """``"5 %"``, ``"3 GB/s"`` on either side, or a lower and an upper end."""
     if isinstance(spec, (list, tuple)):
         if len(spec) != 2:
             raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
-        low, high = (number(end, row) for end in spec)
+        low, high = (read_value(end, row) for end in spec)
         if math.isnan(low) or math.isnan(high):
             raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
         return np.full_like(value, min(low, high)), np.full_like(value, max(low, high))
@@ -218,7 +218,7 @@ def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
             ) from None
         away = np.abs(value) * share
     else:
-        away = np.full_like(value, number(text, row))
+        away = np.full_like(value, read_value(text, row))
     if not np.all((away >= 0) & np.isfinite(away) | np.isnan(value)):
         raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
     return value - away, value + away
@@ -228,36 +228,36 @@ def _ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
 
 
 #: Most boxes of an answer, and inputs that are told apart in cells.
-BOXES, INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
+MAX_RIVAL_BOXES, MAX_RIVAL_INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
 _CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
-_SAID = {
+_LONG_NAMES = {
     "certain": "whether the box is one configuration that is the best for some of the inputs",
     "inner": "configurations that certainly can be the best",
     "outer": "configurations that may be the best",
 }
 
 
-def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain]) -> xr.Dataset:
+def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]) -> xr.Dataset:
     """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
-    from sweeps.prove.tolerances import rivals  # only very many configurations need it
+    from sweeps.prove.tolerances import possible_winners  # only very many configurations need it
 
     if grid.switch_axes:
         raise DseError(
             f"{grid.points:,} configurations are searched in boxes under one label of "
             f"{grid.switch_axes[0]}: give it instead of the axis"
         )
-    if len(inputs) > INPUTS:
-        raise DseError(f"so many configurations are searched for at most {INPUTS} uncertain inputs")
-    enclosed(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
-    found, shares = rivals(grid, goal, inputs, most=BOXES)
-    ds, order = labelled(study, grid, (), found), in_order(found)
+    if len(inputs) > MAX_RIVAL_INPUTS:
+        raise DseError(f"so many configurations are searched for at most {MAX_RIVAL_INPUTS} uncertain inputs")
+    check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+    found, shares = possible_winners(grid, goal, inputs, max_boxes=MAX_RIVAL_BOXES)
+    ds, order = boxes_dataset(study, grid, (), found), box_order(found)
     for name, row in zip(("chance_lower", "chance_upper"), shares, strict=True):
         ds[name] = ("box", row[order], {"units": "1", "long_name": _CHANCE})
-    for name, text in _SAID.items():
+    for name, text in _LONG_NAMES.items():
         ds[name].attrs["long_name"] = text
     told: Mapping[str, str] = {
-        "question": f"which can be the best: {in_words([goal])}",
-        "objective": in_words([goal]),
+        "question": f"which can be the best: {describe_goals([goal])}",
+        "objective": describe_goals([goal]),
         "targets": "",
     }
     return ds.assign_attrs(told)
@@ -266,7 +266,7 @@ def rivalry(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Uncertain
 # --- Quantities of a study freed of their formulas, so that they can be moved
 
 
-def number(value: Any, row: Quantity) -> float:
+def read_value(value: Any, row: Quantity) -> float:
     """One value of a quantity: a number, or a text with a unit."""
     found = parse_value(value, row, {}) if isinstance(value, str) else value
     if isinstance(found, bool) or not isinstance(found, (int, float, np.number)):
@@ -274,7 +274,7 @@ def number(value: Any, row: Quantity) -> float:
     return float(found)
 
 
-def opened(
+def free_quantities(
     study: StudyData,
     grid: Grid,
     names: Sequence[str],
@@ -292,32 +292,32 @@ def opened(
             continue
         if "table" in kinds:
             raise DseError(f"{name} comes from a table: move what that is made of instead")
-        values[name] = _value_of(grid, name)
+        values[name] = _quantity_leaf(grid, name)
         tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
         pinned = True
     if not pinned:
-        return _movable(grid, names)
+        return _expand_statistics(grid, names)
     found = build_grid(
         parts.model,
         axes=parts.axes,
         values=values,
-        labels=parts.named,
+        labels=parts.fixed_labels,
         switches=parts.switches,
         tables=tables,
         outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         constraints=tuple(dict.fromkeys([*study.where, *where])),
-        fold=summarized,
-        refused=parts.refused,
+        compute_statistics=compute_statistics,
+        invalid_values=parts.invalid_values,
     )
-    return _movable(without(found, {DRAW}), names)
+    return _expand_statistics(drop_axes(found, {DRAW}), names)
 
 
-def _movable(grid: Grid, names: Sequence[str]) -> Grid:
+def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
     """A grid in which statistics follow quantities that are moved."""
-    whole = expanded(grid, moved=True)
+    whole = expand_statistics(grid, inputs_move=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
         for stat in graph.statistics:
-            refuse_statistic(stat if graph.ancestors([stat]) & set(names) else "", "moved")
+            reject_statistic(stat if graph.ancestors([stat]) & set(names) else "", "moved")
         for name in names:
             if apart := [n for n in leaves if n.startswith(f"{name} at ")]:
                 raise DseError(
@@ -327,22 +327,22 @@ def _movable(grid: Grid, names: Sequence[str]) -> Grid:
     return whole
 
 
-def _value_of(grid: Grid, name: str) -> Leaf:
+def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     """A quantity that an equation or formula yields, over its axes."""
     dims = grid.dims(name)
     array = np.empty(grid.shape(dims))
-    for key, piece in grid.pieces(array, dims):
+    for key, piece in grid.split_by_switches(array, dims):
         if name in grid.graphs[key].definitions:
-            piece[...] = grid.evaluate([grid.graphs[key].flat(name)], key, grid.plain(dims))[0]
+            piece[...] = grid.evaluate([grid.graphs[key].flat(name)], key, grid.non_switch_axes(dims))[0]
     return Leaf(axes=dims, array=array)
 
 
 #: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
-MOST, CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
+MAX_POINTS, MAX_CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
 
-def ranged(
+def ranges_of(
     study: StudyData,
     within: Mapping[str, Any],
     outputs: Sequence[str] | None,
@@ -361,13 +361,13 @@ def ranged(
         if not any(name in graph.definitions for graph in grid.graphs.values()):
             known = [*grid.graph.definitions]
             raise UnknownNameError(
-                f"within: nothing asked depends on {name!r}{nearest(name, known)}"
+                f"within: nothing asked depends on {name!r}{nearest_hint(name, known)}"
             )
         if name not in quantities or quantities[name].is_label:
             raise DseError(f"within: the values of {name} are no numbers")
-        if grid.flags(name):
+        if grid.flag_meanings(name):
             raise DseError(f"within: {name} tells cases, not amounts: name what it is made of")
-    grid = opened(study, grid, list(within), needed, where)
+    grid = free_quantities(study, grid, list(within), needed, where)
     fixed = [text for text in named if text in within or text in axis_coordinates(grid)]
     if fixed and outputs is not None:
         raise DseError(f"{fixed[0]} is given, not computed: ask for outputs that depend on it")
@@ -376,20 +376,20 @@ def ranged(
     if flags and outputs is not None:
         raise DseError(f"{flags[0]} tells cases, not amounts: ask dse.borders where it changes")
     named = tuple(text for text in named if text not in flags)
-    check(grid)
-    inputs = [uncertain_input(grid, quantities[name], spec) for name, spec in within.items()]
+    check_grid(grid)
+    inputs = [read_tolerance(grid, quantities[name], spec) for name, spec in within.items()]
     told = json.dumps({name: str(spec) for name, spec in within.items()})
-    if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MOST:
-        return rivalry(study, grid, goal, inputs).assign_attrs(within=told)
+    if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MAX_POINTS:
+        return rivals_dataset(study, grid, goal, inputs).assign_attrs(within=told)
     variables: dict[str, Any] = {}
     for text in named:
-        _add(variables, grid, text, _roots(grid, text), inputs)
+        _add_output(variables, grid, text, _roots(grid, text), inputs)
     held: Any = (np.array(True), np.array(True))
     dims: tuple[str, ...] = ()
     if grid.conditions:
         feasible = {key: grid.feasible_node(key) for key in grid.graphs}
-        dims = _checked_dims(grid, feasible)
-        low, high = extremes(grid, feasible, dims, inputs, {})
+        dims = _check_dims(grid, feasible)
+        low, high = output_ranges(grid, feasible, dims, inputs, {})
         held = (low == 1, high == 1)
         texts_of = "; ".join(condition.text for condition in grid.conditions)
         for name, array, said in (
@@ -398,7 +398,7 @@ def ranged(
         ):
             variables[name] = (dims, array, {"long_name": said, "conditions": texts_of})
     if goal is not None:
-        variables["can_be_best"] = _best(grid, goal, inputs, dims, held)
+        variables["can_be_best"] = _can_be_best_variable(grid, goal, inputs, dims, held)
     attributes = answer_attributes(study, f"ranges of {', '.join(named)}", within=told)
     if goal is not None:
         attributes["objective"] = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}"
@@ -416,48 +416,48 @@ def ranged(
 
 def _roots(grid: Grid, text: str) -> dict[tuple[str, ...], Node]:
     node = parse(text, grid.model.quantities)
-    return {key: graph.flattened(node) for key, graph in grid.graphs.items()}
+    return {key: graph.flatten(node) for key, graph in grid.graphs.items()}
 
 
-def _checked_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
-    enclosed(grid, roots)
-    dims = spread_dims(grid, roots)
+def _check_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
+    check_enclosable(grid, roots)
+    dims = root_axes(grid, roots)
     points = math.prod(grid.shape(dims))
-    if points > MOST:
+    if points > MAX_POINTS:
         raise DseError(
-            f"{points:,} configurations are more than are enclosed one by one ({MOST:,}): shorten "
+            f"{points:,} configurations are more than are enclosed one by one ({MAX_POINTS:,}): shorten "
             "the axes"
         )
     return dims
 
 
-def _add(
+def _add_output(
     variables: dict[str, Any],
     grid: Grid,
     text: str,
     roots: Mapping[tuple[str, ...], Node],
-    inputs: Sequence[Uncertain],
+    inputs: Sequence[UncertainInput],
 ) -> None:
     """An output: lower, given, upper."""
-    dims = _checked_dims(grid, roots)
+    dims = _check_dims(grid, roots)
     rules = {}
     for key, graph in grid.graphs.items():
         held = [c for c in graph.conditions if c.is_rule]
         held = [c for c in held if set(grid.condition_dims(c)) <= set(dims)]
         if held:
             rules[key] = constant(both(*(graph.flat_condition(c) for c in held)))
-    low, high = extremes(grid, roots, dims, inputs, rules)
+    low, high = output_ranges(grid, roots, dims, inputs, rules)
     low, high = (np.where(low > high, math.nan, end) for end in (low, high))
     given = np.empty(grid.shape(dims))
-    for key, piece in grid.pieces(given, dims):
-        piece[...] = grid.evaluate([roots[key]], key, grid.plain(dims))[0]
+    for key, piece in grid.split_by_switches(given, dims):
+        piece[...] = grid.evaluate([roots[key]], key, grid.non_switch_axes(dims))[0]
     known = text in grid.model.quantities
-    said = describe(grid, text) if known else {"long_name": text}
+    said = variable_attributes(grid, text) if known else {"long_name": text}
     variables[text] = (("end", *dims), np.stack([low, given, high]), said)
 
 
-def _best(
-    grid: Grid, goal: Goal, inputs: Sequence[Uncertain], over: tuple[str, ...], held: Any
+def _can_be_best_variable(
+    grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], condition_dims: tuple[str, ...], feasible: Any
 ) -> tuple[Any, ...]:
     """Which configurations may be the best, over the axes of the goal and of the conditions."""
     roots = _roots(grid, goal.text)
@@ -465,11 +465,11 @@ def _best(
         roots = {key: constant(-1.0 * root) for key, root in roots.items()}
     # nowhere the best: no number, or infinite
     roots = {k: constant(where(root > -math.inf, root, math.inf)) for k, root in roots.items()}
-    dims = grid.ordered({*_checked_dims(grid, roots), *over})
-    if math.prod(grid.shape(dims)) > MOST:
-        raise DseError(f"the configurations are more than {MOST:,}: shorten the axes")
-    shape = [grid.axes[dim].size if dim in over else 1 for dim in dims]
-    sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in held)
-    found = can_be_best(grid, roots, dims, inputs, (sure, may), CELLS)
+    dims = grid.sort_axes({*_check_dims(grid, roots), *condition_dims})
+    if math.prod(grid.shape(dims)) > MAX_POINTS:
+        raise DseError(f"the configurations are more than {MAX_POINTS:,}: shorten the axes")
+    shape = [grid.axes[dim].size if dim in condition_dims else 1 for dim in dims]
+    sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in feasible)
+    found = can_be_best(grid, roots, dims, inputs, (sure, may), MAX_CELLS)
     said = f"whether it can be the best by {goal.text}, for some values of the inputs"
     return dims, found, {"long_name": said}

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dse.progress import Shown, shown
+from dse.progress import ProgressOption, show_progress
 from symbolic.errors import DseError
 
 
@@ -29,7 +29,7 @@ def kernel(
     set: Mapping[str, float] | None = None,  # noqa: A002
     beside: str | PathLike[str] | None = None,
     row: int | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> Any:
     """Return the quantities of a CUDA kernel, counted in its machine code.
 
@@ -57,7 +57,7 @@ def kernel(
         of a cubin). They stay quantities in formulas of the answer.
     beside, row
         A profile or a tuner's results, and which launch of it, all by default: the answer is a
-        Dataset of counts and of those measured (:func:`dse.kernels.spaces.beside`). Macros, block
+        Dataset of counts and of those measured (:func:`dse.kernels.spaces.compare_profile`). Macros, block
         and grid are those of each launch, as far as it tells them.
     progress : bool
         Tell, after a second, for how long the work goes on.
@@ -66,7 +66,7 @@ def kernel(
     -------
     mapping or Dataset
         Quantities by name; counts are of one thread, as its warp executes them: a
-        :class:`dse.kernels.counted.Counted`, which has formulas and assumptions too and writes a
+        :class:`dse.kernels.counted.KernelCounts`, which has formulas and assumptions too and writes a
         workload file (``toml()``). Over several values of macros a Dataset with these as
         axes, and ``status`` where a variant cannot be counted.
 
@@ -76,17 +76,17 @@ def kernel(
         The compiler's words; no kernel, or several and none named; an argument or a count of
         passes that is needed and not given, each by name; a jump to a computed address.
 
-    >>> counted = kernel("examples/strided-sum.ptx", set={"steps": 100})
-    >>> counted["coalesced_insts"]
+    >>> count_file = kernel("examples/strided-sum.ptx", set={"steps": 100})
+    >>> count_file["coalesced_insts"]
     201.0
     """
     told: dict[str, Any] = {"arch": arch, "options": tuple(options)}
-    told |= {"block": _sizes(block, "block"), "grid": _sizes(grid, "grid")}
+    told |= {"block": _as_sizes(block, "block"), "grid": _as_sizes(grid, "grid")}
     if not isinstance(path, (str, PathLike)):
         with TemporaryDirectory() as folder:
             data = _machine_code(path)
             is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096] and b".entry" in data
-            file = Path(folder, f"{_name(path)}.{'ptx' if is_text else 'cubin'}")
+            file = Path(folder, f"{_kernel_name(path)}.{'ptx' if is_text else 'cubin'}")
             file.write_bytes(data)
             told |= {"define": define, "set": set, "beside": beside, "row": row}
             return kernel(file, times, entry, **told, progress=progress)
@@ -94,50 +94,50 @@ def kernel(
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
     told |= {"entry": entry, "set": dict(set or {}), "times": dict(times or {})}
-    with shown(progress, "counting"):
+    with show_progress(progress, "counting"):
         if beside is not None:
-            from dse.kernels.spaces import beside as compared
+            from dse.kernels.spaces import compare_profile as compared
 
             return compared(file, Path(fspath(beside)), define, row, told)
         told["block"] = told["block"] or (256,)
         if any(isinstance(each, (list, tuple)) for each in define.values()):
-            from dse.kernels.spaces import kernel_space
+            from dse.kernels.spaces import count_macro_grid
 
             several = (list, tuple)
             axes = {n: list(v) if isinstance(v, several) else [v] for n, v in define.items()}
-            return kernel_space(file, axes, told)
-        from dse.kernels.launches import counted
+            return count_macro_grid(file, axes, told)
+        from dse.kernels.launches import count_file
 
-        return counted(file, define, told)
+        return count_file(file, define, told)
 
 
-def _machine_code(given: object) -> bytes:
+def _machine_code(compiled_object: object) -> bytes:
     """Return the cubin or the PTX that an object is or holds."""
-    asm = getattr(given, "asm", None)
-    found = asm.get("cubin") if isinstance(asm, Mapping) else given
+    asm = getattr(compiled_object, "asm", None)
+    found = asm.get("cubin") if isinstance(asm, Mapping) else compiled_object
     if isinstance(found, (bytes, bytearray)):
         return bytes(found)
-    if callable(getattr(given, "py_func", given)) and not isinstance(given, type):
+    if callable(getattr(compiled_object, "py_func", compiled_object)) and not isinstance(compiled_object, type):
         raise DseError(
-            f"{getattr(given, '__name__', 'this')} is a Python function: give what its compiler "
+            f"{getattr(compiled_object, '__name__', 'this')} is a Python function: give what its compiler "
             "makes of it: of Triton the compiled kernel, of numba the file of its cubin, or the "
             "PTX of numba.cuda.compile(function, signature, output='ptx')"
         )
     raise DseError(
-        f"a {type(given).__name__} is no kernel: expected a path, the bytes of a cubin or PTX, or "
+        f"a {type(compiled_object).__name__} is no kernel: expected a path, the bytes of a cubin or PTX, or "
         "a compiled kernel with its machine code in asm['cubin']"
     )
 
 
-def _name(given: object) -> str:
-    told = getattr(given, "name", "") or getattr(given, "__name__", "")
+def _kernel_name(compiled_object: object) -> str:
+    told = getattr(compiled_object, "name", "") or getattr(compiled_object, "__name__", "")
     return told if isinstance(told, str) and told.isidentifier() else "kernel"
 
 
-def _sizes(given: Any, name: str) -> tuple[int | str, ...]:
+def _as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
     """Return the sizes of a block or grid; one alone is that in x."""
-    if isinstance(given, (int, str)) or hasattr(given, "__index__"):
-        given = (given,)
-    if not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
-        raise DseError(f"{name} = {given!r}: expected one to three whole numbers")
-    return tuple(given)
+    if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
+        sizes = (sizes,)
+    if not isinstance(sizes, Iterable) or isinstance(sizes, (bytes, Mapping)):
+        raise DseError(f"{name} = {sizes!r}: expected one to three whole numbers")
+    return tuple(sizes)

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.source import FRAME, device_part, marks_of, pieces, without_comments
+from dse.kernels.source import FRAME, device_part, device_macros, split_declarations, blank_comments
 from symbolic.errors import DseError
 
 #: Complaints that are shown, at most.
@@ -34,12 +34,12 @@ _UNDEFINED = re.compile(
 class CompileError(DseError):
     """A source that does not compile; ``lacking`` are headers that were not found."""
 
-    def __init__(self, log: str, lacking: Sequence[str] = ()) -> None:
+    def __init__(self, log: str, missing_headers: Sequence[str] = ()) -> None:
         super().__init__(log)
-        self.lacking = tuple(lacking)
+        self.missing_headers = tuple(missing_headers)
 
 
-def explained(log: str, headers: Sequence[str]) -> str:
+def explain_log(log: str, headers: Sequence[str]) -> str:
     """Return a compiler's log, its cause in one sentence before it where that is told.
 
     Warnings and what the compiler says of the tool's own files are left out. ``headers`` are those
@@ -102,7 +102,7 @@ _MATH = re.compile(
 )
 #: What a source is without that NVRTC compiles with the names of threads and functions alone, in
 #: less time and to the same code.
-_MORE = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
+_NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers that those headers name.
 _NUMBERS = {
@@ -123,8 +123,8 @@ for bits, own, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (64, 
         _NUMBERS[f"{unsigned}_MAX"] = f"{2**bits - 1}{'U' if bits >= 32 else ''}{end}"
 _NUMBERS["SIZE_MAX"] = "UINT64_MAX"
 #: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
-_NAMES = "names-of-hosts.h"
-_DECLARED = """
+_HOST_HEADER = "names-of-hosts.h"
+_HOST_DECLARATIONS = """
 #if __has_include(<cuda/std/cstdint>)
 #include <cuda/std/cstdint>
 #else
@@ -143,10 +143,10 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define UINT64_C(c) c##ULL
 #endif
 """
-_DECLARED += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
+_HOST_DECLARATIONS += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
 
 
-def installed(package: str, pattern: str) -> Path:
+def find_package_file(package: str, pattern: str) -> Path:
     """A file of an installed package; the way to install it where it is not."""
     for suffix in ("-cu12", "", "-cu13"):
         try:
@@ -161,15 +161,15 @@ def installed(package: str, pattern: str) -> Path:
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
-    found = installed("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$")
+    found = find_package_file("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$")
     return ctypes.CDLL(str(found))
 
 
 @lru_cache(maxsize=1)
-def _minimal() -> bool:
+def _supports_minimal() -> bool:
     """Whether the compiler can leave out what it declares of the runtime."""
     try:
-        _compiled("", "none.cu", ["-minimal"], "", {})
+        _run_nvrtc("", "none.cu", ["-minimal"], "", {})
     except DseError:
         return False
     return True
@@ -185,7 +185,7 @@ def architectures() -> tuple[int, ...]:
     return tuple(found)
 
 
-def capability(arch: str) -> int:
+def parse_arch(arch: str) -> int:
     """A compute capability by its name: 80 of ``sm_80``, ``8.0`` or ``cc8.0``."""
     number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
     if number is None:
@@ -193,7 +193,7 @@ def capability(arch: str) -> int:
     return int(number[1] + (number[2] or ""))
 
 
-def _text(program: ctypes.c_void_p, what: str) -> bytes:
+def _read_output(program: ctypes.c_void_p, what: str) -> bytes:
     library, size = _library(), ctypes.c_size_t()
     getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
     text = ctypes.create_string_buffer(size.value)
@@ -202,14 +202,14 @@ def _text(program: ctypes.c_void_p, what: str) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def includes() -> tuple[str, ...]:
+def toolkit_folders() -> tuple[str, ...]:
     """Folders of the toolkit's own headers (``cuda_fp16.h``, cooperative groups), where there are
     any: of the extra ``kernels``, or of a toolkit that CUDA_HOME or CUDA_PATH names.
     """
     found = []
     for package, header in (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$")):
         try:
-            path = installed(f"nvidia-cuda-{package}", header)
+            path = find_package_file(f"nvidia-cuda-{package}", header)
         except DseError:
             continue
         found.append(path.parent if package == "runtime" else path.parents[1])
@@ -218,18 +218,18 @@ def includes() -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def _of_device(header: str) -> str:
+def _device_header(header: str) -> str:
     return f"#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n"
 
 
-def compiled(
+def compile_source(
     source: str,
     arch: int,
     *,
     name: str = "kernel.cu",
     define: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
-    wanted: str = "",
+    entry: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str, list[str]]:
     """Return machine code, the name in it of a kernel that is wanted, and headers that lack.
@@ -248,14 +248,14 @@ def compiled(
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
     flags = [f"-arch=sm_{arch}", "-w", "-lineinfo", *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
-    flags += [f"-I{each}" for each in includes()]
-    flags += ["-minimal"] if _minimal() and not _MORE.search(source) else []
-    given = dict.fromkeys(_EMPTY, "") | {_NAMES: _DECLARED} | dict(headers or {})
+    flags += [f"-I{each}" for each in toolkit_folders()]
+    flags += ["-minimal"] if _supports_minimal() and not _NEEDS_RUNTIME.search(source) else []
+    given = dict.fromkeys(_EMPTY, "") | {_HOST_HEADER: _HOST_DECLARATIONS} | dict(headers or {})
     lacking: list[str] = []
     said: DseError | None = None
     while True:
         try:
-            return *_compiled(source, name, flags, wanted, given), lacking
+            return *_run_nvrtc(source, name, flags, entry, given), lacking
         except DseError as error:
             if "-minimal" in flags:
                 flags.remove("-minimal")
@@ -264,23 +264,23 @@ def compiled(
             if missing and (header := missing[1]) not in given:
                 given[header] = ""
                 lacking.append(header)
-            elif wanted and "<" not in wanted and "instance of overloaded function" in str(error):
-                wanted = ""  # another function has the name of the kernel
+            elif entry and "<" not in entry and "instance of overloaded function" in str(error):
+                entry = ""  # another function has the name of the kernel
             elif said is None:
                 said = error
-                flags.insert(0, f"--pre-include={_NAMES}")
+                flags.insert(0, f"--pre-include={_HOST_HEADER}")
                 lacks = (*_DEVICES, *(("cmath",) if _MATH.search(source) else ()))
-                given |= {each: _of_device(each) for each in lacks if includes()}
+                given |= {each: _device_header(each) for each in lacks if toolkit_folders()}
             else:
-                own = any("error" in line and _NAMES in line for line in str(error).splitlines())
+                own = any("error" in line and _HOST_HEADER in line for line in str(error).splitlines())
                 told = said if own else error  # a text may have names of its own
                 raise CompileError(
                     f"{name} does not compile for sm_{arch}:\n{told}", lacking
                 ) from None
 
 
-def _compiled(
-    source: str, name: str, flags: Sequence[str], wanted: str, headers: Mapping[str, str]
+def _run_nvrtc(
+    source: str, name: str, flags: Sequence[str], entry: str, headers: Mapping[str, str]
 ) -> tuple[bytes, str]:
     library, program = _library(), ctypes.c_void_p()
     names = [each.encode() for each in headers]
@@ -294,25 +294,25 @@ def _compiled(
         (ctypes.c_char_p * len(names))(*names),
     )
     try:
-        if wanted:
-            library.nvrtcAddNameExpression(program, wanted.encode())
+        if entry:
+            library.nvrtcAddNameExpression(program, entry.encode())
         given = (ctypes.c_char_p * len(flags))(*[each.encode() for each in flags])
         failed = library.nvrtcCompileProgram(program, len(flags), given)
         if failed:
-            log = _text(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+            log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
             raise DseError(log or f"error {failed}")
         lowered = ctypes.c_char_p()
-        if wanted and not library.nvrtcGetLoweredName(
-            program, wanted.encode(), ctypes.byref(lowered)
+        if entry and not library.nvrtcGetLoweredName(
+            program, entry.encode(), ctypes.byref(lowered)
         ):
-            wanted = (lowered.value or b"").decode()
-        return _text(program, "CUBIN"), wanted
+            entry = (lowered.value or b"").decode()
+        return _read_output(program, "CUBIN"), entry
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
 #: Letters of a file's name that an assembler does not read in quotes.
-_UNTOLD = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
+_UNQUOTABLE = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
 _ROUNDS = 40  # of compiling and leaving out
 _ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
@@ -320,7 +320,7 @@ _DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
 _KERNEL = re.compile(r"\b__global__\b")
 
 
-def redefined(source: str, define: Mapping[str, object]) -> str:
+def remove_definitions(source: str, define: Mapping[str, object]) -> str:
     """The source without its own values of macros that are given; lines keep their places."""
     for key in define:
         name = re.escape(key.partition("(")[0])
@@ -329,14 +329,14 @@ def redefined(source: str, define: Mapping[str, object]) -> str:
     return source
 
 
-def built(
+def compile_kernel(
     source: str,
     arch: int,
     file: Path,
     *,
     define: Mapping[str, object],
     options: Sequence[str],
-    wanted: str,
+    entry: str,
 ) -> tuple[bytes, str, list[str]]:
     """Return machine code, the name in it of the kernel that is wanted, and what was left out.
 
@@ -347,52 +347,52 @@ def built(
     DseError
         The compiler's words of what is left, and what had been left out.
     """
-    source = redefined(source, define)
+    source = remove_definitions(source, define)
     options = [*options, f"-I{file.parent}"]
-    name = _UNTOLD.sub("_", str(file))
+    name = _UNQUOTABLE.sub("_", str(file))
 
-    about: dict[str, Any] = {"name": name, "define": define, "options": options, "wanted": wanted}
+    about: dict[str, Any] = {"name": name, "define": define, "options": options, "wanted": entry}
     try:
-        cubin, lowered, missing = compiled(source, arch, **about)
-        return cubin, lowered, _not_found(missing)
+        cubin, lowered, missing = compile_source(source, arch, **about)
+        return cubin, lowered, _missing_header_notes(missing)
     except CompileError as error:
         first = error
-    texts = {name: source, **included(source, file, options)}
-    texts = {each: redefined(text, define) for each, text in texts.items()}
-    marks = frozenset().union(*map(marks_of, texts.values()))
+    texts = {name: source, **read_includes(source, file, options)}
+    texts = {each: remove_definitions(text, define) for each, text in texts.items()}
+    marks = frozenset().union(*map(device_macros, texts.values()))
     texts = {each: device_part(text, marks) for each, text in texts.items()}
     if texts == {name: source}:
-        raise DseError(explained(str(first), first.lacking))
-    kernel = wanted.partition("<")[0].rpartition("::")[2]
+        raise DseError(explain_log(str(first), first.missing_headers))
+    kernel = entry.partition("<")[0].rpartition("::")[2]
     left: list[str] = []
     for _ in range(_ROUNDS):
         try:
             headers = {each: text for each, text in texts.items() if each != name}
-            cubin, lowered, missing = compiled(texts[name], arch, headers=headers, **about)
+            cubin, lowered, missing = compile_source(texts[name], arch, headers=headers, **about)
         except CompileError as error:
-            more = _without_errors(texts, str(error), kernel)
+            more = _drop_failing_pieces(texts, str(error), kernel)
             if not more:
                 said = "\nleft out before, as not for the device:\n" + "\n".join(left[:5])
-                told = explained(str(error), (*first.lacking, *error.lacking))
+                told = explain_log(str(error), (*first.missing_headers, *error.missing_headers))
                 raise DseError(f"{told}{said if left else ''}") from None
             left += more
         else:
-            return cubin, lowered, [*_not_found(missing), *left]
-    raise DseError(explained(str(first), first.lacking))
+            return cubin, lowered, [*_missing_header_notes(missing), *left]
+    raise DseError(explain_log(str(first), first.missing_headers))
 
 
-def _not_found(headers: Sequence[str]) -> list[str]:
+def _missing_header_notes(headers: Sequence[str]) -> list[str]:
     return [f"#include {name}: no such file" for name in headers]
 
 
-def included(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
+def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
     """Return what a source includes of files beside it, and what these do, by their names."""
     folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     found: dict[str, str] = {}
     waiting = [(source, list(folders))]
     while waiting:
         text, where = waiting.pop()
-        for name in _INCLUDE.findall(without_comments(text)):
+        for name in _INCLUDE.findall(blank_comments(text)):
             path = next((each / name for each in where if (each / name).is_file()), None)
             if path is None or name in found:
                 continue
@@ -401,7 +401,7 @@ def included(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _without_errors(texts: dict[str, str], log: str, kernel: str) -> list[str]:
+def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[str]:
     """Leave out the pieces with errors that are not for the device; what they were."""
     left = []
     for name, text in texts.items():
@@ -409,11 +409,11 @@ def _without_errors(texts: dict[str, str], log: str, kernel: str) -> list[str]:
         if not errors:
             continue
         kept, line = [], 1
-        for piece in pieces(text):
+        for piece in split_declarations(text):
             begin = line + len(piece[: len(piece) - len(piece.lstrip())].split("\n")) - 1
             line += piece.count("\n")
             why = next((errors[at] for at in sorted(errors) if begin <= at <= line), None)
-            if why is None or _needed(piece, kernel):
+            if why is None or _is_needed(piece, kernel):
                 kept.append(piece)
                 continue
             kept.append("\n" * piece.count("\n"))
@@ -423,7 +423,7 @@ def _without_errors(texts: dict[str, str], log: str, kernel: str) -> list[str]:
     return left
 
 
-def _needed(piece: str, kernel: str) -> bool:
+def _is_needed(piece: str, kernel: str) -> bool:
     """Whether a piece may decide what the kernel does: code for the device, but other kernels."""
     if _KERNEL.search(piece):
         return bool(re.search(rf"\b{re.escape(kernel)}\b", piece))

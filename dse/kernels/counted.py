@@ -11,22 +11,22 @@ from typing import Any
 from dse.kernels.affine import (
     ONE,
     Atom,
-    Whole,
-    common,
-    product_of,
+    IntExpr,
+    common_atoms,
+    make_product,
 )
-from dse.kernels.formula import Formulas, UnwrittenError
-from dse.kernels.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, width_of
-from dse.kernels.launch_values import Launch
-from dse.kernels.loop_counts import Reading, free_name, resting
-from dse.kernels.memory_accesses import Memory, Request
-from dse.kernels.source import plain
-from dse.toml_text import printable, toml_key, toml_number, toml_value, value_line
-from symbolic.answer import Answer, Table, Visible
+from dse.kernels.formula import FormulaWriter, NoFormulaError
+from dse.kernels.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
+from dse.kernels.launch_values import KernelLaunch
+from dse.kernels.loop_counts import KernelAnalysis, unused_name, required_trip_counts
+from dse.kernels.memory_accesses import MemoryAccesses, MemoryAccess
+from dse.kernels.source import demangle
+from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
+from symbolic.answer import Answer, Table, DisplayMixin
 from symbolic.quantities import TABLE
 
 #: Classes of instructions (see :mod:`dse.kernels.instructions`) that each quantity counts.
-UNITS: Mapping[str, tuple[str, ...]] = {
+QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
     "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
     "fp64_insts": ("fp64",),
     "sfu_insts": ("special",),
@@ -42,29 +42,29 @@ UNITS: Mapping[str, tuple[str, ...]] = {
 
 
 #: Numbers by the block and how often it, or one of its instructions, runs.
-_Sums = dict[tuple[int, Whole], float]
+_Sums = dict[tuple[int, IntExpr], float]
 
 #: Fused multiply-adds, each of two operations.
 _FUSED = ("FFMA", "FFMA2", "DFMA", "HFMA2")
 #: Hong 2012, Table 6: operations of long latency; machine code divides by many instructions.
-_LONG = {
+_LONG_LATENCY = {
     **dict.fromkeys(("FDIV", "DDIV", "HDIV2"), "fp_div_insts"),
     **dict.fromkeys(("IMAD", "IMUL", "WIDE"), "int_mul_insts"),
     "IDIV": "int_div_insts",
     "IREM": "int_mod_insts",
 }
 #: Forms of IMAD that multiply nothing.
-_MOVES = {"MOV", "IADD", "SHL"}
+_IMAD_MOVES = {"MOV", "IADD", "SHL"}
 #: Classes of instructions that read and write no register (Hong 2012, Table 7).
 _NO_REGISTER = ("control", "barrier", "wait")
-_ONLY = re.compile(r"U?R\d+")
+_REGISTER = re.compile(r"U?R\d+")
 
 #: Operations on numbers of 32 or 64 bits of one thread's instruction.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Counted(Visible, Mapping[str, float]):
+class KernelCounts(DisplayMixin, Mapping[str, float]):
     """Quantities of a kernel at a launch, by their names.
 
     Attributes
@@ -126,7 +126,7 @@ class Counted(Visible, Mapping[str, float]):
 
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
-        lines = [f"# left out, as not for the device: {printable(each)}" for each in self.left_out]
+        lines = [f"# left out, as not for the device: {printable_line(each)}" for each in self.left_out]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
@@ -150,15 +150,15 @@ class Counted(Visible, Mapping[str, float]):
 
 
 #: Registers that tell a thread its place.
-_PLACES = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
+_THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
-def _uniform(one: Atom) -> bool:
+def _is_uniform(atom: Atom) -> bool:
     """Whether an atom is the same for every thread of a launch."""
     return not any(
-        (each.kind == "special" and each.of[0] in _PLACES)
+        (each.kind == "special" and each.of[0] in _THREAD_REGISTERS)
         or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
-        for each in Whole({(one,): 1}).atoms()
+        for each in IntExpr({(atom,): 1}).atoms()
     )
 
 
@@ -170,62 +170,62 @@ class Tally:
     the arguments and sizes for which it does.
     """
 
-    def __init__(self, reading: Reading, launch: Launch, names: Mapping[Atom, str]) -> None:
-        self.reading, self.launch = reading, launch
-        self.formulas = Formulas(names)
-        self.runs: dict[str, str] = {}  # formulas of how often blocks run, and their names
-        self._texts: dict[Whole, tuple[float, str, frozenset[Atom]]] = {}
-        self._rests: dict[tuple[Whole, bool], frozenset[Atom]] = {}
+    def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]) -> None:
+        self.analysis, self.launch = analysis, launch
+        self.formulas = FormulaWriter(names)
+        self.run_names: dict[str, str] = {}  # formulas of how often blocks run, and their names
+        self._formula_cache: dict[IntExpr, tuple[float, str, frozenset[Atom]]] = {}
+        self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
-    def number(self, block: int) -> float:
+    def mean_block_runs(self, block: int) -> float:
         """How often a warp runs a block, on average."""
-        return self.launch.per_warp(self.reading.blocks[block])
+        return self.launch.mean_per_warp(self.analysis.block_runs[block])
 
-    def rests_on(self, value: Whole, *, places: bool = True) -> frozenset[Atom]:
+    def required_inputs(self, value: IntExpr, *, with_sizes: bool = True) -> frozenset[Atom]:
         """Return the arguments, answers and sizes that an enumerated expression rests on.
 
         Those of the passes of loops in it are among them. Sizes of the launch are left out
         without ``places``.
         """
-        key = value, places
-        if key not in self._rests:
-            passes = resting(value, self.reading.passes)
+        key = value, with_sizes
+        if key not in self._input_cache:
+            passes = required_trip_counts(value, self.analysis.trip_counts)
             found: set[Atom] = set()
             for each in (value, *passes.values()):
                 found.update(one for one in each.atoms() if one.kind in ("argument", "asked"))
-                if places:
-                    found.update(Atom("special", (name,)) for name in _sizes(each))
-            self._rests[key] = frozenset(found)
-        return self._rests[key]
+                if with_sizes:
+                    found.update(Atom("special", (name,)) for name in _required_sizes(each))
+            self._input_cache[key] = frozenset(found)
+        return self._input_cache[key]
 
-    def _written(self, runs: Whole, block: int) -> tuple[float, str, frozenset[Atom]]:
+    def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
         """A factor, the name of a formula in quantities or nothing, what the factor rests on."""
-        alike = [one for one in common(runs) if not _uniform(one)]
-        rest = Whole(
+        alike = [one for one in common_atoms(runs) if not _is_uniform(one)]
+        rest = IntExpr(
             {tuple(one for one in p if one not in alike): t for p, t in runs.terms.items()}
         )
         try:
-            if not all(map(_uniform, rest.atoms())):
-                raise UnwrittenError
-            told = self.formulas.text(rest)
-        except UnwrittenError:
-            return self.launch.per_warp(runs), "", self.rests_on(runs)
+            if not all(map(_is_uniform, rest.atoms())):
+                raise NoFormulaError
+            told = self.formulas.write(rest)
+        except NoFormulaError:
+            return self.launch.mean_per_warp(runs), "", self.required_inputs(runs)
         product = ONE
         for one in alike:
-            product = product * Whole({(one,): 1})
-        fixed = self.rests_on(product)
-        share = self.launch.per_warp(product)
-        if rest.number is not None:
-            return share * rest.number, "", fixed
-        return share, self.runs.setdefault(told, self._name(block)), fixed
+            product = product * IntExpr({(one,): 1})
+        fixed = self.required_inputs(product)
+        share = self.launch.mean_per_warp(product)
+        if rest.constant_value is not None:
+            return share * rest.constant_value, "", fixed
+        return share, self.run_names.setdefault(told, self._run_name(block)), fixed
 
-    def _name(self, block: int) -> str:
-        at = self.reading.flow.blocks[block].body[0].at
-        runs = self.runs.values()
-        return free_name("runs", self.reading.lines, at, lambda name: name in runs or name in TABLE)
+    def _run_name(self, block: int) -> str:
+        at = self.analysis.graph.blocks[block].body[0].index
+        runs = self.run_names.values()
+        return unused_name("runs", self.analysis.lines, at, lambda name: name in runs or name in TABLE)
 
     def total(
-        self, counts: Mapping[tuple[int, Whole], float]
+        self, counts: Mapping[tuple[int, IntExpr], float]
     ) -> tuple[float, str, frozenset[Atom]]:
         """Return a count over the launch, its formula where it has one, and what it holds for.
 
@@ -237,21 +237,21 @@ class Tally:
         for (block, runs), many in counts.items():
             if not many:
                 continue
-            if runs not in self._texts:
-                self._texts[runs] = self._written(runs, block)
-            share, name, rests = self._texts[runs]
+            if runs not in self._formula_cache:
+                self._formula_cache[runs] = self._split_uniform(runs, block)
+            share, name, rests = self._formula_cache[runs]
             by_name[name] += share * many
-            number += self.launch.per_warp(runs) * many
+            number += self.launch.mean_per_warp(runs) * many
             fixed |= rests
         plain = by_name.pop("", 0.0)
         parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
         if not parts:
             return number, "", frozenset(fixed)
-        text = self.formulas.total([*([f"{plain:.10g}"] if plain else []), *parts])
+        text = self.formulas.write_sum([*([f"{plain:.10g}"] if plain else []), *parts])
         return number, text, frozenset(fixed)
 
 
-def _sizes(value: Whole) -> set[str]:
+def _required_sizes(value: IntExpr) -> set[str]:
     """Return the sizes of the launch that a value rests on, as registers that hold them.
 
     A value that knows no more of a thread than its number in the launch is the same for blocks of
@@ -261,7 +261,7 @@ def _sizes(value: Whole) -> set[str]:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        index, rest = _index_removed(one)
+        index, rest = _remove_thread_index(one)
         if index:
             found.add("nctaid.x")
         for product in rest.terms:
@@ -276,7 +276,7 @@ def _sizes(value: Whole) -> set[str]:
     return found
 
 
-def _index_removed(value: Whole) -> tuple[bool, Whole]:
+def _remove_thread_index(value: IntExpr) -> tuple[bool, IntExpr]:
     """Return whether a value has a thread's number in the launch, and what else there is."""
     block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
     many = Atom("special", ("nctaid.x",))
@@ -288,75 +288,75 @@ def _index_removed(value: Whole) -> tuple[bool, Whole]:
         if product.count(many) == 1 and block not in product:  # the number of threads
             del terms[product]
         elif product.count(block) == 1 and many not in product:
-            other = product_of([*rest, thread])
+            other = make_product([*rest, thread])
             if terms.get(other) == times:
                 del terms[product], terms[other]
-    gone = Whole({p: t for p, t in value.terms.items() if p not in terms})
+    gone = IntExpr({p: t for p, t in value.terms.items() if p not in terms})
     places = (block, size, thread, many)
     factors = {tuple(one for one in p if one not in places): 1 for p in gone.terms}
-    return bool(gone.terms), Whole(terms) + Whole(factors)
+    return bool(gone.terms), IntExpr(terms) + IntExpr(factors)
 
 
-def _values_in(part: Any) -> Iterator[Whole]:
-    if isinstance(part, Whole):
+def _values_in(part: Any) -> Iterator[IntExpr]:
+    if isinstance(part, IntExpr):
         yield part
     elif isinstance(part, tuple):
         for each in part:
             yield from _values_in(each)
 
 
-def told(
-    reading: Reading,
-    launch: Launch,
-    names: Mapping[Atom, str],
-    sources: Mapping[Atom, str],
+def count_kernel(
+    analysis: KernelAnalysis,
+    launch: KernelLaunch,
+    quantity_names: Mapping[Atom, str],
+    input_names: Mapping[Atom, str],
     blocks: int | None,
-) -> Counted:
+) -> KernelCounts:
     """Return the quantities of a kernel at a launch, of so many blocks where that is known.
 
     ``names`` are the quantities of which formulas may be, ``sources`` the names of all that
     counts can rest on.
     """
-    tally, function = Tally(reading, launch, names), reading.function
+    tally, function = Tally(analysis, launch, quantity_names), analysis.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
-    groups: dict[str, _Sums] = {name: defaultdict(float) for name in _GROUPS}
-    memory = Memory(reading, launch, tally.rests_on)
+    groups: dict[str, _Sums] = {name: defaultdict(float) for name in _EXTRA_QUANTITIES}
+    memory = MemoryAccesses(analysis, launch, tally.required_inputs)
     flops = floating = 0.0
-    for number in reading.blocks:
-        body, often = reading.flow.blocks[number].body, tally.number(number)
+    for number in analysis.block_runs:
+        body, often = analysis.graph.blocks[number].body, tally.mean_block_runs(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
-            classes[kind][number, reading.blocks[number]] += many
-            if kind in UNITS["fp_insts"] or name == "MUFU":
+            classes[kind][number, analysis.block_runs[number]] += many
+            if kind in QUANTITY_CLASSES["fp_insts"] or name == "MUFU":
                 floating += often * many
-        for of, many in Counter(each for one in body for each in _groups(one)).items():
-            groups[of][number, reading.blocks[number]] += many
+        for of, many in Counter(each for one in body for each in _extra_quantities(one)).items():
+            groups[of][number, analysis.block_runs[number]] += many
         for place, one in enumerate(body):
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
-                held = memory.how_often(number, place)[1] if one.guard else often
+                held = memory.frequency(number, place)[1] if one.guard else often
                 flops += held * FLOPS[one.name]
-    counts = {name: _summed(classes, kinds) for name, kinds in UNITS.items()} | groups
-    every, asking = _summed(classes, tuple(classes)), _summed(classes, MEMORY)
+    counts = {name: _sum_classes(classes, kinds) for name, kinds in QUANTITY_CLASSES.items()} | groups
+    every, asking = _sum_classes(classes, tuple(classes)), _sum_classes(classes, MEMORY)
     counts["comp_insts"] = {
         runs: many - asking.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
         for runs, many in every.items()
     }
-    counts["global_insts"] = _summed(classes, GLOBAL)
-    made, shared, to_global = memory.of(MEMORY), memory.of(SHARED), memory.of(GLOBAL)
+    counts["global_insts"] = _sum_classes(classes, GLOBAL)
+    made, shared, to_global = memory.select(MEMORY), memory.select(SHARED), memory.select(GLOBAL)
     for name, uncoalesced in (("coalesced_insts", False), ("uncoalesced_insts", True)):
         blocks_of = [each.runs[0] for each in made if each.is_uncoalesced == uncoalesced]
-        counts[name] = _sums(((number, reading.blocks[number]), 1.0) for number in blocks_of)
-    counts["warp_bytes"] = _sums((each.runs, each.bytes) for each in made if each.many)
-    counts["load_requests"] = _sums((each.runs, float(bool(each.one.results))) for each in made)
-    counts["l1_wavefronts"] = _sums((each.runs, each.wavefronts) for each in made)
-    counts["shared_wavefronts"] = _sums((each.runs, each.wavefronts) for each in shared)
-    addresses = _union(each.addresses for each in made)
-    runs_rest = _union(tally.rests_on(each.runs[1]) for each in made)
+        counts[name] = _add_up(((number, analysis.block_runs[number]), 1.0) for number in blocks_of)
+    counts["warp_bytes"] = _add_up((each.runs, each.bytes) for each in made if each.requests_per_warp)
+    counts["load_requests"] = _add_up((each.runs, float(bool(each.instruction.results))) for each in made)
+    counts["l1_wavefronts"] = _add_up((each.runs, each.wavefronts) for each in made)
+    counts["shared_wavefronts"] = _add_up((each.runs, each.wavefronts) for each in shared)
+    addresses = _union(each.address_inputs for each in made)
+    runs_rest = _union(tally.required_inputs(each.runs[1]) for each in made)
     rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
-    rests["shared_wavefronts"] = _union(each.addresses for each in shared)
+    rests["shared_wavefronts"] = _union(each.address_inputs for each in shared)
     rests |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), addresses)
-    lanes = _union(each.lanes for each in made)
+    lanes = _union(each.lane_inputs for each in made)
     rests |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lanes)
     rests |= dict.fromkeys(("block_bytes", "launch_bytes"), addresses | runs_rest)
     rests["bytes_per_thread"] = runs_rest
@@ -368,36 +368,36 @@ def told(
             formulas[name] = formula
     if function.registers:  # PTX has no number of them
         values["registers_per_thread"] = float(function.registers)
-    values["shared_mem_per_block"] = float(function.shared)
-    bytes_of, by_size = memory.touched(blocks, names.values())
+    values["shared_mem_per_block"] = float(function.shared_bytes)
+    bytes_of, by_size = memory.footprint_bytes(blocks, quantity_names.values())
     values |= bytes_of
     formulas |= by_size
-    requests = sum(each.many for each in to_global)
+    requests = sum(each.requests_per_warp for each in to_global)
     if requests:
-        width = sum(each.many * width_of(each.one) for each in to_global)
+        width = sum(each.requests_per_warp * access_width(each.instruction) for each in to_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if len({width_of(each.one) for each in to_global}) == 1:  # however often each is made
+        if len({access_width(each.instruction) for each in to_global}) == 1:  # however often each is made
             del rests["bytes_per_thread"]
-    strength, rests["mem_strength"] = _mean(reading, tally, _strengths)
+    strength, rests["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
-    distance, rests["dependency_distance"] = _mean(reading, tally, _distances)
+    distance, rests["dependency_distance"] = _mean_over_blocks(analysis, tally, _dependency_distances)
     values["dependency_distance"] = round(distance, 6)
     numbers = {
-        kind: sum(many * launch.per_warp(runs) for (_, runs), many in by.items())
+        kind: sum(many * launch.mean_per_warp(runs) for (_, runs), many in by.items())
         for kind, by in classes.items()
     }
     numbers["all"] = sum(numbers.values())
     numbers |= {"flops": flops, "floating": floating}
-    numbers["ilp"] = round(_mean(reading, tally, _parallelism)[0], 6)
+    numbers["ilp"] = round(_mean_over_blocks(analysis, tally, _parallelism)[0], 6)
     by_kind: dict[str, float] = defaultdict(float)
-    for each in memory.made:
-        by_kind[each.one.kind] += each.many
+    for each in memory.accesses:
+        by_kind[each.instruction.kind] += each.requests_per_warp
     numbers |= {f"{kind}_requests": many for kind, many in by_kind.items()}
-    loads, of_loads = _followed(memory.of(("global_load",)))
+    loads, of_loads = _known_sectors(memory.select(("global_load",)))
     if loads and loads == by_kind["global_load"]:
         numbers["sectors_per_load_request"] = of_loads / loads
-    followed, sectors = _followed(to_global)
+    followed, sectors = _known_sectors(to_global)
     if followed:
         numbers["sectors_per_request"] = sectors / followed
     assumed = {}
@@ -405,28 +405,28 @@ def told(
         ("coalesced_insts", to_global, "taken as coalesced"),
         ("shared_wavefronts", shared, "taken as in a row, without conflicts of banks"),
     ):
-        all_asked, known_ones = sum(each.many for each in asked), _followed(asked)[0]
+        all_asked, known_ones = sum(each.requests_per_warp for each in asked), _known_sectors(asked)[0]
         if all_asked > known_ones:
             lacking = f"{1 - known_ones / all_asked:.0%} of the accesses cannot be followed"
             assumed[name] = f"the addresses of {lacking}: {taken}"
-    if requests > sum(each.many for each in to_global if each.within):
+    if requests > sum(each.requests_per_warp for each in to_global if each.is_footprint_known):
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)
-    if guarded := sum(each.many for each in memory.made if not each.decided):
-        share = guarded / sum(each.many for each in memory.made)
+    if guarded := sum(each.requests_per_warp for each in memory.accesses if not each.is_guard_known):
+        share = guarded / sum(each.requests_per_warp for each in memory.accesses)
         assumed["load_requests"] = (
             f"guards of {share:.0%} of the accesses cannot be followed: taken to hold"
         )
-    if launch.sampled:
+    if launch.is_sampled:
         why = "of passes of loops within loops some are looked at, which stand for all"
         assumed.setdefault("load_requests", why)
-    not_counted = [f"not taken: {what}" for what in reading.assumed]
-    every_one = reading.instructions()
-    calls = [i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.number(at)]
+    not_counted = [f"not taken: {what}" for what in analysis.assumptions]
+    every_one = analysis.instructions()
+    calls = [i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.mean_block_runs(at)]
     if calls:
-        within = dict(function.called)
-        places = [(one.target or 0) - one.at + one.of for one in calls]
-        called = dict.fromkeys(plain(within.get(each * WORD, "")) for each in places)
+        within = dict(function.callees)
+        places = [(one.target or 0) - one.index + one.source_index for one in calls]
+        called = dict.fromkeys(demangle(within.get(each * WORD, "")) for each in places)
         of = f" ({', '.join(filter(None, called))})" if any(called) else ""
         not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
     if not_counted:
@@ -435,16 +435,16 @@ def told(
     if blocks is not None:
         values["blocks"] = float(blocks)
         values["elements"] = float(blocks * launch.threads)
-        if launch.is_of_one_axis():  # of another block what it takes
+        if launch.is_one_dimensional():  # of another block what it takes
             formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
-    runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.runs.items()}
+    runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.run_names.items()}
     holds_for = {
-        name: sorted({sources[each] for each in rests[name] if each in sources})
+        name: sorted({input_names[each] for each in rests[name] if each in input_names})
         for name in values
         if rests.get(name)
     }
-    return Counted(
+    return KernelCounts(
         quantities=values,
         formulas=formulas,
         declared=runs,
@@ -458,41 +458,41 @@ def _union(parts: Iterable[frozenset[Atom]]) -> frozenset[Atom]:
     return frozenset().union(*parts)
 
 
-def _sums(parts: Iterable[tuple[tuple[int, Whole], float]]) -> _Sums:
+def _add_up(parts: Iterable[tuple[tuple[int, IntExpr], float]]) -> _Sums:
     total: _Sums = defaultdict(float)
     for runs, many in parts:
         total[runs] += many
     return total
 
 
-def _summed(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
-    return _sums(part for kind in kinds for part in classes.get(kind, {}).items())
+def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
+    return _add_up(part for kind in kinds for part in classes.get(kind, {}).items())
 
 
-def _followed(requests: Sequence[Request]) -> tuple[float, float]:
+def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
     """Return how many requests have sectors that are known, and how many sectors."""
-    known = [(each.many, each.sectors) for each in requests]
+    known = [(each.requests_per_warp, each.sectors) for each in requests]
     of = [(many, sectors) for many, sectors in known if sectors is not None]
     return sum(many for many, _ in of), sum(many * sectors for many, sectors in of)
 
 
-def _groups(one: Instruction) -> Iterator[str]:
+def _extra_quantities(instruction: Instruction) -> Iterator[str]:
     """Yield the quantities besides those of units that count an instruction."""
-    if one.kind not in _NO_REGISTER:
+    if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
-    if one.kind in UNITS["fp_insts"]:
+    if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
         # HFMA2 of zeros loads a constant
-        loads = one.name == "HFMA2" and any("RZ" in each for each in one.operands[1:2])
-        yield "fp_fused_insts" if one.name in _FUSED and not loads else "narrow_fp_insts"
-    if one.name in _LONG and _MOVES.isdisjoint(one.modifiers):
-        yield _LONG[one.name]
+        loads = instruction.name == "HFMA2" and any("RZ" in each for each in instruction.operands[1:2])
+        yield "fp_fused_insts" if instruction.name in _FUSED and not loads else "narrow_fp_insts"
+    if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
+        yield _LONG_LATENCY[instruction.name]
 
 
-_GROUPS = ("fp_fused_insts", "narrow_fp_insts", *dict.fromkeys(_LONG.values()), "register_insts")
+_EXTRA_QUANTITIES = ("fp_fused_insts", "narrow_fp_insts", *dict.fromkeys(_LONG_LATENCY.values()), "register_insts")
 
 
-def _mean(
-    reading: Reading,
+def _mean_over_blocks(
+    analysis: KernelAnalysis,
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
@@ -503,23 +503,23 @@ def _mean(
     total = weight = 0.0
     rests: frozenset[Atom] = frozenset()
     values = set[float]()
-    for number in reading.blocks:
-        for value, share in measure(reading.flow.blocks[number].body):
-            total += value * share * tally.number(number)
-            weight += share * tally.number(number)
+    for number in analysis.block_runs:
+        for value, share in measure(analysis.graph.blocks[number].body):
+            total += value * share * tally.mean_block_runs(number)
+            weight += share * tally.mean_block_runs(number)
             values.add(value)
-            rests |= tally.rests_on(reading.blocks[number])
+            rests |= tally.required_inputs(analysis.block_runs[number])
     if len(values) < 2:  # the same however often each runs
         rests = frozenset()
     return (total / weight if weight else 1.0), rests
 
 
-def _strengths(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
+def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
     """Yield the global loads under way at each first use of one that is."""
     waiting: set[str] = set()
     many = 0
     for one in body:
-        if waiting and not waiting.isdisjoint(_ONLY.findall(one.text)):
+        if waiting and not waiting.isdisjoint(_REGISTER.findall(one.text)):
             yield many, 1.0
             waiting, many = set(), 0
         if one.kind == "global_load":
@@ -529,7 +529,7 @@ def _strengths(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
         yield many, 1.0
 
 
-def _distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
+def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
     """Yield the instructions from a result of computation to the next that reads it."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.kernels.compile import installed
-from dse.kernels.instructions import WORD, Instruction, instructions
+from dse.kernels.compile import find_package_file
+from dse.kernels.instructions import WORD, Instruction, parse_instructions
 from stochastic import sizes
 from symbolic.errors import DseError
 
@@ -42,7 +42,7 @@ _ADDRESS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class KernelFunction:
     """A kernel in machine code.
 
     ``arguments`` are offsets and sizes in bytes, from the ``bank`` of the constants on; ``shared``
@@ -55,12 +55,12 @@ class Function:
     arch: int
     code: bytes
     registers: int
-    shared: int
-    bank: int
+    shared_bytes: int
+    argument_base: int
     arguments: tuple[tuple[int, int], ...]
-    called: tuple[tuple[int, str], ...] = ()
-    jumps: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    table: tuple[int, ...] = ()
+    callees: tuple[tuple[int, str], ...] = ()
+    jump_targets: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    jump_table: tuple[int, ...] = ()
 
     @property
     def pointers(self) -> frozenset[int]:
@@ -130,7 +130,7 @@ def _refuse_damaged(what: str) -> Iterator[None]:
 
 
 @_refuse_damaged("the machine code is cut short or damaged")
-def functions(data: bytes) -> dict[str, Function]:
+def read_functions(data: bytes) -> dict[str, KernelFunction]:
     """Return the kernels of a cubin by their names.
 
     Raises
@@ -157,7 +157,7 @@ def functions(data: bytes) -> dict[str, Function]:
                 _, number, offset, packed = struct.unpack("<IHHI", body)
                 arguments.append((number, offset, packed >> 18))
             elif kind == _JUMPS:
-                jumps += _jumps(body)
+                jumps += _read_jumps(body)
         if not bank and f".nv.constant0.{name}" not in cubin.sections:
             continue  # a function that kernels call
         number = cubin.numbers[section]
@@ -166,17 +166,17 @@ def functions(data: bytes) -> dict[str, Function]:
             for each in cubin.symbols
             if each["st_info"]["type"] == "STT_FUNC" and each["st_shndx"] == number
         ]
-        found[name] = Function(
+        found[name] = KernelFunction(
             name=name,
             arch=cubin.arch,
             code=cubin.body(section),
             registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
-            shared=cubin.size(f".nv.shared.{name}"),
-            bank=bank or cubin.size(f".nv.constant0.{name}"),  # of a kernel without arguments
+            shared_bytes=cubin.size(f".nv.shared.{name}"),
+            argument_base=bank or cubin.size(f".nv.constant0.{name}"),  # of a kernel without arguments
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
-            called=tuple(sorted(each for each in called if each[1] != name)),
-            jumps=tuple(jumps),
-            table=_words(cubin.body(f".nv.constant2.{name}")),
+            callees=tuple(sorted(each for each in called if each[1] != name)),
+            jump_targets=tuple(jumps),
+            jump_table=_words(cubin.body(f".nv.constant2.{name}")),
         )
     return found
 
@@ -193,7 +193,7 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
-def _jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _read_jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield each jump to a computed address with the places that it may lead to."""
     words, at = _words(body), 0
     while at + 3 <= len(words):
@@ -259,72 +259,72 @@ def _states(lines: bytes) -> Iterator[Any]:
         yield from (each.state for each in program.get_entries() if each.state is not None)
 
 
-_OWN = ("__internal_", "__cuda_")
-_MOST_COPIED = sizes.KERNEL_INSTRUCTIONS  # instructions of a kernel with all copies
+_COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
+_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # instructions of a kernel with all copies
 
 
-def inlined(body: Sequence[Instruction], called: Sequence[tuple[int, str]]) -> list[Instruction]:
+def inline_calls(body: Sequence[Instruction], callees: Sequence[tuple[int, str]]) -> list[Instruction]:
     """The instructions of a kernel with those of the functions that it calls.
 
     ``called`` are the functions in its code by their offsets in bytes.
     """
-    names = {offset // WORD: name for offset, name in called}
+    names = {offset // WORD: name for offset, name in callees}
     found = [
-        _made(one, one.at, "BRA", one.target or 0, one.guard)
+        _replace(one, one.index, "BRA", one.target or 0, one.guard)
         if _is_branch(one, body, names)
         else one
         for one in body
     ]
-    if not called:
+    if not callees:
         return found
     begins = sorted(names)
     ends = dict(zip(begins, [*begins[1:], len(body)], strict=True))
     body = list(found)
     waiting: list[tuple[int, tuple[int, ...]]] = [
-        (one.at, (0,)) for one in body[: begins[0]] if one.name == "CALL"
+        (one.index, (0,)) for one in body[: begins[0]] if one.name == "CALL"
     ]
     while waiting:
         at, within = waiting.pop(0)
         call = found[at]
-        begin = None if call.target is None else call.target - at + call.of
-        if begin not in names or begin in within or any(own in names[begin] for own in _OWN):
+        begin = None if call.target is None else call.target - at + call.source_index
+        if begin not in names or begin in within or any(own in names[begin] for own in _COMPILER_FUNCTIONS):
             continue
         copy = body[begin : ends[begin]]
-        if len(found) + len(copy) > _MOST_COPIED:
+        if len(found) + len(copy) > _MAX_INSTRUCTIONS:
             break
         moved = len(found)
-        found[at] = _made(call, at, "BRA", moved, call.guard)
+        found[at] = _replace(call, at, "BRA", moved, call.guard)
         for one in copy:
             place = len(found)
             if one.name == "RET":
-                found.append(_made(one, place, "BRA", at + 1, one.guard))
+                found.append(_replace(one, place, "BRA", at + 1, one.guard))
                 continue
-            found.append(one.moved(place))
+            found.append(one.copy_to(place))
             if one.name == "CALL":
                 waiting.append((place, (*within, begin)))
     return found
 
 
-def _is_branch(one: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
+def _is_branch(instruction: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
     """True if a call never returns: it leads into code that is no function of its own.
 
     Where no function is named, code that has a return may be one.
     """
-    if one.name != "CALL" or one.target is None or not 0 <= one.target < len(body):
+    if instruction.name != "CALL" or instruction.target is None or not 0 <= instruction.target < len(body):
         return False
-    if len(one.operands) != 1 or not one.operands[0].startswith("0x"):  # by a pointer
+    if len(instruction.operands) != 1 or not instruction.operands[0].startswith("0x"):  # by a pointer
         return False
     if names:
-        return one.target not in names
+        return instruction.target not in names
     return not any(each.name == "RET" for each in body)
 
 
-JUMPS = ("BRX", "BRXU")
+_TABLE_JUMPS = ("BRX", "BRXU")
 #: A predicate that the hardware does not have.
-_FREE = "P9"
+_SPARE_PREDICATE = "P9"
 
 
-def without_tables(
+def expand_jump_tables(
     body: Sequence[Instruction], targets: Mapping[int, Sequence[int]]
 ) -> list[Instruction]:
     """Return the instructions with jumps through tables as chains of branches.
@@ -334,37 +334,37 @@ def without_tables(
     """
     found = list(body)
     for one in body:
-        places = targets.get(one.at * WORD)
-        if one.name not in JUMPS or one.at != one.of or not places:
+        places = targets.get(one.index * WORD)
+        if one.name not in _TABLE_JUMPS or one.index != one.source_index or not places:
             continue
         register, last = one.operands[0].split("+")[0], places[-1]
-        found[one.at] = _made(one, one.at, "BRA", len(found), one.guard)
+        found[one.index] = _replace(one, one.index, "BRA", len(found), one.guard)
         for place in dict.fromkeys(places):
             if place != last:
-                compared = f"{_FREE},PT,{register},{place:#x},PT"
-                found.append(_made(one, len(found), "ISETP.EQ.U32.AND", compared))
-                found.append(_made(one, len(found), "BRA", place // WORD, _FREE))
-        found.append(_made(one, len(found), "BRA", last // WORD))
+                compared = f"{_SPARE_PREDICATE},PT,{register},{place:#x},PT"
+                found.append(_replace(one, len(found), "ISETP.EQ.U32.AND", compared))
+                found.append(_replace(one, len(found), "BRA", place // WORD, _SPARE_PREDICATE))
+        found.append(_replace(one, len(found), "BRA", last // WORD))
     return found
 
 
-def _made(
-    of: Instruction, at: int, opcode: str, operands: str | int, guard: str = ""
+def _replace(
+    original: Instruction, index: int, opcode: str, operands: str | int, guard: str = ""
 ) -> Instruction:
     """Return an instruction at a place, in place of another; a branch by where it leads."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
-    return Instruction(at, opcode, text, guard, of=of.of)
+    return Instruction(index, opcode, text, guard, source_index=original.source_index)
 
 
-_MOST = sizes.WORDS_KEPT  # words of an architecture that are remembered
+_MAX_WORDS = sizes.WORDS_KEPT  # words of an architecture that are remembered
 
 #: What is told of a word, and where it stood then, from which its branch counts.
-Told = tuple[Mapping[str, str], int]
-_remembered: dict[int, dict[bytes, Told]] = {}
+WordText = tuple[Mapping[str, str], int]
+_word_cache: dict[int, dict[bytes, WordText]] = {}
 
 
-def _run(arguments: Sequence[str]) -> str:
-    program = str(installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
+def _run_disassembler(arguments: Sequence[str]) -> str:
+    program = str(find_package_file("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         words = done.stderr.strip() or f"it ended with status {done.returncode}"
@@ -372,7 +372,7 @@ def _run(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
+def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
     """The instructions of kernels and of what they call; those of one architecture in one go.
 
     The text of each word of machine code is remembered, so that only new words are read.
@@ -388,33 +388,33 @@ def disassembled(functions: Sequence[Function]) -> list[list[Instruction]]:
             raise DseError(f"machine code of sm_{arch}: expected that of sm_70 or later")
         places = [at for at, each in enumerate(functions) if each.arch == arch]
         orders = [_code_words(functions[at]) for at in places]
-        told = _known(dict.fromkeys(itertools.chain(*orders)), arch)
+        told = _lookup_words(dict.fromkeys(itertools.chain(*orders)), arch)
         for at, order in zip(places, orders, strict=True):
             every = [told[each] for each in order]
-            body = instructions([each for each, _ in every], [place for _, place in every])
-            body = inlined(body, functions[at].called)
-            found[at] = without_tables(body, dict(functions[at].jumps))
+            body = parse_instructions([each for each, _ in every], [place for _, place in every])
+            body = inline_calls(body, functions[at].callees)
+            found[at] = expand_jump_tables(body, dict(functions[at].jump_targets))
     return found
 
 
-def _known(words: Iterable[bytes], arch: int) -> dict[bytes, Told]:
+def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
     """What is known of words, and what the disassembler tells of those that are new."""
-    known = _remembered.get(arch, {})
+    known = _word_cache.get(arch, {})
     new = [each for each in words if each not in known]
     if not new:
         return known
-    told = ((each, place) for place, each in enumerate(_told(new, arch)))
+    told = ((each, place) for place, each in enumerate(_disassemble_words(new, arch)))
     known = known | dict(zip(new, told, strict=True))
-    _remembered[arch] = dict(itertools.islice(known.items(), max(len(known) - _MOST, 0), None))
+    _word_cache[arch] = dict(itertools.islice(known.items(), max(len(known) - _MAX_WORDS, 0), None))
     return known
 
 
-def _told(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
+def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
     """What the disassembler tells of words, as if they stood one behind the other."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.bin")
         path.write_bytes(b"".join(words))
-        told = json.loads(_run(["-b", f"SM{arch}", "-json", "-ndf", os.fspath(path)]))
+        told = json.loads(_run_disassembler(["-b", f"SM{arch}", "-json", "-ndf", os.fspath(path)]))
     every = [one for body in told[1] for one in body["sass-instructions"]]
     if len(every) != len(words):
         raise DseError(
@@ -424,5 +424,5 @@ def _told(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
     return every
 
 
-def _code_words(one: Function) -> list[bytes]:
-    return [one.code[at : at + WORD] for at in range(0, len(one.code) - WORD + 1, WORD)]
+def _code_words(function: KernelFunction) -> list[bytes]:
+    return [function.code[at : at + WORD] for at in range(0, len(function.code) - WORD + 1, WORD)]

@@ -1,6 +1,6 @@
 """Machine instructions of a kernel (SASS): their operands, results and class.
 
-:class:`Constants` reads the operands that are the same everywhere: numbers, sizes, arguments.
+:class:`ConstantBank` reads the operands that are the same everywhere: numbers, sizes, arguments.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dse.kernels.affine import ZERO, Whole, atom, constant
+from dse.kernels.affine import ZERO, IntExpr, atom_expr, constant
 
 #: Bytes of an instruction, from compute capability 7.0 on.
 WORD = 16
@@ -69,7 +69,7 @@ _NO_RESULT = (
 )
 
 
-def split(operands: str) -> list[str]:
+def split_operands(operands: str) -> list[str]:
     """Return operands between commas, those within brackets whole."""
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
@@ -79,22 +79,22 @@ _Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozens
 
 
 @lru_cache(maxsize=1 << 16)
-def _operation(opcode: str, text: str) -> _Operation:
+def _parse_operation(opcode: str, text: str) -> _Operation:
     """Return what an instruction does, by its text: once for all that say the same."""
     first, *modifiers = opcode.split(".")
     name = _FROM_UNIFORM.sub("", first)
     kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
-    operands = [each.strip() for each in split(text.replace(".reuse", ""))]
+    operands = [each.strip() for each in split_operands(text.replace(".reuse", ""))]
     results, behind = tuple[str, ...](), 0
     if name in ("R2P", "R2UP"):
         results = tuple(f"{name[2:]}{each}" for each in range(7))
     elif kind not in _NO_RESULT and name != "RED":
-        results, behind = _written(operands, name, _width(opcode, name, modifiers, kind))
+        results, behind = _result_registers(operands, name, _result_width(opcode, name, modifiers, kind))
     reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
     return name, modifiers, kind, operands, behind, results, reads
 
 
-def _written(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
+def _result_registers(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
     """Return the first operand, and the second where the first is a predicate; then predicates
     that follow a register at once, which are carries; and how many operands those are."""
     found: list[str] = []
@@ -115,7 +115,7 @@ def _written(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str,
     return tuple(found), behind
 
 
-def _width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
+def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
     """Return how many registers of 32 bits a result takes."""
     if wide := _WIDE.search(opcode):
         return int(wide[1]) // 32
@@ -147,18 +147,18 @@ class Instruction:
         Those that it names to read them, of a pair the first; guards are among them.
     """
 
-    __slots__ = ("_told_at", "at", "guard", "guards", "kind", "modifiers", "name", "of", "opcode",
+    __slots__ = ("_branch_base", "index", "guard", "guards", "kind", "modifiers", "name", "source_index", "opcode",
                  "operands", "reads", "result_count", "results", "text")  # fmt: skip
 
     def __init__(
-        self, at: int, opcode: str, text: str = "", guard: str = "",
-        told_at: int | None = None, of: int | None = None,
+        self, index: int, opcode: str, text: str = "", guard: str = "",
+        branch_base: int | None = None, source_index: int | None = None,
     ) -> None:  # fmt: skip
-        self.at, self.opcode, self.text, self.guard = at, opcode, text, guard
+        self.index, self.opcode, self.text, self.guard = index, opcode, text, guard
         #: Where in the code it is, of which it may be a copy.
-        self.of = at if of is None else of
-        self._told_at = at if told_at is None else told_at
-        does = _operation(self.opcode, self.text)
+        self.source_index = index if source_index is None else source_index
+        self._branch_base = index if branch_base is None else branch_base
+        does = _parse_operation(self.opcode, self.text)
         self.name, self.modifiers, self.kind, self.operands, self.result_count = does[:5]
         self.results, self.reads = does[5:]
         #: The predicates that must all hold for it to do what it does.
@@ -170,28 +170,28 @@ class Instruction:
 
     def __repr__(self) -> str:
         guard = f"@{self.guard} " if self.guard else ""
-        return f"{self.at * WORD:04x} {guard}{self.opcode} {self.text}"
+        return f"{self.index * WORD:04x} {guard}{self.opcode} {self.text}"
 
-    def moved(self, at: int) -> Instruction:
+    def copy_to(self, index: int) -> Instruction:
         """A copy at another place, whose branches lead as far."""
-        return Instruction(at, self.opcode, self.text, self.guard, self._told_at, self.of)
+        return Instruction(index, self.opcode, self.text, self.guard, self._branch_base, self.source_index)
 
     @property
     def target(self) -> int | None:
         """The instruction that a branch names, by its place; None where it names none."""
         for operand in reversed(self.operands):
             if operand.startswith(("0x", "-0x")):
-                return int(operand, 16) // WORD + self.at - self._told_at
+                return int(operand, 16) // WORD + self.index - self._branch_base
         return None
 
 
-def width_of(one: Instruction) -> int:
+def access_width(instruction: Instruction) -> int:
     """Return the bytes that each thread loads or stores."""
-    return next((_BYTES[each] for each in one.modifiers if each in _BYTES), 4)
+    return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
 
 
-def instructions(
-    told: Sequence[Mapping[str, Any]], told_at: Sequence[int] = ()
+def parse_instructions(
+    listing: Sequence[Mapping[str, Any]], branch_bases: Sequence[int] = ()
 ) -> list[Instruction]:
     """Return the instructions of one function, as the disassembler's JSON tells them.
 
@@ -200,7 +200,7 @@ def instructions(
     return [
         Instruction(at, one["opcode"], one.get("operands", ""),
                     one.get("predicate", "").removeprefix("@"), place)
-        for at, (one, place) in enumerate(zip(told, told_at or range(len(told)), strict=True))
+        for at, (one, place) in enumerate(zip(listing, branch_bases or range(len(listing)), strict=True))
     ]  # fmt: skip
 
 
@@ -214,7 +214,7 @@ _SPECIAL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class ConstantBank:
     """What the bank of constants holds at a launch.
 
     ``layout`` are sizes of the launch by their offsets, ``bank`` is where arguments begin, and
@@ -222,14 +222,14 @@ class Constants:
     """
 
     layout: Mapping[int, str]
-    bank: int
-    upper: frozenset[int]
-    table: tuple[int, ...] = ()
+    argument_base: int
+    upper_halves: frozenset[int]
+    jump_table: tuple[int, ...] = ()
 
-    def plain(self, text: str) -> Whole | tuple[bool, str] | None:
+    def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
         """An operand; of a register whether it is negative and its name, None of any other."""
         if text.startswith("-") and text[1:2] != "0":
-            found = self.plain(text[1:])
+            found = self.parse_operand(text[1:])
             return (not found[0], found[1]) if isinstance(found, tuple) else found and -found
         if text.startswith(("0x", "-0x")):
             number = int(text, 16)
@@ -237,39 +237,39 @@ class Constants:
         if text == "SR_CgaCtaId":  # a block's place in its cluster, of one block
             return ZERO
         if text in _SPECIAL:
-            return atom("special", _SPECIAL[text])
+            return atom_expr("special", _SPECIAL[text])
         text = text.partition(".")[0]
         if text in ("RZ", "URZ", "SRZ"):
             return ZERO
         if (held := _CONSTANT.match(text)) is not None:
-            return self._held(held)
+            return self._read_constant(held)
         return (False, text) if _PLAIN.fullmatch(text) else None
 
-    def place(self, text: str) -> tuple[str, int] | None:
+    def jump_table_entry(self, text: str) -> tuple[str, int] | None:
         """Return the register and the offset by which an operand reads the table of jumps."""
         held = _CONSTANT.match(text)
         if held is None or held[1] != "0x2" or not held[2] or held[3] == "Z":
             return None
         return f"{held[2]}{held[3]}", int(held[4] or "0x0", 16)
 
-    def behind(self, text: str) -> Whole | None:
+    def upper_half(self, text: str) -> IntExpr | None:
         """The high half of a pair: what lies behind a constant."""
         held = _CONSTANT.match(text)
         if held is None or held[2] or held[1] != "0x0":
             return None
-        return self._of_launch(int(held[4] or "0x0", 16) + 4)
+        return self._launch_constant(int(held[4] or "0x0", 16) + 4)
 
-    def _held(self, told: re.Match[str]) -> Whole:
-        if told[1] != "0x0" or (told[2] and told[3] != "Z"):
-            return atom("unknown", ("constant", told[0]))
-        return self._of_launch(int(told[4] or "0x0", 16))
+    def _read_constant(self, match: re.Match[str]) -> IntExpr:
+        if match[1] != "0x0" or (match[2] and match[3] != "Z"):
+            return atom_expr("unknown", ("constant", match[0]))
+        return self._launch_constant(int(match[4] or "0x0", 16))
 
-    def _of_launch(self, offset: int) -> Whole:
+    def _launch_constant(self, offset: int) -> IntExpr:
         """Return a constant of the launch, or an argument."""
-        if offset - self.bank in self.upper:
+        if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:
-            return atom("special", self.layout[offset])
-        if offset >= self.bank:
-            return atom("argument", offset - self.bank)
-        return atom("unknown", ("constant", offset))
+            return atom_expr("special", self.layout[offset])
+        if offset >= self.argument_base:
+            return atom_expr("argument", offset - self.argument_base)
+        return atom_expr("unknown", ("constant", offset))

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dse.kernels.affine import Atom
-from dse.kernels.compile import built, capability, included
-from dse.kernels.counted import Counted, told
-from dse.kernels.cubin import Function, disassembled, functions, source_lines
+from dse.kernels.compile import compile_kernel, parse_arch, read_includes
+from dse.kernels.counted import KernelCounts, count_kernel
+from dse.kernels.cubin import KernelFunction, disassemble, read_functions, source_lines
 from dse.kernels.formula import quantity_names
 from dse.kernels.instructions import WORD, Instruction
-from dse.kernels.launch_values import Launch
-from dse.kernels.loop_counts import Reading
-from dse.kernels.ptx import Reader, entries, is_ptx
-from dse.kernels.source import Signature, plain, signatures
-from symbolic.errors import DseError, check_known
+from dse.kernels.launch_values import KernelLaunch
+from dse.kernels.loop_counts import KernelAnalysis
+from dse.kernels.ptx import PtxReader, find_entries, is_ptx
+from dse.kernels.source import Signature, demangle, signatures
+from symbolic.errors import DseError, check_name
 
 _Kernel = TypeVar("_Kernel")
 #: The first instruction, as ``cuobjdump -sass`` and ``nvdisasm -c`` list it.
@@ -27,16 +27,16 @@ _LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class KernelCode:
     """A kernel's machine code, and the names of its arguments.
 
     Of PTX the instructions are read already, into ``body``, with their ``lines``.
     """
 
-    function: Function
+    function: KernelFunction
     cubin: bytes
     origin: str
-    names: Sequence[str] = ()
+    argument_names: Sequence[str] = ()
     source: Sequence[str] = ()
     left_out: Sequence[str] = ()
     body: Sequence[Instruction] = ()
@@ -45,7 +45,7 @@ class Code:
     @property
     def arguments(self) -> dict[int, str]:
         """The names of arguments by their offsets."""
-        names = dict(enumerate(self.names))
+        names = dict(enumerate(self.argument_names))
         offsets = enumerate(offset for offset, _ in self.function.arguments)
         return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
 
@@ -61,14 +61,14 @@ class Code:
         return named | {name: offset for offset, name in self.arguments.items()}
 
 
-def code_of(
+def load_code(
     file: Path,
     *,
     entry: str,
     arch: str,
     define: Mapping[str, object],
     options: Sequence[str],
-) -> Code:
+) -> KernelCode:
     """Return the machine code of a kernel of a file."""
     data, called = file.read_bytes(), file.name.encode("utf-8", "replace").decode()
     is_code = data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin"
@@ -86,27 +86,27 @@ def code_of(
             "(--define, --option) are of source"
         )
     if is_code:
-        function = _chosen(functions(data), entry, str(file))
-        return Code(function=function, cubin=data, origin=f"{called}, sm_{function.arch}")
+        function = _select_kernel(read_functions(data), entry, str(file))
+        return KernelCode(function=function, cubin=data, origin=f"{called}, sm_{function.arch}")
     if of_ptx:
-        heads = entries(text, str(file))
-        chosen = _chosen({name: name for name in heads}, entry, str(file))
-        function, names, body, lines = Reader(text, chosen, heads[chosen], str(file)).read()
+        heads = find_entries(text, str(file))
+        chosen = _select_kernel({name: name for name in heads}, entry, str(file))
+        function, names, body, lines = PtxReader(text, chosen, heads[chosen], str(file)).read()
         of: dict[str, Any] = {
             "names": names,
             "source": text.splitlines(),
             "body": body,
             "lines": lines,
         }
-        return Code(function=function, cubin=b"", origin=f"{called}, PTX", **of)
+        return KernelCode(function=function, cubin=b"", origin=f"{called}, PTX", **of)
     if _LISTING.search(text):
         raise DseError(
             f"{file} lists machine code as text: give the cubin itself (cuobjdump -xelf all, "
             "nvcc -cubin), its CUDA source, or PTX"
         )
-    number, own = capability(arch), dict(signatures(text))
+    number, own = parse_arch(arch), dict(signatures(text))
     known: dict[str, Signature] = {}
-    for each in included(text, file, options).values():
+    for each in read_includes(text, file, options).values():
         known |= signatures(each)
     known |= own
     name = entry.partition("<")[0].rpartition("::")[2]
@@ -116,160 +116,160 @@ def code_of(
             f"{file} has no kernel, nor has what it includes of files that were found: a function "
             "marked __global__ was expected (--include FOLDER names where headers lie)"
         )
-    wanted = _wanted(entry, beside, str(file))
+    wanted = _resolve_entry(entry, beside, str(file))
     plain = wanted.partition("<")[0]
-    qualified = "::".join(filter(None, (known[plain].space, wanted)))
-    cubin, lowered, left_out = built(
-        text, number, file, define=define, options=options, wanted=qualified
+    qualified = "::".join(filter(None, (known[plain].namespace, wanted)))
+    cubin, lowered, left_out = compile_kernel(
+        text, number, file, define=define, options=options, entry=qualified
     )
-    found = functions(cubin)
-    function = found.get(lowered) or _chosen(found, plain, str(file))
-    return Code(
+    found = read_functions(cubin)
+    function = found.get(lowered) or _select_kernel(found, plain, str(file))
+    return KernelCode(
         function=function,
         cubin=cubin,
         origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
-        names=known[plain].arguments,
+        argument_names=known[plain].arguments,
         source=beside[plain].text.splitlines(),
         left_out=left_out,
     )
 
 
-def _wanted(entry: str, known: Mapping[str, Signature], file: str) -> str:
+def _resolve_entry(entry: str, kernels: Mapping[str, Signature], file: str) -> str:
     name = entry.partition("<")[0].rpartition("::")[2]
     entry = name + entry[len(entry.partition("<")[0]) :]
     if not entry:
-        if len(known) > 1:
+        if len(kernels) > 1:
             raise DseError(
-                f"{file} has {len(known)} kernels: {', '.join(known)}; name one by entry (--entry)"
+                f"{file} has {len(kernels)} kernels: {', '.join(kernels)}; name one by entry (--entry)"
             )
-        (name,) = known
+        (name,) = kernels
         entry = name
-    check_known(name, known, f"{file} has no kernel {name!r}")
-    if known[name].template and "<" not in entry:
+    check_name(name, kernels, f"{file} has no kernel {name!r}")
+    if kernels[name].template and "<" not in entry:
         raise DseError(
-            f"{name} is a template ({known[name].template}): name it with its arguments, such as "
+            f"{name} is a template ({kernels[name].template}): name it with its arguments, such as "
             f"--entry '{name}<float>'"
         )
     return entry
 
 
-def _chosen(found: Mapping[str, _Kernel], entry: str, file: str) -> _Kernel:
-    fits = [name for name in found if not entry or entry == name or plain(name) == entry]
+def _select_kernel(kernels: Mapping[str, _Kernel], entry: str, file: str) -> _Kernel:
+    fits = [name for name in kernels if not entry or entry == name or demangle(name) == entry]
     if len(fits) == 1:
-        return found[fits[0]]
-    if not found:
+        return kernels[fits[0]]
+    if not kernels:
         raise DseError(f"{file} has no kernel")
-    names = ", ".join(map(plain, found))
+    names = ", ".join(map(demangle, kernels))
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
 
 
 #: What names of what is asked begin with.
-_ASKED = {
+_DATA_INPUTS = {
     "trips": "passes of the loop",
     "chance": "share of threads that branch",
     "loaded": "value loaded",
 }
 
 
-def counted(file: Path, define: Mapping[str, object], told: Mapping[str, Any]) -> Counted:
-    """Return the quantities of a kernel of a file; ``told`` are options of :func:`dse.kernel`."""
-    of = {name: told[name] for name in ("entry", "arch", "options")}
-    code = code_of(file, define=define, **of)
-    (body,) = bodies([code])
-    reading = Reading(code.function, body, lines_wanted(code, body))
-    return counts_of(code, reading, told["block"], told["grid"], told["set"], told["times"])
+def count_file(file: Path, define: Mapping[str, object], settings: Mapping[str, Any]) -> KernelCounts:
+    """Return the quantities of a kernel of a file; ``count_kernel`` are options of :func:`dse.kernel`."""
+    of = {name: settings[name] for name in ("entry", "arch", "options")}
+    code = load_code(file, define=define, **of)
+    (body,) = read_bodies([code])
+    reading = KernelAnalysis(code.function, body, branch_lines(code, body))
+    return count_launch(code, reading, settings["block"], settings["grid"], settings["set"], settings["times"])
 
 
-def bodies(codes: Sequence[Code]) -> list[list[Instruction]]:
+def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
     """Return the instructions of each kernel; the disassembler runs once."""
-    told = iter(disassembled([each.function for each in codes if not each.body]))
+    told = iter(disassemble([each.function for each in codes if not each.body]))
     return [list(each.body) or next(told) for each in codes]
 
 
-def lines_wanted(code: Code, body: Sequence[Instruction]) -> dict[int, int]:
+def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
     """The lines of the source, where there is a loop or branch that they name."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name)
-    return {one.at: lines[one.of] for one in body if one.of in lines}
+    return {one.index: lines[one.source_index] for one in body if one.source_index in lines}
 
 
-def counts_of(
-    code: Code,
-    reading: Reading,
+def count_launch(
+    code: KernelCode,
+    analysis: KernelAnalysis,
     block: Sequence[int],
     grid: Sequence[int],
-    given: Mapping[str, float],
-    asked: Mapping[str, float],
-    kept: dict[Any, dict[Any, Any]] | None = None,
-) -> Counted:
+    arguments: Mapping[str, float],
+    data_values: Mapping[str, float],
+    cache: dict[Any, dict[Any, Any]] | None = None,
+) -> KernelCounts:
     """The quantities of a kernel that was read, at a launch.
 
     ``kept``, where it is given, holds what kernels that are counted in turn have in common.
     """
-    sizes = [_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    sizes = [_check_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
     offsets, quantity = code.offsets, code.quantities
-    for name in given:
-        check_known(name, offsets, f"the kernel has no argument {name!r}")
-    for name in asked:
+    for name in arguments:
+        check_name(name, offsets, f"the kernel has no argument {name!r}")
+    for name in data_values:
         said = f"nothing is asked by the name {name!r}"
         said += " (loops are followed, or asked for by their lines)" if code.body else ""
-        check_known(name, reading.asked, said, "asked for")
-    _complete(code, reading, given, asked)
-    values = {offsets[name]: _whole(name, value) for name, value in given.items()}
+        check_name(name, analysis.data_inputs, said, "asked for")
+    _check_complete(code, analysis, arguments, data_values)
+    values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
     pointers = code.function.pointers
-    alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, asked)))
-    common = {} if kept is None else kept.setdefault(alike, {})
-    launch = Launch(
-        sizes[1], sizes[0], values, asked, reading.passes, pointers=pointers, kept=common
+    alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
+    common = {} if cache is None else cache.setdefault(alike, {})
+    launch = KernelLaunch(
+        sizes[1], sizes[0], values, data_values, analysis.trip_counts, pointers=pointers, cache=common
     )
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
-    if launch.is_of_one_axis() and sizes[0][0] > 1:
+    if launch.is_one_dimensional() and sizes[0][0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
         names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
     declared = {
         quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
         for offset, value in values.items()
     }
-    declared |= {name: ("of the data of the kernel", value) for name, value in asked.items()}
+    declared |= {name: ("of the data of the kernel", value) for name, value in data_values.items()}
     known = {atom: name for atom, name in names.items() if name in declared}
-    known |= {Atom("asked", (name,)): name for name in asked}
+    known |= {Atom("asked", (name,)): name for name in data_values}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    found = told(reading, launch, names, known, math.prod(sizes[1]) if grid else None)
+    found = count_kernel(analysis, launch, names, known, math.prod(sizes[1]) if grid else None)
     of_all = {**declared, **found.declared}
     return replace(found, declared=of_all, origin=code.origin, left_out=code.left_out)
 
 
-def _sizes(given: Sequence[Any], name: str) -> tuple[int, int, int]:
+def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
     """Return the sizes of a block or grid in x, y and z."""
     try:
-        sizes = [int(each) for each in given]
+        sizes = [int(each) for each in values]
         right = 1 <= len(sizes) <= 3 and all(
             1 <= size < 2**31 and size == float(each)
-            for size, each in zip(sizes, given, strict=True)
+            for size, each in zip(sizes, values, strict=True)
         )
     except (TypeError, ValueError, OverflowError):
         right = False
     if not right:
-        raise DseError(f"{name} = {tuple(given)}: expected one to three whole numbers from 1 on")
+        raise DseError(f"{name} = {tuple(values)}: expected one to three whole numbers from 1 on")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
 
 
-def _whole(name: str, value: float) -> int:
+def _check_argument(name: str, value: float) -> int:
     if not math.isfinite(value) or abs(value) >= 2**63:
         raise DseError(f"the argument {name} = {value}: expected a number of 64 bits")
     return int(value)
 
 
-def _complete(
-    code: Code, reading: Reading, given: Mapping[str, float], asked: Mapping[str, float]
+def _check_complete(
+    code: KernelCode, analysis: KernelAnalysis, arguments: Mapping[str, float], data_values: Mapping[str, float]
 ) -> None:
     """Raise where a count rests on what was not given."""
     lacking = []
-    for name, at in reading.asked.items():
-        if name in asked:
+    for name, at in analysis.data_inputs.items():
+        if name in data_values:
             continue
         told_line = re.search(r"_line_(\d+)", name)
         line = int(told_line[1]) if told_line else 0
@@ -277,9 +277,9 @@ def _complete(
         place = f"instruction {at * WORD:#x}"
         where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
         word = name.partition("_")[0]
-        lacking.append(f"  {name}: the {_ASKED[word]} at {where}")
-    have = {code.offsets[name] for name in given}
-    wanted = [offset for offset in reading.needed() if offset not in have]
+        lacking.append(f"  {name}: the {_DATA_INPUTS[word]} at {where}")
+    have = {code.offsets[name] for name in arguments}
+    wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
     names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
     lacking += [f"  {name}: an argument of the kernel" for name in names]
     if lacking:

@@ -11,13 +11,13 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from dse.kernels.cubin import Function
+from dse.kernels.cubin import KernelFunction
 from dse.kernels.instructions import WORD, Instruction
-from dse.kernels.source import closed
+from dse.kernels.source import closing_bracket
 from symbolic.errors import DseError
 
 #: Integer operations and those of Table 7's "alu", as machine operations of ``d = op(a, b, c)``.
-_WHOLE = {
+_INTEGER_FORMS = {
     "add": "IADD3 {d},{a},{b},RZ", "sub": "IADD3 {d},{a},-{b},RZ", "neg": "IADD3 {d},-{a},RZ,RZ",
     "mul": "IMAD {d},{a},{b},RZ", "mad": "IMAD {d},{a},{b},{c}", "abs": "IABS {d},{a}",
     "min": "IMNMX {d},{a},{b},PT", "max": "IMNMX {d},{a},{b},!PT",
@@ -28,15 +28,15 @@ _WHOLE = {
     "mov": "MOV {d},{a}", "cvt": "MOV {d},{a}", "cvta": "MOV {d},{a}",
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
-_WHOLE |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
+_INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
 #: The same of predicates.
-_LOGIC = {
+_PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
     "mov": "PLOP3.LUT {d},PT,{a},PT,PT,0xf0,0x0",
 }  # fmt: skip
 #: Operations that name no value that is followed.
-_OTHERS = {
+_OPAQUE_OPCODES = {
     "bar": "BAR.SYNC", "barrier": "BAR.SYNC", "membar": "MEMBAR", "fence": "MEMBAR",
     "ret": "EXIT", "exit": "EXIT", "trap": "KILL", "brx": "BRX", "call": "JCAL",
     "rcp": "MUFU.RCP", "sqrt": "MUFU.SQRT", "rsqrt": "MUFU.RSQ", "sin": "MUFU.SIN",
@@ -53,7 +53,7 @@ _INTEGER = {"add", "addc", "sub", "subc", "mul", "mul24", "mad", "mad24", "madc"
 _INTEGER |= {"rem", "abs", "neg", "min", "max"}
 _ALU = {"and", "or", "xor", "not", "cnot", "shl", "shr", "lop3", "mov", "cvt", "set", "setp"}
 _ALU |= {"selp", "slct"}
-_COMPARED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
+_UNSIGNED_COMPARISONS = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
 _MEMORY = {"ld": "LD", "ldu": "LD", "st": "ST", "atom": "ATOM", "red": "ATOM"}
 _SPACES = {"global": "G", "shared": "S", "local": "L", "const": "C", "param": ""}
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
@@ -61,11 +61,11 @@ _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 _MODIFIERS = {1: ".U8", 2: ".U16", 8: ".64", 16: ".128"}
 
 #: Where arguments begin in the bank of constants: beyond what machine code has there.
-_BANK = 0x400
+_ARGUMENT_BASE = 0x400
 #: A constant whose low half is 0, which is not followed.
 _HIGH = "c[0x5][0x0]"
 #: Comments, and lines that tell of source files, which end without a semicolon.
-_UNSAID = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
 _LEADING = re.compile(r"\s*(?:[{}]|([\w$%]+)\s*:(?!:))\s*")
 _VARIABLE = re.compile(
     r"\.(shared|global|const|local)((?:\s+\.[a-z]+\s+\d+|\s+\.v\d)*)\s+\.(\w+)\s+([\w$]+)((?:\[\d*\])*)"
@@ -80,7 +80,7 @@ _OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\s][^,]*")
 
 
 #: A kernel of PTX text: what a cubin says of it, names of arguments, instructions, their lines.
-Entry = tuple[Function, tuple[str, ...], list[Instruction], Mapping[int, int]]
+PtxKernel = tuple[KernelFunction, tuple[str, ...], list[Instruction], Mapping[int, int]]
 
 
 def is_ptx(text: str) -> bool:
@@ -88,20 +88,20 @@ def is_ptx(text: str) -> bool:
     return re.search(r"^\s*\.version\s", text, re.M) is not None and ".target" in text
 
 
-def entries(text: str, file: str) -> dict[str, int]:
+def find_entries(text: str, file: str) -> dict[str, int]:
     """Return where the heads of the kernels of PTX text begin, by their names."""
-    found = {told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _bare(text))}
+    found = {told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))}
     if not found:
         raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
     return found
 
 
-def _bare(text: str) -> str:
+def _blank_comments(text: str) -> str:
     """Return a text with comments and the lines of source files blanked, in their places."""
-    return _UNSAID.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
+    return _COMMENTS.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
 
 
-class Reader:
+class PtxReader:
     """Reads a kernel of PTX text, whose head begins at a place.
 
     Raises
@@ -111,15 +111,15 @@ class Reader:
     """
 
     def __init__(self, text: str, name: str, head: int, file: str) -> None:
-        self.text, self.name, self.file = _bare(text), name, file
+        self.text, self.name, self.file = _blank_comments(text), name, file
         self.begin = self.text.find("{", head)
         self.head = self.text[head : self.begin]
-        self.end = closed(self.text, self.begin) - 1
+        self.end = closing_bracket(self.text, self.begin) - 1
         self.registers: dict[str, str] = {}
         self.variables: dict[str, str] = {}
-        self.shared = 0
+        self.shared_bytes = 0
 
-    def read(self) -> Entry:
+    def read(self) -> PtxKernel:
         """Return the kernel."""
         lacks = DseError(f"{self.file} has no code of {self.name}: the text is cut")
         if self.begin < 0:
@@ -132,7 +132,7 @@ class Reader:
         body = []
         for at, statement in enumerate(statements):
             try:
-                body.append(self._instruction(at, statement, labels))
+                body.append(self._read_instruction(at, statement, labels))
             except DseError:
                 raise
             except (IndexError, ValueError):
@@ -140,13 +140,13 @@ class Reader:
                     f"{self.file} line {lines[at]}: {statement[:80]!r} is no instruction of PTX"
                 ) from None
         target = re.search(r"\.target\s+sm_(\d+)", self.text)
-        function = Function(
+        function = KernelFunction(
             name=self.name,
             arch=int(target[1]) if target else 0,
             code=b"",
             registers=0,
-            shared=self.shared,
-            bank=_BANK,
+            shared_bytes=self.shared_bytes,
+            argument_base=_ARGUMENT_BASE,
             arguments=arguments,
         )
         return function, names, body, lines
@@ -156,11 +156,11 @@ class Reader:
         """Return offsets and sizes of the arguments, and their names."""
         found, names, offset = [], [], 0
         for number, (align, kind, name, many) in enumerate(_PARAMETER.findall(self.head)):
-            size = _size(kind)
+            size = _type_size(kind)
             to = int(align or size)
             offset = -(-offset // to) * to
             found.append((offset, size * int(many or 1)))
-            self.variables[name] = f"c[0x0][{_BANK + offset:#x}]"
+            self.variables[name] = f"c[0x0][{_ARGUMENT_BASE + offset:#x}]"
             names.append(f"arg{number}" if name == f"{self.name}_param_{number}" else name)
             offset += size * int(many or 1)
         return tuple(found), tuple(names)
@@ -173,16 +173,16 @@ class Reader:
             named = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", body)
             if name in self.variables or named is None:
                 continue
-            size = _size(kind)
+            size = _type_size(kind)
             align = re.search(r"\.align\s+(\d+)", more)
             if space != "shared":
                 self.variables[name] = f"c[0x4][{8 * arrays:#x}]"
                 arrays += 1
                 continue
             to = max(int(align[1]) if align else size, 1)
-            self.shared = -(-self.shared // to) * to
-            self.variables[name] = f"{self.shared:#x}"
-            self.shared += size * math.prod(int(each or 0) for each in re.findall(r"\[(\d*)", many))
+            self.shared_bytes = -(-self.shared_bytes // to) * to
+            self.variables[name] = f"{self.shared_bytes:#x}"
+            self.shared_bytes += size * math.prod(int(each or 0) for each in re.findall(r"\[(\d*)", many))
 
     def _statements(self) -> tuple[list[str], dict[str, int], dict[int, int]]:
         """Return the statements, where labels stand, and the lines of the statements."""
@@ -205,7 +205,7 @@ class Reader:
         return statements, labels, lines
 
     # --- instructions
-    def _instruction(self, at: int, statement: str, labels: Mapping[str, int]) -> Instruction:
+    def _read_instruction(self, index: int, statement: str, labels: Mapping[str, int]) -> Instruction:
         """Return a statement as a machine instruction."""
         guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
         name, _, text = rest.partition(" ")
@@ -220,8 +220,8 @@ class Reader:
         opcode, _, text = told.partition(" ")
         mark = "!" if guard.startswith("@!") else ""
         guard = mark + self._predicate(guard.lstrip("@!")) if guard else ""
-        one = Instruction(at, opcode, text, guard)
-        one.kind = _kind(first, parts, one.kind)
+        one = Instruction(index, opcode, text, guard)
+        one.kind = _instruction_kind(first, parts, one.kind)
         one.results = tuple(written)
         return one
 
@@ -233,19 +233,19 @@ class Reader:
             return self._access(name, parts, operands)
         predicates = "pred" in parts
         read = self._predicate if predicates else self._value
-        if not operands and name not in _OTHERS:
+        if not operands and name not in _OPAQUE_OPCODES:
             return [], "NOP"
         writes = name not in _NO_RESULT and bool(operands)
-        written = self._written(operands[0], predicates) if writes else []
+        written = self._destinations(operands[0], predicates) if writes else []
         rest = operands[1:] if writes else operands
         if name == "selp":
             values = [*map(self._value, rest[:2]), *map(self._predicate, rest[2:])]
         else:
-            values = [each for operand in rest for each in self._each(operand, read)]
+            values = [each for operand in rest for each in self._values(operand, read)]
         if name == "and":
             values = ["0x0" if each == _HIGH else each for each in values]
-        form = (_LOGIC if predicates else _WHOLE).get(name)
-        kinds = _floating(parts)
+        form = (_PREDICATE_FORMS if predicates else _INTEGER_FORMS).get(name)
+        kinds = _float_types(parts)
         if name == "cvt" and kinds and "pred" not in parts:
             of, to = (each in kinds for each in (parts[-1], parts[-2]))
             form = "MOV {d},{a}" if of == to else "F2I {d},{a}" if of else "I2F {d},{a}"
@@ -254,7 +254,7 @@ class Reader:
         if name == "mul" and "wide" in parts:
             form = "WIDE {d},{a},{b}"
         if form is None:
-            opcode = _named(name, parts)
+            opcode = _opaque_opcode(name, parts)
             if opcode.startswith("MUFU") and not values:
                 raise ValueError
             return written, f"{opcode} {','.join([*written[:1], *values])}"
@@ -272,10 +272,10 @@ class Reader:
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
         if len(values) < 2:
             raise ValueError
-        if _floating(parts) or "xor" in parts:
+        if _float_types(parts) or "xor" in parts:
             return written, f"FSETP {','.join([*written, *values, *other])}"
-        word = _COMPARED.get(parts[0], parts[0].upper())
-        sign = ".U32" if parts[-1].startswith("u") or parts[0] in _COMPARED else ""
+        word = _UNSIGNED_COMPARISONS.get(parts[0], parts[0].upper())
+        sign = ".U32" if parts[-1].startswith("u") or parts[0] in _UNSIGNED_COMPARISONS else ""
         join = "OR" if "or" in parts else "AND"
         both = ",".join([written[0], *(written[1:] or ["PT"]), *values, *other])
         return written, f"ISETP.{word}{sign}.{join} {both}"
@@ -289,9 +289,9 @@ class Reader:
         spaces = [each for each in (part.split("::")[0] for part in parts) if each in _SPACES]
         space = spaces[0] if spaces else "global"
         loads = name in ("ld", "ldu", "atom")
-        written = self._written(operands[0], False) if loads else []
+        written = self._destinations(operands[0], False) if loads else []
         values = [each for operand in operands[1 if loads else 0 :]
-                  for each in self._each(operand, self._value)]  # fmt: skip
+                  for each in self._values(operand, self._value)]  # fmt: skip
         if space == "param":
             constant = re.match(r"\[c(.*)\]$", values[0])
             if constant and loads:
@@ -300,18 +300,18 @@ class Reader:
         many = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
         opcode = f"{_MEMORY[name]}{_SPACES[space]}"
         opcode = "RED" if name == "red" and space != "shared" else opcode
-        opcode += _MODIFIERS.get(many * _size(parts[-1]), "")
+        opcode += _MODIFIERS.get(many * _type_size(parts[-1]), "")
         return written, f"{opcode} {','.join([*written[:1], *values])}"
 
     # --- operands
-    def _written(self, operand: str, predicate: bool) -> list[str]:
+    def _destinations(self, operand: str, predicate: bool) -> list[str]:
         """Return the registers of a destination, of which there may be several."""
         names = re.split(r"[\s,|]+", operand.strip("{} "))
         if predicate:
             return [self._predicate(each) for each in names]
         return [self._register(each) for each in names if each != "_"]
 
-    def _each(self, operand: str, read: Callable[[str], str]) -> list[str]:
+    def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
         """Return the values that an operand names; those of a vector one by one."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
@@ -332,7 +332,7 @@ class Reader:
         """Return an operand that is read, as machine code writes it."""
         if operand.startswith("["):
             parts = [each.strip() for each in re.split(r"[+,]", operand[1:-1].strip("{} "))]
-            return f"[{self._sum(parts)}]"
+            return f"[{self._address(parts)}]"
         if (number := _NUMBER.match(operand)) is not None:
             if number[3]:
                 return f"0x{number[3]}"
@@ -352,7 +352,7 @@ class Reader:
             return f"-{self._value(operand[1:])}"
         return self._register(operand)
 
-    def _sum(self, parts: list[str]) -> str:
+    def _address(self, parts: list[str]) -> str:
         """Return an address: a register, an array or an argument, and a number."""
         values = [self._value(each.strip("{} ")) for each in parts if each]
         first, *rest = values or ["RZ"]
@@ -361,9 +361,9 @@ class Reader:
         return "+".join(values)
 
 
-def _kind(name: str, parts: list[str], kind: str) -> str:
+def _instruction_kind(name: str, parts: list[str], kind: str) -> str:
     """Return the class of an operation, by Table 7 where the thesis tells it."""
-    floating = next(iter(_floating(parts)), "")
+    floating = next(iter(_float_types(parts)), "")
     if name in _ALU and "param" not in parts:
         return "move"
     if name in ("lg2", "ex2", "fma", "copysign", "testp") or (name in _INTEGER and floating):
@@ -373,24 +373,24 @@ def _kind(name: str, parts: list[str], kind: str) -> str:
     return "other" if name in ("ld", "ldu", "st") and "param" in parts else kind
 
 
-def _floating(parts: list[str]) -> list[str]:
+def _float_types(parts: list[str]) -> list[str]:
     """Return the floating-point types of an operation."""
     return [part for part in parts if re.match(r"b?t?f\d", part)]
 
 
-def _named(name: str, parts: list[str]) -> str:
+def _opaque_opcode(name: str, parts: list[str]) -> str:
     """Return the name of an operation whose value is not followed."""
     if name == "bar" and "warp" in parts:
         return "WARPSYNC"
-    if name in _OTHERS:
-        return _OTHERS[name]
-    if not (kinds := _floating(parts)):
+    if name in _OPAQUE_OPCODES:
+        return _OPAQUE_OPCODES[name]
+    if not (kinds := _float_types(parts)):
         return f"PTX{name.upper()}"
     before, behind = _WIDTHS.get(kinds[-1], ("H", "2"))
     return f"{before}{_FLOATING.get(name, name.upper())}{behind}"
 
 
-def _size(kind: str) -> int:
+def _type_size(kind: str) -> int:
     """Return the bytes of a type such as ``f32``."""
     told = re.search(r"(\d+)(x2)?$", kind)
     return _BYTES.get(told[1], 4) * (2 if told[2] else 1) if told else 4

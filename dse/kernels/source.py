@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 
-def plain(name: str) -> str:
+def demangle(name: str) -> str:
     """The name of a function without what C++ adds to it, nor whose code it lies in.
 
-    >>> plain("$_Z1kPfi$_Z5near1fi"), plain("_Z4rowsPKi"), plain("main")
+    >>> demangle("$_Z1kPfi$_Z5near1fi"), demangle("_Z4rowsPKi"), demangle("main")
     ('near1', 'rows', 'main')
     """
     name = name.rpartition("$")[2]
@@ -45,15 +45,15 @@ class Signature:
 
     arguments: Sequence[str]
     template: str = ""
-    space: str = ""
+    namespace: str = ""
     text: str = ""
 
 
-def without_comments(source: str) -> str:
+def blank_comments(source: str) -> str:
     """The source with comments blanked; texts and lines keep their places."""
 
-    def blank(found: re.Match[str]) -> str:
-        return found[0] if found[0][0] in "\"'" else re.sub(r"[^\n]", " ", found[0])
+    def blank(match: re.Match[str]) -> str:
+        return match[0] if match[0][0] in "\"'" else re.sub(r"[^\n]", " ", match[0])
 
     return _COMMENT.sub(blank, source)
 
@@ -61,25 +61,25 @@ def without_comments(source: str) -> str:
 @lru_cache(maxsize=16)
 def signatures(source: str) -> Mapping[str, Signature]:
     """The kernels of a source by their names."""
-    bare, found = without_comments(source), {}
+    bare, found = blank_comments(source), {}
     for told in _KERNEL.finditer(bare):
         if told[3] == "__launch_bounds__":
-            begin = closed(bare, told.end() - 1)
+            begin = closing_bracket(bare, told.end() - 1)
             rest = re.compile(r"[^;{}]*?\b(\w+)\s*\(", re.S).match(bare, begin)
             if rest is None:
                 continue
             name, begin = rest[1], rest.end() - 1
         else:
             name, begin = told[3], told.end() - 1
-        end = closed(bare, begin)
+        end = closing_bracket(bare, begin)
         inside = bare[begin + 1 : end - 1]
-        arguments = [_name(each) for each in _split(inside) if each.strip() not in ("", "void")]
-        space = _space(bare[: told.start()])
+        arguments = [_argument_name(each) for each in _split_arguments(inside) if each.strip() not in ("", "void")]
+        space = _open_namespaces(bare[: told.start()])
         found[name] = Signature(arguments, " ".join((told[1] or "").split()), space, source)
     return found
 
 
-def _space(before: str) -> str:
+def _open_namespaces(before: str) -> str:
     """The namespaces that are open at the end of a text, ``a::b``."""
     opened: list[str] = []
     for told in re.finditer(r"(?:\bnamespace\s+([\w:]+)\s*)?\{|\}", before):
@@ -93,17 +93,17 @@ def _space(before: str) -> str:
 _BRACKET = re.compile(r"[(\[{}\])]")
 
 
-def closed(text: str, at: int) -> int:
+def closing_bracket(text: str, start: int) -> int:
     """Return the place behind the bracket that closes the one at a place."""
     depth = 0
-    for bracket in _BRACKET.finditer(text, at):
+    for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "([{" else -1
         if not depth:
             return bracket.end()
     return len(text)
 
 
-def _split(text: str) -> list[str]:
+def _split_arguments(text: str) -> list[str]:
     found, depth, piece = [], 0, ""
     for letter in text:
         depth += (letter in "([{<") - (letter in ")]}>")
@@ -115,20 +115,20 @@ def _split(text: str) -> list[str]:
     return [*found, piece]
 
 
-def _name(argument: str) -> str:
+def _argument_name(argument: str) -> str:
     words = re.findall(r"\w+", argument.partition("=")[0].partition("[")[0])
     return words[-1] if words else "arg"
 
 
-def device_part(source: str, marks: frozenset[str] = frozenset()) -> str:
+def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
     """The source without host functions; what is left keeps its lines.
 
     ``marks`` are macros of headers that stand for ``__device__``; the source's own are found.
     """
-    bare = without_comments(source)
-    marked = re.compile(rf"\b({'|'.join(map(re.escape, marks | marks_of(bare)))})\b")
+    bare = blank_comments(source)
+    marked = re.compile(rf"\b({'|'.join(map(re.escape, macros | device_macros(bare)))})\b")
     found = []
-    for piece in pieces(bare):
+    for piece in split_declarations(bare):
         head = piece.partition("{")[0]
         keep = bool(FRAME.match(piece) or _FOR_DEVICE.search(head) or marked.search(head))
         keep = keep and "using namespace" not in head
@@ -136,15 +136,15 @@ def device_part(source: str, marks: frozenset[str] = frozenset()) -> str:
     return "".join(found)
 
 
-def marks_of(source: str) -> frozenset[str]:
+def device_macros(source: str) -> frozenset[str]:
     """The macros of a source that stand for ``__device__`` or ``__global__``, and these."""
     told = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
     return frozenset(re.findall(told, source, re.M)) | {"__device__", "__global__"}
 
 
-def pieces(whole: str) -> Iterator[str]:
+def split_declarations(source: str) -> Iterator[str]:
     """Directives and declarations at the outermost level, and within namespaces."""
-    text = re.sub(_TEXT, lambda told: f'"{" " * (len(told[0]) - 2)}"', whole)  # brackets in texts
+    text = re.sub(_TEXT, lambda told: f'"{" " * (len(told[0]) - 2)}"', source)  # brackets in texts
     begin = at = 0
     while at < len(text):
         letter = text[at]
@@ -152,7 +152,7 @@ def pieces(whole: str) -> Iterator[str]:
             while at < len(text) and (text[at] != "\n" or text[at - 1] == "\\"):
                 at += 1
         elif letter == "{" and not FRAME.match(text[begin : at + 1]):
-            at = closed(text, at)
+            at = closing_bracket(text, at)
             rest = re.compile(r"[^;{}#]*;").match(text, at)
             kind = re.search(r"\b(struct|class|union|enum|=)", text[begin:at].partition("{")[0])
             if kind and rest:
@@ -161,6 +161,6 @@ def pieces(whole: str) -> Iterator[str]:
             at += 1
             if letter not in ";{}":
                 continue
-        yield whole[begin:at]
+        yield source[begin:at]
         begin = at
-    yield whole[begin:]
+    yield source[begin:]

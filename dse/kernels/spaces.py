@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dse.kernels.instructions import Instruction
-from dse.kernels.launches import Code, bodies, code_of, counts_of, lines_wanted
-from dse.kernels.loop_counts import Reading
+from dse.kernels.launches import KernelCode, read_bodies, load_code, count_launch, branch_lines
+from dse.kernels.loop_counts import KernelAnalysis
 from stochastic import sizes
 from stochastic.kept.folder import load, save
-from symbolic.errors import DseError, nearest
+from symbolic.errors import DseError, nearest_hint
 from symbolic.expression import parse_value
 from symbolic.ops import Node, interpret_arrays
 from symbolic.quantities import TABLE
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 #: Variants that a process takes at once, at most: one start of the disassembler for all of them.
-_TAKEN = sizes.VARIANTS_TAKEN
+_MAX_BATCH = sizes.VARIANTS_TAKEN
 #: What a table has of a kernel besides its quantities; of loads and stores requests of a warp.
-_MORE = {
+_EXTRA_COLUMNS = {
     "instructions": "all",
     "global_loads": "global_load_requests",
     "global_stores": "global_store_requests",
@@ -50,8 +50,8 @@ _MORE = {
 }
 
 
-def kernel_space(
-    file: Path, axes: Mapping[str, Sequence[object]], told: Mapping[str, Any]
+def count_macro_grid(
+    file: Path, axes: Mapping[str, Sequence[object]], settings: Mapping[str, Any]
 ) -> xr.Dataset:
     """Return the quantities of a kernel over macros with several values (``axes``).
 
@@ -65,7 +65,7 @@ def kernel_space(
     variants = [dict(zip(axes, values, strict=True)) for values in choices]
     if not variants:
         raise DseError("define names a macro without values: for one variant give it one value")
-    found = tuned(file, variants, told)
+    found = count_variants(file, variants, settings)
     counted = [each for each in found if "status" not in each]
     if not counted:
         raise DseError(f"no variant of {file} can be counted; of the first: {found[0]['status']}")
@@ -78,50 +78,50 @@ def kernel_space(
         data[name] = (list(axes), column.reshape(shape), about)
     status = np.array([each.get("status", "") for each in found], dtype=object)
     data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
-    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": told["arch"]})
+    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": settings["arch"]})
 
 
-def tuned(
+def count_variants(
     file: Path,
     variants: Sequence[Mapping[str, object]],
-    told: Mapping[str, Any],
+    settings: Mapping[str, Any],
     *,
     processes: int | None = None,
-    keep: bool = True,
+    use_cache: bool = True,
 ) -> list[dict[str, Any]]:
     """The quantities of each variant, in order; ``status`` where there are none."""
     source = file.read_bytes()
-    about = (sorted(told.items(), key=str), _versions())
+    about = (sorted(settings.items(), key=str), _versions())
     rests_on = [repr((sorted(each.items()), about)).encode() for each in variants]
     keys = [hashlib.sha256(source + each).hexdigest() for each in rests_on]
     found: dict[str, dict[str, Any]] = {}
-    if keep:
+    if use_cache:
         for key in dict.fromkeys(keys):
             if (kept := load(key)) is not None:
                 found[key] = json.loads(kept)
     wanted = {key: each for key, each in zip(keys, variants, strict=True) if key not in found}
-    of_text = _named_in(source.decode(errors="replace"))
-    items = sorted(wanted.items(), key=lambda item: str(_compiled_as(item[1], of_text)))
-    compiled = {str(_compiled_as(each, of_text)) for each in wanted.values()}
+    of_text = _source_words(source.decode(errors="replace"))
+    items = sorted(wanted.items(), key=lambda item: str(_relevant_macros(item[1], of_text)))
+    compiled = {str(_relevant_macros(each, of_text)) for each in wanted.values()}
     many = max(min(processes or len(os.sched_getaffinity(0)), len(compiled)), 1)
-    taken = max(min(_TAKEN, -(-len(items) // many)), 1)
+    taken = max(min(_MAX_BATCH, -(-len(items) // many)), 1)
     parts = [items[at : at + taken] for at in range(0, len(items), taken)]
     many = min(many, len(parts))
-    work = [(file, [each for _, each in part], dict(told)) for part in parts]
+    work = [(file, [each for _, each in part], dict(settings)) for part in parts]
     if many > 1:
         with ProcessPoolExecutor(many, mp_context=get_context("spawn")) as pool:
-            answers = list(pool.map(_part, work))
+            answers = list(pool.map(_count_batch, work))
     else:
-        answers = [_part(each) for each in work]
+        answers = [_count_batch(each) for each in work]
     for part, counted in zip(parts, answers, strict=True):
         for (key, _), each in zip(part, counted, strict=True):
             found[key] = each
-            if keep:
+            if use_cache:
                 save(key, json.dumps(each).encode())
     return [found[key] for key in keys]
 
 
-def _named_in(source: str) -> set[str] | None:
+def _source_words(source: str) -> set[str] | None:
     """The words of a source that macros can change; None where other files may hold more."""
     if "__global__" not in source:
         return set()  # machine code
@@ -130,14 +130,14 @@ def _named_in(source: str) -> set[str] | None:
     return set(re.findall(r"\w+", source))
 
 
-def _compiled_as(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
+def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
     """A variant without the macros that its source does not name, such as a block's size alone."""
     return {key: each for key, each in variant.items() if words is None or key in words}
 
 
 def _versions() -> tuple[str, ...]:
     """What counting rests on besides the source; what a table holds among it."""
-    found = list(_MORE)
+    found = list(_EXTRA_COLUMNS)
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
             found.append(metadata.version(package))
@@ -146,7 +146,7 @@ def _versions() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _part(
+def _count_batch(
     work: tuple[Path, Sequence[Mapping[str, object]], Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return the counts of some variants: compiled one by one, disassembled together.
@@ -156,33 +156,33 @@ def _part(
     collecting = gc.isenabled()
     gc.disable()
     file, variants, told = work
-    words = _named_in(file.read_bytes().decode(errors="replace"))
+    words = _source_words(file.read_bytes().decode(errors="replace"))
     options = {name: told[name] for name in ("arch", "options", "entry")}
     try:
-        defines = [_compiled_as(each, words) for each in variants]
+        defines = [_relevant_macros(each, words) for each in variants]
         keys = [str(sorted(define.items())) for define in defines]
         codes = {
-            key: _or_error(code_of, file, define=define, **options)
+            key: _result_or_error(load_code, file, define=define, **options)
             for key, define in dict(zip(keys, defines, strict=True)).items()
         }
-        alike = {code.function: code for code in codes.values() if isinstance(code, Code)}
-        of_body = zip(alike.values(), bodies(list(alike.values())), strict=True)
-        readings = {code.function: _or_error(_read, code, body) for code, body in of_body}
+        alike = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
+        of_body = zip(alike.values(), read_bodies(list(alike.values())), strict=True)
+        readings = {code.function: _result_or_error(_analyze, code, body) for code, body in of_body}
         kept: dict[Any, dict[Any, Any]] = {}
 
-        def counted(code: Code | DseError, variant: Mapping[str, object]) -> dict[str, Any]:
+        def count_variant(code: KernelCode | DseError, variant: Mapping[str, object]) -> dict[str, Any]:
             if isinstance(code, DseError):
                 raise code
             if isinstance(reading := readings[code.function], DseError):
                 raise reading
-            block, grid = ([_size(s, variant) for s in told[name]] for name in ("block", "grid"))
-            times = {name: value for name, value in told["times"].items() if name in reading.asked}
-            found = counts_of(code, reading, block, grid, told["set"], times, kept=kept)
+            block, grid = ([_evaluate_size(s, variant) for s in told[name]] for name in ("block", "grid"))
+            times = {name: value for name, value in told["times"].items() if name in reading.data_inputs}
+            found = count_launch(code, reading, block, grid, told["set"], times, cache=kept)
             numbers = found.numbers
-            return {**found, **{n: numbers[own] for n, own in _MORE.items() if own in numbers}}
+            return {**found, **{n: numbers[own] for n, own in _EXTRA_COLUMNS.items() if own in numbers}}
 
         answers = [
-            _or_error(counted, codes[key], each) for key, each in zip(keys, variants, strict=True)
+            _result_or_error(count_variant, codes[key], each) for key, each in zip(keys, variants, strict=True)
         ]
         return [{"status": str(each)} if isinstance(each, DseError) else each for each in answers]
     finally:
@@ -190,26 +190,26 @@ def _part(
             gc.enable()
 
 
-def _or_error(work: Callable[..., _T], *given: Any, **named: Any) -> _T | DseError:
+def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T | DseError:
     """Return what work yields, or the error that it raises."""
     try:
-        return work(*given, **named)
+        return work(*args, **kwargs)
     except DseError as error:
         return error
 
 
-def _read(code: Code, body: Sequence[Instruction]) -> Reading:
-    reading = Reading(code.function, body)
-    if reading.asked:  # by lines
-        return Reading(code.function, body, lines_wanted(code, body))
+def _analyze(code: KernelCode, body: Sequence[Instruction]) -> KernelAnalysis:
+    reading = KernelAnalysis(code.function, body)
+    if reading.data_inputs:  # by lines
+        return KernelAnalysis(code.function, body, branch_lines(code, body))
     return reading
 
 
-def _size(given: int | str, variant: Mapping[str, object]) -> int:
+def _evaluate_size(size: int | str, variant: Mapping[str, object]) -> int:
     """A size of a block or grid: a number, or a formula in macros."""
-    if not isinstance(given, str):
-        return given
-    value = parse_value(given, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
+    if not isinstance(size, str):
+        return size
+    value = parse_value(size, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
     if isinstance(value, Node):
         numbers = {}
         for name, number in variant.items():
@@ -220,7 +220,7 @@ def _size(given: int | str, variant: Mapping[str, object]) -> int:
 
 
 #: What is counted, and the quantity of a profile that it should equal.
-PAIRS: Mapping[str, str] = {
+PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("threads_per_block", "blocks", "registers_per_thread")},
     "shared_mem_per_block": "shared_mem_per_block",
     "instructions": "total_insts",
@@ -232,12 +232,12 @@ PAIRS: Mapping[str, str] = {
 _BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # sizes that a profile tells, as macros of no source
 
 
-def beside(
+def compare_profile(
     file: Path,
     profile: Path,
     define: Mapping[str, object],
     row: int | None,
-    told: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, beside those measured.
 
@@ -252,15 +252,15 @@ def beside(
     """
     import xarray as xr
 
-    from dse.measured import open_measured
+    from dse.measured import open_measurements
 
-    ds = open_measured(profile, shape="rows")
-    rows = _rows(ds, told["entry"], row, str(profile))
-    names = {mine: theirs for mine, theirs in PAIRS.items() if theirs in ds.data_vars}
+    ds = open_measurements(profile, shape="rows")
+    rows = _measured_rows(ds, settings["entry"], row, str(profile))
+    names = {mine: theirs for mine, theirs in PROFILE_QUANTITIES.items() if theirs in ds.data_vars}
     if not set(names) - {"threads_per_block", "blocks"}:
         raise DseError(
             f"{profile} has no counts that could stand beside those of {file}: expected one of "
-            f"{', '.join(PAIRS.values())}"
+            f"{', '.join(PROFILE_QUANTITIES.values())}"
         )
     macros = [str(each) for each in ds.attrs["axes"].split() if each != "configuration"]
     variants = []
@@ -272,10 +272,10 @@ def beside(
         variants.append(variant)
     sizes = {}
     for name, own in (("block", _BLOCK), ("grid", _GRID)):
-        if not told[name] and not all(own in each for each in variants):
+        if not settings[name] and not all(own in each for each in variants):
             raise DseError(f"{profile} does not tell the {name} of each launch: give --{name}")
-        sizes[name] = told[name] or (own,)
-    found = tuned(file, variants, {**told, **sizes})
+        sizes[name] = settings[name] or (own,)
+    found = count_variants(file, variants, {**settings, **sizes})
     data: dict[str, Any] = {
         "status": ("configuration", np.array([each.get("status", "") for each in found], object))
     }
@@ -291,11 +291,11 @@ def beside(
     return xr.Dataset(
         data,
         coords={"configuration": np.asarray(rows), **kept},
-        attrs={"kernel": str(file), "profile": str(profile), "arch": told["arch"]},
+        attrs={"kernel": str(file), "profile": str(profile), "arch": settings["arch"]},
     )
 
 
-def _rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int]:
+def _measured_rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int]:
     """The rows that were measured, of one kernel."""
     many = ds.sizes["configuration"]
     if row is not None and not 0 <= row < many:
@@ -304,12 +304,12 @@ def _rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int
     if not rows:
         raise DseError(f"{profile} has no launch that was measured")
     if "kernel" in ds:
-        names = {at: _plain(str(ds["kernel"].values[at])) for at in rows}
-        wanted, several = _plain(entry), sorted(set(names.values()))
+        names = {at: _short_name(str(ds["kernel"].values[at])) for at in rows}
+        wanted, several = _short_name(entry), sorted(set(names.values()))
         if entry and wanted not in several:
             raise DseError(
                 f"{profile} has no launch of {wanted!r}, but of {', '.join(several)}"
-                f"{nearest(wanted, several)}"
+                f"{nearest_hint(wanted, several)}"
             )
         if not entry and len(several) > 1:
             raise DseError(
@@ -319,14 +319,14 @@ def _rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int
     return rows
 
 
-def _plain(name: str) -> str:
+def _short_name(name: str) -> str:
     """The name of a kernel without type, namespace, arguments of its template and arguments."""
     return re.split(r"[<(]", name)[0].split()[-1].rpartition("::")[2] if name.strip() else ""
 
 
-def shares(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
+def agreement_rows(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
     """How near each count comes to the measured one: how many launches, the ratios' median."""
-    for name in PAIRS:
+    for name in PROFILE_QUANTITIES:
         if f"{name}_measured" not in ds:
             continue
         ours, theirs = ds[name].values, ds[f"{name}_measured"].values

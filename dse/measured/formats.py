@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dse.delimited import bytes_of, column_header, input_errors, known_unit, table_of, text_of
+from dse.delimited import read_bytes, split_column_header, table_errors, normalize_unit, read_delimited, read_text
 from dse.measured.records import CORRECT, FAILED, Records
-from stochastic.delimited import Cell, numbers, numbers_of
+from stochastic.delimited import Cell, parse_columns, number_reader
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError
 
@@ -33,27 +33,27 @@ class MeasuredFile:
     @cached_property
     def start(self) -> bytes:
         """The first bytes, unpacked if the file is compressed."""
-        return bytes_of(self.path)[:100]
+        return read_bytes(self.path)[:100]
 
     @cached_property
     def text(self) -> str:
         """The text; an error where the first bytes or the name tell a file of another tool."""
-        heads = (told for head, told in _OTHERS.items() if self.start.lstrip().startswith(head))
-        if what := _BY_NAME.get(self.path.suffix.lower()) or next(heads, None):
+        heads = (told for head, told in _FOREIGN_STARTS.items() if self.start.lstrip().startswith(head))
+        if what := _FOREIGN_SUFFIXES.get(self.path.suffix.lower()) or next(heads, None):
             raise DseError(f"{str(self.path)!r} is {what}")
-        return text_of(self.path)
+        return read_text(self.path)
 
     @cached_property
     def tree(self) -> Any:
         """The document of a file of JSON; None where its name does not end in ``.json``."""
         if not self.name.endswith((".json", ".json.gz")):
             return None
-        tree, self.unfinished = _tree(text_of(self.path), self.path)
+        tree, self.unfinished = _parse_json(read_text(self.path), self.path)
         return tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class MeasurementFormat:
     """A row of :data:`FORMATS`: ``title`` is what the files are called.
 
     ``read`` makes :class:`Records` of a :class:`MeasuredFile`, or None where the file is of another
@@ -63,7 +63,7 @@ class Format:
     """
 
     title: str
-    read: str | Callable[[MeasuredFile], Records | None]
+    reader: str | Callable[[MeasuredFile], Records | None]
     suffixes: tuple[str, ...]
     key: str = ""
     matches: Callable[[MeasuredFile], bool] | None = None
@@ -74,7 +74,7 @@ class Format:
             return None
         if self.matches is None and not (isinstance(file.tree, dict) and self.key in file.tree):
             return None
-        read = self.read
+        read = self.reader
         if isinstance(read, str):
             read = pkgutil.resolve_name(read)
         if not self.key:
@@ -99,59 +99,59 @@ _TABLES = (".csv", ".csv.gz", ".parquet")
 _REPORTS = (".ncu-rep", ".ncu-repz")
 
 #: The formats, in the order in which they are tried.
-FORMATS: dict[str, Format] = {
-    "ncu-report": Format(
+FORMATS: dict[str, MeasurementFormat] = {
+    "ncu-report": MeasurementFormat(
         title="Nsight Compute report",
-        read="dse.measured.profiles.report:from_report",
+        reader="dse.measured.profiles.report:from_report",
         suffixes=_REPORTS,
         matches=lambda file: file.name.endswith(_REPORTS) or file.start.startswith(b"NVR\0"),
     ),
-    "t4": Format(title="T4", read="dse.measured.tuner:from_t4", suffixes=_JSON, key="results"),
-    "kernel-tuner": Format(
+    "t4": MeasurementFormat(title="T4", reader="dse.measured.tuner:from_t4", suffixes=_JSON, key="results"),
+    "kernel-tuner": MeasurementFormat(
         title="Kernel Tuner cache",
-        read="dse.measured.tuner:from_cache",
+        reader="dse.measured.tuner:from_cache",
         suffixes=_JSON,
         key="cache",
     ),
-    "ktt": Format(title="KTT", read="dse.measured.tuner:from_ktt", suffixes=_JSON, key="Results"),
-    "parquet": Format(
+    "ktt": MeasurementFormat(title="KTT", reader="dse.measured.tuner:from_ktt", suffixes=_JSON, key="Results"),
+    "parquet": MeasurementFormat(
         title="Parquet table",
-        read="dse.measured.formats:from_table",
+        reader="dse.measured.formats:from_table",
         suffixes=(".parquet",),
         matches=lambda file: file.start.startswith(b"PAR1"),
     ),
-    "caliper": Format(
+    "caliper": MeasurementFormat(
         title="Caliper",
-        read="dse.measured.profiles.caliper:from_caliper",
+        reader="dse.measured.profiles.caliper:from_caliper",
         suffixes=(".cali", ".cali.gz"),
         matches=lambda file: file.text.startswith("__rec="),
     ),
-    "launches": Format(
+    "launches": MeasurementFormat(
         title="profiler CSV",
-        read="dse.measured.profiles.launches:from_launches",
+        reader="dse.measured.profiles.launches:from_profiler_csv",
         suffixes=(".csv", ".csv.gz"),
         matches=lambda _: True,
     ),
-    "table": Format(
+    "table": MeasurementFormat(
         title="CSV or Parquet table",
-        read="dse.measured.formats:from_table",
+        reader="dse.measured.formats:from_table",
         suffixes=_TABLES,
         matches=lambda file: file.name.endswith(_TABLES),
     ),
 }
 
 
-def is_measured(path: Path) -> bool:
+def is_measurement_file(path: Path) -> bool:
     """True if a file is a tuner's, a profiler's, or a table that this library did not write."""
     name = path.name.lower()
     if not any(name.endswith(one.suffixes) for one in FORMATS.values()):
         return False
     if not name.endswith(_TABLES):
         return True
-    return path.is_file() and not _is_ours(path)
+    return path.is_file() and not _is_exported_file(path)
 
 
-def _is_ours(path: Path) -> bool:
+def _is_exported_file(path: Path) -> bool:
     """True if a CSV or Parquet file is one that this library wrote."""
     try:
         if not path.name.lower().endswith(".parquet"):
@@ -163,7 +163,7 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def read_measured(path: Path) -> Records:
+def read_measurements(path: Path) -> Records:
     """Return the records of a file of measurements; an error where its format is not known."""
     file = MeasuredFile(path)
     is_json = file.name.endswith(_JSON)
@@ -197,7 +197,7 @@ def read_measured(path: Path) -> Records:
 
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 #: First bytes of files that are no measurements here, what they are, and what to do instead.
-_OTHERS = {
+_FOREIGN_STARTS = {
     b"SQLite format 3": "a SQLite database, as nvprof -o, Nsight Systems and rocpd write: print it "
     "as CSV (nvprof -i FILE --csv --print-gpu-trace)",
     b"\x7fELF": "a compiled program or cubin, no profile",
@@ -207,17 +207,17 @@ _OTHERS = {
     b"<": "HTML or XML: export CSV",
     b"\x89HDF": "an HDF5 or netCDF file that this library did not write",
 }
-_BY_NAME = {
+_FOREIGN_SUFFIXES = {
     ".nsys-rep": "a report of Nsight Systems, which holds no counters: profile with ncu",
     ".qdrep": "a report of Nsight Systems, which holds no counters: profile with ncu",
     ".nvvp": "a database of nvprof: print it as CSV (nvprof -i FILE --csv --print-gpu-trace)",
 }
 
 
-def printed_numbers(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
+def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
     """Return the reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
-    with input_errors():
-        read = numbers_of(cells, name)
+    with table_errors():
+        read = number_reader(cells, name)
 
     def number(cell: Cell) -> int | float | None:
         sizes = _SIZES.fullmatch(cell.text.strip())
@@ -226,7 +226,7 @@ def printed_numbers(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | 
     return number
 
 
-def _tree(text: str, path: Path) -> tuple[Any, bool]:
+def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
     """Return the document, and True if it is a cache that has no end."""
     # half of a character, which no file can hold, becomes the mark of one
     pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
@@ -250,7 +250,7 @@ def _tree(text: str, path: Path) -> tuple[Any, bool]:
 #: Columns of a table; one of more takes seconds to read.
 _COLUMNS = 4096
 #: What a column ``status`` says of a configuration that is as it should be.
-_FINE = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
+_SUCCESS = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
 _TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
 _TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
 
@@ -259,20 +259,20 @@ def from_table(file: MeasuredFile) -> Records:
     """Return the columns of a file of delimited text or Parquet."""
     path = file.path
     if not path.name.lower().endswith(".parquet"):
-        table = table_of(path)
-        with input_errors():
-            read = table.numbers()
+        table = read_delimited(path)
+        with table_errors():
+            read = table.parse_numbers()
         told, values = list(table.names), read.columns
         assumed = table.assumptions(read)
     else:
-        told, values = _parquet(path)
+        told, values = _read_parquet(path)
         assumed = []
     if len(told) > _COLUMNS:
         raise DseError(
             f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table "
             "with a row for each configuration"
         )
-    split = [column_header(text) for text in told]
+    split = [split_column_header(text) for text in told]
     places: dict[str, int] = {}
     for place, (name, _) in enumerate(split):
         if not name:
@@ -293,7 +293,7 @@ def from_table(file: MeasuredFile) -> Records:
     rows = len(next(iter(columns.values()), ()))
     if not rows:
         raise DseError(f"{str(path)!r} holds no rows")
-    status = _status(columns, rows)
+    status = _failure_reasons(columns, rows)
     return Records(
         kind="table",
         axes=(),
@@ -305,7 +305,7 @@ def from_table(file: MeasuredFile) -> Records:
     )
 
 
-def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
+def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
     """Return the names and the columns of a Parquet file; whole numbers stay exact."""
     import pandas as pd
 
@@ -325,8 +325,8 @@ def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
         ]
         if listed and all(value is None or isinstance(value, str) for value in listed):
             texts = [value or "" for value in listed]
-            with input_errors():
-                read = numbers([texts], range(1, len(texts) + 1), str(path))
+            with table_errors():
+                read = parse_columns([texts], range(1, len(texts) + 1), str(path))
             listed = list(read.columns[0])
         values.append(listed)
     return [str(name) for name in frame.columns], values
@@ -339,19 +339,19 @@ def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
         first = column[0] if column else None
         if first is None or (isinstance(first, str) and first.strip("[]() ") == ""):
             continue
-        unit = known_unit(first.strip("[]()")) if isinstance(first, str) else None
+        unit = normalize_unit(first.strip("[]()")) if isinstance(first, str) else None
         if unit is None or any(isinstance(value, str) for value in column[1:]):
             return {}
         found[name] = unit
     return found if len(next(iter(columns.values()), ())) > 1 else {}
 
 
-def _status(columns: dict[str, list[Any]], rows: int) -> list[str]:
+def _failure_reasons(columns: dict[str, list[Any]], rows: int) -> list[str]:
     """Why rows failed, of the columns ``status`` and ``feasible``, which are taken out."""
     why = [""] * rows
     if "status" in columns:
         told = ["" if value is None else str(value).strip() for value in columns.pop("status")]
-        why = ["" if text.lower() in _FINE else text for text in told]
+        why = ["" if text.lower() in _SUCCESS else text for text in told]
     if "feasible" in columns:
         for row, value in enumerate(columns.pop("feasible")):
             fine = _TRUTHS.get(str(value).strip().lower())

@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.delimited import header
-from dse.measured.formats import printed_numbers
+from dse.delimited import split_header
+from dse.measured.formats import number_reader
 from dse.measured.records import Records, identifier
 from dse.toml_text import read_toml
 from stochastic.delimited import Cell, is_missing
-from symbolic.errors import DseError, UnknownNameError, check_known, nearest
+from symbolic.errors import DseError, UnknownNameError, check_name, nearest_hint
 from symbolic.quantities import TABLE
 
 # --- What the columns of a kind of file mean: maps that come along, or as people write them
 
 
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
-_TABLES = ("labels", "helpers", "quantities")
-_KEYS = ("title", "known_by", *_TABLES, "notes")
+_SECTIONS = ("labels", "helpers", "quantities")
+_KEYS = ("title", "known_by", *_SECTIONS, "notes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ColumnMap:
 
 
 @cache
-def shipped() -> Mapping[str, ColumnMap]:
+def shipped_maps() -> Mapping[str, ColumnMap]:
     """The maps that come along, by their names."""
     return {path.stem: read_map(path) for path in sorted(_HERE.glob("*.toml"))}
 
@@ -61,12 +61,12 @@ def read_map(path: Path) -> ColumnMap:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DseError(f"{str(path)!r} is no map of columns: {error}") from error
     for key in tree:
-        check_known(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
+        check_name(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
     try:
         told: dict[str, Any] = {
-            key: {str(n): _texts(f) for n, f in dict(tree.get(key, {})).items()} for key in _TABLES
+            key: {str(n): _text_tuple(f) for n, f in dict(tree.get(key, {})).items()} for key in _SECTIONS
         }
-        told |= {key: _texts(tree.get(key, [])) for key in ("known_by", "notes")}
+        told |= {key: _text_tuple(tree.get(key, [])) for key in ("known_by", "notes")}
         return ColumnMap(title=str(tree.get("title", path.stem)), **told)
     except (TypeError, ValueError) as error:
         raise DseError(
@@ -75,20 +75,20 @@ def read_map(path: Path) -> ColumnMap:
         ) from error
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _text_tuple(value: Any) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise TypeError(f"{value!r} is neither a text nor a list of texts")
     return tuple(listed)
 
 
-def map_of(records: Records) -> ColumnMap | None:
+def find_map(records: Records) -> ColumnMap | None:
     """The map that comes along for a kind of file, or for a table with such columns."""
-    maps = shipped()
+    maps = shipped_maps()
     if records.kind == "ktt":  # on the map of the profiler behind KTT, by the counters' names
         nvprof = "nvprof" if "inst_executed" in records.columns else ""
         behind = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
-        return layered(maps["ktt"], maps.get(behind))
+        return merge_maps(maps["ktt"], maps.get(behind))
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
@@ -96,32 +96,32 @@ def map_of(records: Records) -> ColumnMap | None:
     return next(known, None)
 
 
-def layered(above: ColumnMap | None, below: ColumnMap | None) -> ColumnMap | None:
+def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
     """One map on another, whose formulas count where the first has none."""
-    if above is None or below is None:
-        return above or below
+    if column_map is None or fallback is None:
+        return column_map or fallback
 
-    kinds = {kind: (getattr(above, kind), getattr(below, kind)) for kind in _TABLES}
+    kinds = {kind: (getattr(column_map, kind), getattr(fallback, kind)) for kind in _SECTIONS}
     both: Any = {kind: {**first, **other, **first} for kind, (first, other) in kinds.items()}
-    return replace(above, **both)
+    return replace(column_map, **both)
 
 
-def own_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
+def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
     """The map of who asks: a file, a name of one that comes along, ``{"Latency": "time:ms"}``."""
     if columns is None or isinstance(columns, Mapping):
-        return _of_columns(columns) if columns else None
-    known = shipped()
+        return _parse_columns(columns) if columns else None
+    known = shipped_maps()
     if str(columns) in known:
         return known[str(columns)]
     if not Path(columns).is_file():
         raise UnknownNameError(
-            f"{str(columns)!r} is no map of columns{nearest(str(columns), known)}: expected a TOML "
+            f"{str(columns)!r} is no map of columns{nearest_hint(str(columns), known)}: expected a TOML "
             f"file, COLUMN=QUANTITY, or one of {', '.join(known)}"
         )
     return read_map(Path(columns))
 
 
-def _of_columns(columns: Mapping[str, str]) -> ColumnMap:
+def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
     labels, quantities = {}, {}
     for column, told in columns.items():
         name, _, unit = str(told).partition(":")
@@ -139,18 +139,18 @@ def _of_columns(columns: Mapping[str, str]) -> ColumnMap:
 
 
 #: Beyond this a whole number is none that a float holds.
-_MOST = 1e300
+_MAX_NUMBER = 1e300
 #: Floats hold every whole number up to this; larger ones are computed as Python's up to the next.
 _EXACT, _LARGEST = 2**53, 2**100
 
 
-def columns_of(formula: str) -> list[str]:
+def formula_columns(formula: str) -> list[str]:
     """The columns that a formula names.
 
-    >>> columns_of("32 * read + 32 * written / @warps [B]")
+    >>> formula_columns("32 * read + 32 * written / @warps [B]")
     ['read', 'written', '@warps']
     """
-    text, _ = header(formula)
+    text, _ = split_header(formula)
     above, _, below = text.partition(" / ")
     parts = [part for term in above.split(" + ") for part in term.split(" * ")]
     return [
@@ -158,7 +158,7 @@ def columns_of(formula: str) -> list[str]:
     ]
 
 
-class Formulas:
+class ColumnFormulas:
     """Columns as numbers, and what formulas made of them."""
 
     def __init__(self, records: Records, rows: int) -> None:
@@ -166,17 +166,17 @@ class Formulas:
         self.values: dict[str, NDArray[Any]] = {}
         self.sources: dict[str, str] = {}
 
-    def solve(self, name: str, formulas: Sequence[str], title: str) -> str | None:
+    def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
         """The unit of the first formula that can be computed; None if none can."""
         for formula in formulas:
-            text, unit = header(formula)
-            needed = columns_of(formula)
-            parts = {part: self._number(part) for part in needed}
+            text, unit = split_header(formula)
+            needed = formula_columns(formula)
+            parts = {part: self._column_numbers(part) for part in needed}
             if any(values is None for values in parts.values()):
                 continue
             self.values[name] = self._value(text, parts)
             self.sources[name] = f"{title}: {formula.replace('@', '')}"
-            first = self.records.units.get(self._column(needed[0]), "") if len(needed) == 1 else ""
+            first = self.records.units.get(self._column_name(needed[0]), "") if len(needed) == 1 else ""
             return first if unit is None else unit
         return None
 
@@ -201,10 +201,10 @@ class Formulas:
             share = total / divisor.astype(np.float64)
         return np.where(np.isfinite(share), share, np.nan)
 
-    def _column(self, name: str) -> str:
+    def _column_name(self, name: str) -> str:
         return self.records.aliases.get(name, name)
 
-    def _number(self, name: str) -> NDArray[Any] | None:
+    def _column_numbers(self, name: str) -> NDArray[Any] | None:
         """A column as numbers, or what was made before; NaN where there is none.
 
         One with whole numbers beyond 2**53, such as timestamps, is an array of Python's.
@@ -212,20 +212,20 @@ class Formulas:
         if name in self.values:
             return self.values[name]
         if name in ("@warps", "@threads"):
-            return self._launched(name)
-        name = self._column(name)
+            return self._launch_size(name)
+        name = self._column_name(name)
         if name not in self.records.columns:
             return None
         listed = self.records.columns[name]
         cells = [Cell(k + 2, v) for k, v in enumerate(listed) if isinstance(v, str)]
-        read = printed_numbers(cells, f"the column {name!r}")
+        read = number_reader(cells, f"the column {name!r}")
         numbers: list[float] = []
         for row, value in enumerate(listed):
             number: float | None = None
             if isinstance(value, str):
                 number = read(Cell(row + 2, value))
             elif isinstance(value, (int, float)):
-                number = value if abs(value) < _MOST else None
+                number = value if abs(value) < _MAX_NUMBER else None
             if number is None and not is_missing(str(value)):
                 raise DseError(
                     f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
@@ -235,7 +235,7 @@ class Formulas:
         large = _EXACT < max(whole, default=0) < _LARGEST
         return np.array(numbers, dtype=object if large else np.float64)
 
-    def _launched(self, name: str) -> NDArray[Any] | None:
+    def _launch_size(self, name: str) -> NDArray[Any] | None:
         blocks, threads = (self.values.get(n) for n in ("blocks", "threads_per_block"))
         if blocks is None or threads is None:
             return None
@@ -245,63 +245,63 @@ class Formulas:
 
 
 #: Of these a request is coalesced: it loads what it needs, to half of what is printed last.
-_WHOLE = 99.995
+_COALESCED_PERCENT = 99.995
 
 
-def mapped(
+def map_columns(
     records: Records,
-    chosen: ColumnMap | None,
-    given: Mapping[str, float | str],
-    own: ColumnMap | None = None,
+    column_map: ColumnMap | None,
+    constants: Mapping[str, float | str],
+    user_map: ColumnMap | None = None,
 ) -> Records:
     """Return records with the quantities that their columns tell, before the columns themselves.
 
     ``chosen`` says what the columns mean; ``given`` are quantities and labels of all rows that the
     file does not tell. The columns of ``own`` have to be there; what others lack is noted.
     """
-    chosen = chosen or ColumnMap(title="")
-    strict = {*own.labels, *own.quantities} if own is not None else set()
+    column_map = column_map or ColumnMap(title="")
+    strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()
     rows = len(next(iter(records.columns.values()), ()))
-    work = Formulas(records, rows)
+    work = ColumnFormulas(records, rows)
     columns: dict[str, Sequence[Any]] = {}
     units: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in constants.items():
         if name in records.axes:
             raise DseError(f"{name} is given, and {name} is an axis of the file: leave it out")
         columns[name], work.sources[name] = [value] * rows, "given"
         if not isinstance(value, str):
             work.values[name] = np.full(rows, float(value))
     taken: set[str] = set()
-    for name, choices in chosen.labels.items():
+    for name, choices in column_map.labels.items():
         aliased = (records.aliases.get(column, column) for column in choices)
         found = next((column for column in aliased if column in records.columns), None)
-        if found is not None and name not in given:
+        if found is not None and name not in constants:
             told = records.columns[found]
             columns[name] = ["" if value is None else str(value) for value in told]
-            work.sources[name] = f"{chosen.title}: {found}"
+            work.sources[name] = f"{column_map.title}: {found}"
             taken.add(found)
-        elif name in strict and choices and name not in given:
-            raise _unknown(choices[0], records)
-    for name, formulas in chosen.helpers.items():
-        work.solve(f"@{name}", formulas, chosen.title)
-    left = [] if "machine" in columns or not chosen.title else ["machine"]
-    for name, formulas in chosen.quantities.items():
-        if name in given:
+        elif name in strict and choices and name not in constants:
+            raise _unknown_column(choices[0], records)
+    for name, formulas in column_map.helpers.items():
+        work.compute_first(f"@{name}", formulas, column_map.title)
+    left = [] if "machine" in columns or not column_map.title else ["machine"]
+    for name, formulas in column_map.quantities.items():
+        if name in constants:
             continue
-        unit = work.solve(name, formulas, chosen.title)
+        unit = work.compute_first(name, formulas, column_map.title)
         if unit is None:
             if name in strict and formulas:
-                raise _unknown(columns_of(formulas[0])[0], records)
+                raise _unknown_column(formula_columns(formulas[0])[0], records)
             left.append(name)
             continue
         values = work.values[name]
         columns[name] = [None if v != v else v for v in values.tolist()]
         units[name] = unit
-    notes = [*records.notes, *chosen.notes]
-    assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in given)
-    for name, values in _coalesced(work.values):
+    notes = [*records.notes, *column_map.notes]
+    assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in constants)
+    for name, values in _coalesced_requests(work.values):
         columns[name] = [None if v != v else v for v in values.tolist()]
-        work.sources[name] = f"{chosen.title}: mem_insts, where all bytes of each sector are used"
+        work.sources[name] = f"{column_map.title}: mem_insts, where all bytes of each sector are used"
         left = [each for each in left if each != name]
     unsettled = "coalesced_insts" in columns and any(v is None for v in columns["coalesced_insts"])
     if unsettled:
@@ -314,11 +314,11 @@ def mapped(
     axes = {name: name for name in records.axes}
     columns = {name: values for name, values in columns.items() if name not in axes}
     others = [n for n in records.columns if n not in columns and n not in {*taken, *axes}]
-    known = records.kind in shipped()
-    kept = axes | (_apart(others, [*axes, *columns]) if known else {n: n for n in others})
+    known = records.kind in shipped_maps()
+    kept = axes | (_unique_names(others, [*axes, *columns]) if known else {n: n for n in others})
     raw = {name: records.columns[column] for name, column in kept.items()}
     units = {**{n: records.units[c] for n, c in kept.items() if c in records.units}, **units}
-    sources = {n: f"{chosen.title}: {c}" for n, c in kept.items()} if chosen.title else {}
+    sources = {n: f"{column_map.title}: {c}" for n, c in kept.items()} if column_map.title else {}
     return replace(
         records,
         columns={**{n: raw.pop(n) for n in axes}, **columns, **raw},
@@ -326,11 +326,11 @@ def mapped(
         sources={**sources, **{n: work.sources[n] for n in columns}},
         notes=tuple(notes),
         assumptions=assumptions,
-        labels=frozenset({*chosen.labels} & columns.keys()),
+        labels=frozenset({*column_map.labels} & columns.keys()),
     )
 
 
-def _apart(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+def _unique_names(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
     """Names of counters that differ in formulas too: of two alike, the second is numbered."""
     seen = {identifier(name) for name in columns}
     found = {}
@@ -343,15 +343,15 @@ def _apart(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _unknown(column: str, records: Records) -> UnknownNameError:
+def _unknown_column(column: str, records: Records) -> UnknownNameError:
     known = list(records.columns)
     return UnknownNameError(
         f"the map names the column {column!r}, which is not in the file"
-        f"{nearest(column, known)}; there are: {', '.join(known[:40])}"
+        f"{nearest_hint(column, known)}; there are: {', '.join(known[:40])}"
     )
 
 
-def _coalesced(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
+def _coalesced_requests(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
     """Requests all of which are coalesced, where every sector that moves is needed as a whole."""
     shares = [values.get(f"{kind}_efficiency") for kind in ("load", "store")]
     if "coalesced_insts" in values or "mem_insts" not in values or any(s is None for s in shares):
@@ -360,6 +360,6 @@ def _coalesced(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArra
     whole = np.full(len(requests), True)
     for share, some in zip(shares, ("global_loads", "global_stores"), strict=True):
         assert share is not None
-        whole &= (share >= _WHOLE) | (values[some] == 0)
+        whole &= (share >= _COALESCED_PERCENT) | (values[some] == 0)
     yield "coalesced_insts", np.where(whole, requests, np.nan)
     yield "uncoalesced_insts", np.where(whole, 0.0, np.nan)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from dse.provenance import version
 from stochastic import sizes
-from sweeps.grid.dataset import flagged
+from sweeps.grid.dataset import flag_attributes
 from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE
-from symbolic.errors import DseError, UnitError, check_known
+from symbolic.errors import DseError, UnitError, check_name
 from symbolic.quantities import TABLE
 from symbolic.statistic import RUN
 from symbolic.terms import FUNCTIONS
-from symbolic.units import dimension, exact, misfit
+from symbolic.units import dimension, to_si_exact, mismatch_message
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 #: Stored units by their usual names.
-_SPOKEN = {"J/s": "W", "1/s": "Hz"}
+_UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}
 
 
 def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
@@ -47,36 +47,36 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 
 
 def column_unit(
-    name: str, told: str, unit: str, values: NDArray[Any]
+    name: str, header: str, unit: str, values: NDArray[Any]
 ) -> tuple[Fraction, dict[str, Any]]:
     """Return the exact factor to the stored unit, and the attributes of a column."""
     row = TABLE.get(name)
-    meaning = row.meaning if row is not None and row.meaning else told
+    meaning = row.meaning if row is not None and row.meaning else header
     if values.dtype.kind not in "if":
         return Fraction(1), {"long_name": meaning}
     expected = "" if row is None or row.is_label else row.unit
     if not unit.strip():
         return Fraction(1), {"long_name": meaning, "units": expected or "1"}
     try:
-        factor, kind = exact(1, unit)
+        factor, kind = to_si_exact(1, unit)
     except UnitError as error:
         if row is None:  # a plain number whose name tells the unit
-            return Fraction(1), {"long_name": f"{told} [{unit}]", "units": "1"}
-        raise UnitError(f"the unit of {told!r}: {error}; or say it by units=") from None
+            return Fraction(1), {"long_name": f"{header} [{unit}]", "units": "1"}
+        raise UnitError(f"the unit of {header!r}: {error}; or say it by units=") from None
     if row is not None and not row.is_label:
         if kind != dimension(expected):
             raise UnitError(
                 f"{name}: "
-                + misfit(f"the column {told!r} in {unit!r}", kind, dimension(expected), unit)
+                + mismatch_message(f"the column {header!r} in {unit!r}", kind, dimension(expected), unit)
                 + ", or rename the column"
             )
         stored = expected
     else:
-        stored = _SPOKEN.get(kind.unit, kind.unit)
+        stored = _UNIT_NAMES.get(kind.unit, kind.unit)
     return factor, {"long_name": meaning, "units": stored or "1"}
 
 
-def scaled(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
+def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     """Return numbers multiplied by an exact factor; labels as they are."""
     if factor == 1 or values.dtype.kind not in "if":
         return values
@@ -87,7 +87,7 @@ def scaled(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
 #: The status of a configuration that was measured, and of one that failed and does not say why.
 CORRECT, FAILED = "correct", "failed"
 #: Names that a Dataset uses itself, and words of formulas.
-_TAKEN = {"configuration", "feasible", "objective", "point", "rank", "status"}
+_RESERVED = {"configuration", "feasible", "objective", "point", "rank", "status"}
 _WORDS = {"and", "or", "not", *FUNCTIONS}
 #: Floats hold every whole number up to this.
 _EXACT = 2**53
@@ -126,7 +126,7 @@ Column = tuple[NDArray[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class MeasuredRows:
     """Records with names, units and types settled; ``reasons[status[row]]`` says how a row went.
 
     ``assumed`` are sentences on what the file does not say.
@@ -134,17 +134,17 @@ class Rows:
 
     axes: Mapping[str, Column]
     order: Mapping[str, NDArray[Any]]
-    measured: Mapping[str, Column]
+    measurements: Mapping[str, Column]
     status: NDArray[np.int8]
     feasible: NDArray[np.bool_]
     reasons: tuple[str, ...]
-    assumed: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
-def gathered(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def rows_to_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Rows as columns; None where a row lacks one.
 
-    >>> gathered([{"a": 1}, {"a": 2, "b": 3}])
+    >>> rows_to_columns([{"a": 1}, {"a": 2, "b": 3}])
     {'a': [1, 2], 'b': [None, 3]}
     """
     names = dict.fromkeys(name for row in rows for name in row)
@@ -160,11 +160,11 @@ def identifier(text: str) -> str:
     name = re.sub(r"\s*/\s*", "_per_", text.strip())
     name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "column"
     name = f"_{name}" if name[0].isdigit() else name
-    taken = name in _TAKEN or (name in _WORDS and name not in TABLE)
+    taken = name in _RESERVED or (name in _WORDS and name not in TABLE)
     return f"{name}_" if taken else name
 
 
-def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
+def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRows:
     """Settle names, units and types.
 
     ``units`` of some columns, by their names here or in the file, count before the file's.
@@ -179,7 +179,7 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
         names[name] = told
     known = {**names, **{told: told for told in names.values()}, **records.aliases}
     for name in units:
-        check_known(name, known, f"units names {name!r}, which is no column")
+        check_name(name, known, f"units names {name!r}, which is no column")
     given = {known[name]: unit for name, unit in units.items()}
     rows = len(next(iter(records.columns.values()), ()))
     why = list(records.status) or [""] * rows
@@ -194,21 +194,21 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
     for name, told in names.items():
         unit = given.get(told, records.units.get(told, ""))
         source = {"source": records.sources[told]} if told in records.sources else {}
-        listed = _listed(records.columns[told])
+        listed = _to_list(records.columns[told])
         if told in records.labels and told not in records.axes:
             texts = np.array(list(map(str, listed)), dtype=np.str_)
             measured[name] = (texts, {"long_name": told, **source})
             continue
-        settled = _axis(listed, name) if told in records.axes else _measured(listed, why)
+        settled = _axis_column(listed, name) if told in records.axes else _measured_column(listed, why)
         factor, attrs = column_unit(name, told, unit, settled)
         if told in records.axes:
-            axes[name] = (scaled(settled, factor), attrs | source)
+            axes[name] = (apply_factor(settled, factor), attrs | source)
             if told in records.order:
-                order[name] = scaled(_axis(_listed(records.order[told]), name), factor)
+                order[name] = apply_factor(_axis_column(_to_list(records.order[told]), name), factor)
             continue
         if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
             large.append(name)
-        measured[name] = (scaled(settled, factor), attrs | source)
+        measured[name] = (apply_factor(settled, factor), attrs | source)
         if settled.dtype.kind in "if":
             numbers.append(settled)
     if numbers and axes:
@@ -220,23 +220,23 @@ def read_rows(records: Records, units: Mapping[str, str]) -> Rows:
             f"whole numbers beyond 2**53 in {', '.join(large)} are exact here, and rounded in "
             "formulas (a difference is exact as --map 'END + -1 * BEGIN=QUANTITY:UNIT')"
         )
-    status, reasons = _coded(why)
-    return Rows(
+    status, reasons = _encode_status(why)
+    return MeasuredRows(
         axes=axes,
         order=order,
-        measured=measured,
+        measurements=measured,
         status=status,
         feasible=status == 0,
         reasons=reasons,
-        assumed=tuple(assumed),
+        assumptions=tuple(assumed),
     )
 
 
-def _coded(why: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
+def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
     """Each row's status as a number, 0 where it is as it should be, and what the numbers mean."""
     reasons = [CORRECT]
     place = {"": 0, CORRECT: 0}
-    for reason in why:
+    for reason in reasons_by_row:
         if reason not in place:
             if len(reasons) >= _REASONS:
                 place[reason] = place.setdefault(FAILED, len(reasons))
@@ -244,15 +244,15 @@ def _coded(why: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
                 continue
             place[reason] = len(reasons)
             reasons.append(reason)
-    return np.array([place[reason] for reason in why], dtype=np.int8), tuple(reasons)
+    return np.array([place[reason] for reason in reasons_by_row], dtype=np.int8), tuple(reasons)
 
 
-def _listed(values: Any) -> list[Any]:
+def _to_list(values: Any) -> list[Any]:
     listed = values.tolist() if hasattr(values, "tolist") else values
     return [value.item() if isinstance(value, np.generic) else value for value in listed]
 
 
-def _axis(values: Sequence[Any], name: str) -> NDArray[Any]:
+def _axis_column(values: Sequence[Any], name: str) -> NDArray[Any]:
     """A column that makes the configuration: numbers, or labels where one is no number."""
     for row, value in enumerate(values):
         if value is None or value != value:
@@ -267,12 +267,12 @@ def _axis(values: Sequence[Any], name: str) -> NDArray[Any]:
     return np.array(list(map(str, values)), dtype=np.str_)
 
 
-def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
+def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
     """A measured column: numbers, NaN where a text or nothing stands; all texts stay labels.
 
     A text in place of a number is why the row failed.
     """
-    numbers = [_number(value) for value in values]
+    numbers = [_finite_number(value) for value in values]
     if all(number is None for number in numbers) and any(
         isinstance(value, str) and value.strip() for value in values
     ):
@@ -289,7 +289,7 @@ def _measured(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
     return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
 
 
-def _number(value: Any) -> float | None:
+def _finite_number(value: Any) -> float | None:
     """Return a finite number, or None: an infinity stands for a failure, too.
 
     Texts are none: what reads a file has made numbers of those that are.
@@ -304,7 +304,7 @@ def _number(value: Any) -> float | None:
 # --- Raw runs of measured configurations, kept along the dimension ``run``
 
 
-def apart(records: Records) -> tuple[Records, dict[str, list[str]]]:
+def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
     """Return records with a column for each run, and the columns of each repeated quantity.
 
     A tuner's file lists the runs of a configuration; of a table, rows of the same configuration
@@ -313,7 +313,7 @@ def apart(records: Records) -> tuple[Records, dict[str, list[str]]]:
     if records.repeats:
         lists: Mapping[str, Sequence[Sequence[Any]]] = records.repeats
     else:
-        records, lists = _grouped(records)
+        records, lists = _group_repeats(records)
     columns, units, names = dict(records.columns), dict(records.units), {}
     for name, rows in lists.items():
         longest = max(map(len, rows), default=0)
@@ -325,7 +325,7 @@ def apart(records: Records) -> tuple[Records, dict[str, list[str]]]:
     return replace(records, columns=columns, units=units), names
 
 
-def _grouped(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
+def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
     """Rows of the same configuration as its runs; what failed in all is told of the first."""
     if not records.axes:
         raise DseError("runs are rows of the same configuration: say with axes= which columns vary")
@@ -352,7 +352,7 @@ def _grouped(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[
     return replace(records, columns=columns, status=status), measured
 
 
-def together(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
+def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
     """A Dataset in which each quantity that was repeated lies along ``run``."""
     import xarray as xr
 
@@ -376,11 +376,11 @@ def together(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
 CONFIGURATION = "configuration"
 STATUS = "status"
 #: Cells of a grid, measured or not, that are taken to be meant.
-_MOST = sizes.MEASURED_CELLS
+_MAX_CELLS = sizes.MEASURED_CELLS
 _UNMEASURED = "not measured"
 
 
-def shaped(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
+def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
     """Return the Dataset of what a file holds; ``units`` of columns count before its own.
 
     ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid where no configuration occurs twice
@@ -388,19 +388,19 @@ def shaped(records: Records, units: Mapping[str, str], shape: str, name: str) ->
     """
     import xarray as xr
 
-    rows = read_rows(records, units)
+    rows = normalize_records(records, units)
     count = len(rows.status)
-    axes = {axis: _axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
+    axes = {axis: _sorted_axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
     sizes = {axis: len(values) for axis, values in axes.items()}
     cells = math.prod(sizes.values()) if axes else 0
     flat = None
     if axes and (shape == "grid" or (shape == "auto" and cells <= 2 * count)):
-        if cells > _MOST:
+        if cells > _MAX_CELLS:
             raise DseError(
                 f"a grid of {cells:,} combinations, of which {count:,} were measured, is too large "
                 "to be kept: leave shape='rows'"
             )
-        flat = _places(rows, axes)
+        flat = _cell_indices(rows, axes)
         order = np.argsort(flat, kind="stable")
         same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
         twice = order[same[0] : same[0] + 2].tolist() if same.size else None
@@ -426,7 +426,7 @@ def shaped(records: Records, units: Mapping[str, str], shape: str, name: str) ->
     return xr.Dataset(variables, coords=coords, attrs=attributes)
 
 
-def _axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
+def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
     """The distinct values: numbers ascending, labels as listed, then as they occur."""
     seen = column[0] if order is None else np.concatenate([order, column[0]])
     if seen.dtype.kind in "if":
@@ -435,7 +435,7 @@ def _axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
     return seen[np.sort(first)]
 
 
-def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
     """Return the cell of each row, as an index into the flat grid."""
     index = []
     for axis, values in axes.items():
@@ -445,7 +445,7 @@ def _places(rows: Rows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def _variables(
-    rows: Rows, dims: tuple[str, ...], flat: NDArray[np.int64] | None, shape: tuple[int, ...]
+    rows: MeasuredRows, dims: tuple[str, ...], flat: NDArray[np.int64] | None, shape: tuple[int, ...]
 ) -> Any:
     def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
         if flat is None:
@@ -458,26 +458,26 @@ def _variables(
         full[flat] = values
         return full.reshape(shape)
 
-    for name, (values, attrs) in rows.measured.items():
+    for name, (values, attrs) in rows.measurements.items():
         empty = "" if values.dtype.kind == "U" else np.nan
         yield name, (dims, spread(values, empty), attrs)
     reasons = list(rows.reasons)
     whole = flat is None or flat.size == math.prod(shape)
     reasons += [] if whole else [_UNMEASURED]
     said = {"long_name": "how the measurement of a configuration went"}
-    said |= flagged(dict(enumerate(reasons)))
+    said |= flag_attributes(dict(enumerate(reasons)))
     yield STATUS, (dims, spread(rows.status, len(rows.reasons)), said)
     told = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
     yield FEASIBLE, (dims, spread(rows.feasible, False), told)
 
 
 def _attributes(
-    records: Records, rows: Rows, dims: tuple[str, ...], name: str, outputs: list[str]
+    records: Records, rows: MeasuredRows, dims: tuple[str, ...], name: str, outputs: list[str]
 ) -> dict[str, Any]:
     apart = [] if dims == tuple(rows.axes) else list(rows.axes)
     counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
     told = dict(zip(rows.reasons, counts, strict=True))
-    assumptions = [*records.assumptions, *rows.assumed]
+    assumptions = [*records.assumptions, *rows.assumptions]
     return {
         "Conventions": "CF-1.11",
         "title": f"measurements of {name}",

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.given import a_dataset
-from sweeps.ask.chances import Draws, draws_along
-from sweeps.ask.source import winners
+from dse.given import require_dataset
+from sweeps.ask.chances import SourceOverDraws, draw_dimension
+from sweeps.ask.source import winners_dataset
 from sweeps.grid.goals import check_top, one_goal, texts_of
-from sweeps.scan.values import Table
+from sweeps.scan.values import DatasetTable
 from sweeps.sources.table import TableScan
 from symbolic.confidence import half_width
 from symbolic.errors import DseError, InfeasibleError
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class RepeatedRuns:
     """The runs of one configuration, and what they tell of themselves.
 
     ``lag`` is the correlation of neighbours; ``drift`` by which share of the mean a straight line
@@ -46,10 +46,10 @@ class Runs:
     values: Floats
     lag: float
     drift: float
-    steady: bool
+    is_steady: bool
 
     @classmethod
-    def of(cls, values: Floats) -> Runs:
+    def from_values(cls, values: Floats) -> RepeatedRuns:
         """Some runs, in their order."""
         count, off = values.size, values - values.mean()
         total = float(off @ off)
@@ -80,7 +80,7 @@ class Runs:
         return alone * math.sqrt((1 + lag) / (1 - lag))
 
     @property
-    def block(self) -> int:
+    def block_runs(self) -> int:
         """How many neighbours are drawn together."""
         return block_length(self.values.size, self.lag)
 
@@ -98,7 +98,7 @@ def block_length(count: int, lag: float) -> int:
     return int(min(max(round(best), 1), max(count // 3, 1)))
 
 
-def resampled(values: Floats, block: int, times: int, rng: np.random.Generator) -> Floats:
+def resample_means(values: Floats, block: int, times: int, rng: np.random.Generator) -> Floats:
     """So many means of blocks drawn with replacement, as many runs as there are."""
     count = values.size
     starts = rng.integers(0, count, (times, -(-count // block)))
@@ -111,12 +111,12 @@ def resampled(values: Floats, block: int, times: int, rng: np.random.Generator) 
 
 #: Times that the runs are drawn again; errors of the mean by which who is behind cannot be best;
 #: from which chance on the best is told apart from all others.
-RESAMPLES, FAR, SURE = 4096, 6.0, 0.95
+RESAMPLES, MAX_ERRORS_BEHIND, SURE_CHANCE = 4096, 6.0, 0.95
 #: Parts of the resamples, each taken for a sample by itself.
 _PARTS = 16
 
 
-class Won(NamedTuple):
+class BestCandidates(NamedTuple):
     """Who can be the best (rows), the likeliest first, and what the resamples tell of them."""
 
     rows: NDArray[np.int64]
@@ -126,7 +126,7 @@ class Won(NamedTuple):
     gains: Floats
 
 
-def _winners(runs: dict[int, Runs], rng: np.random.Generator) -> Won:
+def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) -> BestCandidates:
     """Draw the runs again of all that are not too far behind."""
     known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
     usual = float(np.median([share for share in known if share < math.inf]))
@@ -135,11 +135,11 @@ def _winners(runs: dict[int, Runs], rng: np.random.Generator) -> Won:
     alone = errors == math.inf
     many = float(np.median([one.values.size for one in runs.values()]))
     errors[alone] = usual * np.abs(means[alone]) * math.sqrt(many)
-    near = means - FAR * errors <= np.min(means + FAR * errors)
+    near = means - MAX_ERRORS_BEHIND * errors <= np.min(means + MAX_ERRORS_BEHIND * errors)
     rows = np.array(list(runs))[near]
     drawn = np.stack(
         [
-            resampled(runs[row].values, runs[row].block, RESAMPLES, rng)
+            resample_means(runs[row].values, runs[row].block_runs, RESAMPLES, rng)
             if runs[row].values.size > 1
             else rng.normal(mean, error, RESAMPLES)
             for row, mean, error in zip(rows.tolist(), means[near], errors[near], strict=True)
@@ -150,11 +150,11 @@ def _winners(runs: dict[int, Runs], rng: np.random.Generator) -> Won:
     chances = (first / first.sum(axis=0)).reshape(rows.size, _PARTS, -1).mean(axis=2)
     regrets = (drawn - least).reshape(rows.size, _PARTS, -1).mean(axis=2)
     order = np.lexsort((regrets.mean(axis=1), -chances.mean(axis=1)))
-    others: tuple[Floats, ...] = (chances, regrets, drawn, _gains(means[near], errors[near]))
-    return Won(rows[order], *(array[order] for array in others))
+    others: tuple[Floats, ...] = (chances, regrets, drawn, _knowledge_gradients(means[near], errors[near]))
+    return BestCandidates(rows[order], *(array[order] for array in others))
 
 
-def _gains(means: Floats, errors: Floats) -> Floats:
+def _knowledge_gradients(means: Floats, errors: Floats) -> Floats:
     """What measuring each as often again is expected to better the choice by."""
     from scipy.special import ndtr
 
@@ -200,7 +200,7 @@ def chances_of_runs(
     xarray.Dataset
         As :func:`dse.chances` gives it: ``chance`` and ``regret`` with their errors along ``rank``,
         ``left`` and ``none``. Besides, for each: ``mean`` and ``mean_error`` (half the 95 %
-        interval), ``runs``, ``block_runs``, ``lag1`` and ``drift`` (see :class:`Runs`), and
+        interval), ``runs``, ``block_runs``, ``lag1`` and ``drift`` (see :class:`RepeatedRuns`), and
         ``gain``, by how much measuring it as often again is expected to better the choice (the
         knowledge gradient: Frazier, Powell and Dayanik 2008). The attributes tell whether the best
         is ``told_apart``, a ``verdict``, the rank to measure again (``run_again``), and of all
@@ -214,21 +214,21 @@ def chances_of_runs(
     goal = one_goal(minimize, maximize)
     if top is not None:
         check_top(top)
-    table = Table(a_dataset(ds), texts_of(where, "where"))
-    source = Draws(source=TableScan(table=table), along=draws_along(table.axes))
+    table = DatasetTable(require_dataset(ds), texts_of(where, "where"))
+    source = SourceOverDraws(source=TableScan(table=table), draw_axis=draw_dimension(table.axes))
     values, dims = table.values([goal])
-    rest = tuple(axis for axis in dims if axis != source.along)
+    rest = tuple(axis for axis in dims if axis != source.draw_axis)
     whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
-    if source.along not in dims:
+    if source.draw_axis not in dims:
         raise DseError(f"{goal.text} is the same in all runs: ask optimum")
-    lines = np.moveaxis(whole, dims.index(source.along), -1).reshape(-1, table.axes[source.along])
+    lines = np.moveaxis(whole, dims.index(source.draw_axis), -1).reshape(-1, table.axes[source.draw_axis])
     some = {row: of[of < np.inf] for row, of in enumerate(lines)}
-    runs = {row: Runs.of(of) for row, of in some.items() if of.size}
+    runs = {row: RepeatedRuns.from_values(of) for row, of in some.items() if of.size}
     if not runs:
         raise InfeasibleError(f"{goal.text} is a number in no run: relax the conditions")
     if all(one.values.size < 2 for one in runs.values()):
         raise DseError("no configuration has two runs: nothing tells how much they differ")
-    won = _winners(runs, np.random.default_rng(seed))
+    won = _find_candidates(runs, np.random.default_rng(seed))
     chance = won.chances.mean(axis=1)
     kept = np.flatnonzero(chance > 0)[:top]
     rows = won.rows[kept]
@@ -246,7 +246,7 @@ def chances_of_runs(
         "mean": (np.array([goal.sign * one.values.mean() for one in of]), unit, "of its runs"),
         "mean_error": (width, unit, "half the 95 % interval of the mean"),
         "runs": (np.array([one.values.size for one in of]), "1", "runs that count"),
-        "block_runs": (np.array([one.block for one in of]), "1", "runs drawn together"),
+        "block_runs": (np.array([one.block_runs for one in of]), "1", "runs drawn together"),
         "lag1": (np.array([one.lag for one in of]), "1", "correlation of neighbouring runs"),
         "drift": (np.array([goal.sign * one.drift for one in of]), "1", "share, first to last run"),
         "gain": (won.gains[kept], unit, "expected gain of measuring it as often again"),
@@ -256,22 +256,22 @@ def chances_of_runs(
     coordinates = {n: c for n, c in source.coordinates.items() if c[0] in rest}
     if taken := [name for name in coordinates if name in about]:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
-    ds = winners(coordinates, about, (), places, [goal], True)
+    ds = winners_dataset(coordinates, about, (), places, [goal], True)
     left = float(max(1 - chance[kept].sum(), 0.0))
     every = list(runs.values())
     return ds.assign(left=left, left_error=few if left else 0.0, none=0.0).assign_attrs(
         configurations=int(np.count_nonzero(chance)),
-        told_apart=int(chance[0] >= SURE),
+        told_apart=int(chance[0] >= SURE_CHANCE),
         verdict=_verdict(chance),
         run_again=1 + int(np.argmax(won.gains[chance > 0])),
         lag1=float(np.median([one.lag for one in every])),
         drift=float(np.median([goal.sign * one.drift for one in every])),
-        drifting=float(np.mean([not one.steady for one in every])),
+        drifting=float(np.mean([not one.is_steady for one in every])),
     )
 
 
 def _verdict(chance: Floats) -> str:
-    if chance.size == 1 or chance[0] >= SURE:
+    if chance.size == 1 or chance[0] >= SURE_CHANCE:
         return f"the best is told apart: its chance is {chance[0]:.3g}"
     return (
         f"the best and the runner-up cannot be told apart: their chances are {chance[0]:.3g} and "

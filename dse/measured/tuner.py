@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from dse.delimited import known_unit, time_unit
+from dse.delimited import normalize_unit, normalize_time_unit
 from dse.measured.formats import MeasuredFile
-from dse.measured.records import FAILED, Records, gathered
+from dse.measured.records import FAILED, Records, rows_to_columns
 from symbolic.errors import DseError
 
 # --- Results of the tuner KTT in JSON: configurations, their launches, sizes and counters
@@ -35,7 +35,7 @@ def from_ktt(file: MeasuredFile) -> Records:
     """
     tree = file.tree
     about = dict(tree.get("Metadata") or {})
-    unit = time_unit(str(about.get("TimeUnit")))
+    unit = normalize_time_unit(str(about.get("TimeUnit")))
     if not unit:
         raise DseError(
             f"the file has TimeUnit {about.get('TimeUnit')!r}, expected one of Nanoseconds, "
@@ -66,7 +66,7 @@ def from_ktt(file: MeasuredFile) -> Records:
     return Records(
         kind="ktt",
         axes=tuple(axes),
-        columns=gathered(rows),
+        columns=rows_to_columns(rows),
         units={"Duration": unit, **{n: "B" for n in _COMPILED if n.endswith("MemorySize")}},
         status=status,
     )
@@ -85,7 +85,7 @@ _ERRORS = {
 #: Times that tell of a configuration, by their names in T4; others tell of the tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
 #: What a cache holds of the tuner rather than of a configuration.
-_OWN = {"benchmark_time", "framework_time", "strategy_time", "timestamp", "verification_time"}
+_TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp", "verification_time"}
 #: Units in which Kernel Tuner writes what it measures; all times are in ms.
 _UNITS = {
     "nvml_power": "W",
@@ -104,10 +104,10 @@ _UNITS = {
 #: Relative rounding of a time that stands in a file twice.
 _ROUNDING = 1e-6
 #: Time that early versions gave to a configuration that failed.
-_NEVER = 1e20
+_FAILURE_TIME = 1e20
 
 
-def _runs(times: Any) -> tuple[list[float], dict[str, float]]:
+def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
     """Return the times of the runs of a configuration; how many, and their standard deviation."""
     runs = [run for run in times or () if isinstance(run, (int, float))]
     told: dict[str, float] = {"runs": len(runs)} if runs else {}
@@ -118,7 +118,7 @@ def _runs(times: Any) -> tuple[list[float], dict[str, float]]:
 
 def _value(value: Any) -> Any:
     """A measured value; None where it stands for a failure."""
-    if isinstance(value, (int, float)) and (value >= _NEVER or not math.isfinite(value)):
+    if isinstance(value, (int, float)) and (value >= _FAILURE_TIME or not math.isfinite(value)):
         return None
     return value
 
@@ -129,7 +129,7 @@ def from_t4(file: MeasuredFile) -> Records:
     configurations, rows, status, repeats = [], [], [], []
     units: dict[str, str] = {}
     left_out: dict[str, None] = {}
-    unit = time_unit(str(dict(tree.get("metadata") or {}).get("timeunit", "")))
+    unit = normalize_time_unit(str(dict(tree.get("metadata") or {}).get("timeunit", "")))
     for result in tree["results"]:
         row: dict[str, Any] = {}
         texts = []
@@ -142,12 +142,12 @@ def from_t4(file: MeasuredFile) -> Records:
                 texts.append(value)
             row[name] = None if isinstance(value, str) else value
             told = str(one.get("unit") or "")
-            units.setdefault(name, known_unit(told) or told)
+            units.setdefault(name, normalize_unit(told) or told)
         times = dict(result.get("times") or {})
         runs = times.get("runtimes") or []
         if "time" not in row and runs:
             row["time"] = float(np.mean(runs))
-        runs, counted = _runs(runs)
+        runs, counted = _run_times(runs)
         row |= counted
         known = {key: times.get(key) for key in _TIMES}
         row |= {_TIMES[k]: v for k, v in known.items() if isinstance(v, (int, float))}
@@ -158,13 +158,13 @@ def from_t4(file: MeasuredFile) -> Records:
         rows.append(row)
         repeats.append(runs)
         status.append("" if told == "correct" else told)
-    axes, columns = gathered(configurations), gathered(rows)
+    axes, columns = rows_to_columns(configurations), rows_to_columns(rows)
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
     assumed: list[str] = []
     if not unit:
         alike = next((n for n in names if _is_time_of_runs(columns.get(n, ()), repeats)), "")
-        unit = time_unit(units.get(alike, ""))
+        unit = normalize_time_unit(units.get(alike, ""))
         why = f"as {alike}" if unit else "which Kernel Tuner writes"
         unit = unit or "ms"
         assumed.append(f"the file tells no unit of its times of runs: read in {unit}, {why}")
@@ -174,7 +174,7 @@ def from_t4(file: MeasuredFile) -> Records:
         kind="T4",
         axes=tuple(axes),
         columns={**axes, **apart},
-        units=_units([*axes, *columns], units, unit),
+        units=_column_units([*axes, *columns], units, unit),
         status=status,
         notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),
         assumptions=tuple(assumed),
@@ -191,10 +191,10 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
     )
 
 
-def _units(names: Sequence[str], told: Mapping[str, str], time: str) -> dict[str, str]:
+def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
     """Return the units told, ``time`` of times, else the tuner's own."""
     times = ("time", "time_std", *_TIMES.values())
-    return {n: told.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
+    return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 
 
 def from_cache(file: MeasuredFile) -> Records:
@@ -207,9 +207,9 @@ def from_cache(file: MeasuredFile) -> Records:
     left_out: dict[str, None] = {}
     for entry in entries:
         row, reason = {name: entry[name] for name in axes}, ""
-        runs, counted = _runs(entry.get("times"))
+        runs, counted = _run_times(entry.get("times"))
         for name, value in entry.items():
-            if name in row or name in _OWN:
+            if name in row or name in _TUNER_KEYS:
                 continue
             if name == "times":
                 row |= counted
@@ -225,7 +225,7 @@ def from_cache(file: MeasuredFile) -> Records:
         rows.append(row)
         repeats.append(runs)
         status.append(reason)
-    columns = gathered(rows)
+    columns = rows_to_columns(rows)
     told = {
         key.replace("_name", ""): json.dumps(tree[key]) if key == "problem_size" else str(tree[key])
         for key in ("device_name", "kernel_name", "problem_size")
@@ -240,7 +240,7 @@ def from_cache(file: MeasuredFile) -> Records:
         kind="cache",
         axes=tuple(axes) if entries else (),
         columns=columns,
-        units=_units(list(columns), {}, "ms"),
+        units=_column_units(list(columns), {}, "ms"),
         status=status,
         order=listed,
         notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dse.study.data import StudyData
 from dse.verbs.query import resolve_source
-from dse.verbs.sources import Askable
-from sweeps.files.whole import write_whole
+from dse.verbs.sources import SourceLike
+from sweeps.files.whole import write_atomic
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ _SCRIPTS = (
     *("advice", "tree", "best", "share", "part", "main"),
 )
 #: Nothing is fetched from anywhere.
-_POLICY = (
+_CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
 #: What would end a script, or begin a comment in one.
-_MARKUP = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+_HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
@@ -44,20 +44,20 @@ def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
     own = [f"const {name} = {source};\n" for name, source in functions.items()]
     first = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
-        "policy": _POLICY,
+        "policy": _CONTENT_POLICY,
         "title": html.escape(str(data["title"])),
-        "style": _read("page.css"),
-        "data": json.dumps(data, allow_nan=False).translate(_MARKUP),
-        "scripts": "".join([first, *own, *(_read(f"{name}.js") for name in _SCRIPTS)]),
+        "style": _read_asset("page.css"),
+        "data": json.dumps(data, allow_nan=False).translate(_HTML_ESCAPES),
+        "scripts": "".join([first, *own, *(_read_asset(f"{name}.js") for name in _SCRIPTS)]),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read_asset("page.html"))
 
 
-def _read(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def explore(source: Askable, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
+def explore(source: SourceLike, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
     """Write one HTML page on which a study is explored, in a browser, without a network.
 
     The page holds the equations as JavaScript, a slider or list for every axis and value, figures
@@ -99,22 +99,22 @@ def explore(source: Askable, path: str | Path, *, title: str | None = None, note
     place = Path(path)
     if place.suffix.lower() not in (".html", ".htm"):
         raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
-    return write_whole(place, page_text(*page_of(source, title, note)))
+    return write_atomic(place, page_text(*page_content(source, title, note)))
 
 
-def page_of(
-    source: Askable, title: str | None = None, note: str = ""
+def page_content(
+    source: SourceLike, title: str | None = None, note: str = ""
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What the page of a source is told, and the functions that it calls."""
-    from dse.page.told import told, told_of_values
+    from dse.page.told import page_data, dataset_page_data
 
     asked = resolve_source(source, values=True)
     if not isinstance(asked, StudyData):
         named = Path(source).name if isinstance(source, (str, Path)) else ""
         heading = title or named or str(asked.attrs.get("title") or "a Dataset")
-        return told_of_values(asked, heading, note)
+        return dataset_page_data(asked, heading, note)
     named = " on ".join(filter(None, [asked.workload, asked.machine]))
-    return told(asked, title or asked.model + (f": {named}" if named else ""), note)
+    return page_data(asked, title or asked.model + (f": {named}" if named else ""), note)
 
 
 # --- The page of a whole store, served to this machine alone: each request may ask for a part
@@ -122,7 +122,7 @@ def page_of(
 HOST = "127.0.0.1"
 
 
-def server_of(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
+def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
     """A server of the page of a Dataset, at ``http://127.0.0.1:PORT/``; a free port where 0.
 
     ``/?threads=100:200`` is the page of that part of an axis, thinned less the smaller it is.
@@ -131,9 +131,9 @@ def server_of(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Thre
     from http import HTTPStatus
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    from dse.page.told import told_of_values
+    from dse.page.told import dataset_page_data
 
-    class Pages(BaseHTTPRequestHandler):
+    class PageHandler(BaseHTTPRequestHandler):
         """One page, and nothing else."""
 
         def do_GET(self) -> None:
@@ -145,7 +145,7 @@ def server_of(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Thre
             if asked.path != "/":
                 return self._send(HTTPStatus.NOT_FOUND, "there is one page, /")
             try:
-                text = page_text(*told_of_values(ds, title, note, part_of(asked.query)))
+                text = page_text(*dataset_page_data(ds, title, note, parse_ranges(asked.query)))
             except (DseError, ValueError) as error:
                 return self._send(HTTPStatus.BAD_REQUEST, str(error))
             return self._send(HTTPStatus.OK, text, "html")
@@ -163,14 +163,14 @@ def server_of(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Thre
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""
 
-    server = ThreadingHTTPServer((HOST, port), Pages)  # browsers open connections in advance
+    server = ThreadingHTTPServer((HOST, port), PageHandler)  # browsers open connections in advance
     return server
 
 
-def part_of(query: str) -> Mapping[str, tuple[float, float]]:
+def parse_ranges(query: str) -> Mapping[str, tuple[float, float]]:
     """The least and the most value of each axis that a query names.
 
-    >>> part_of("threads=100:200")
+    >>> parse_ranges("threads=100:200")
     {'threads': (100.0, 200.0)}
     """
     found = {}

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.looks import look_of, meaning_of
+from dse.plots.looks import style_of, meaning_of
 from dse.provenance import version
-from dse.study.data import Best, StudyData, read_best
+from dse.study.data import BestQuery, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
 from stochastic.errors import LawError
-from sweeps.grid.dataset import meanings_of
+from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from symbolic.advice import guides
@@ -27,9 +27,9 @@ from symbolic.json_text import read_json
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import Node, reference, references, walk
-from symbolic.quantities import label_of
+from symbolic.quantities import indexed_quantity
 from symbolic.statistic import statistics_of
-from symbolic.units import UNITS, exact
+from symbolic.units import UNITS, to_si_exact
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,57 +41,57 @@ if TYPE_CHECKING:
 
 
 #: What the transit figure reads of a study, and of the model alone along its curves.
-_TRANSIT = (
+_TRANSIT_QUANTITIES = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
 #: What the figure of a launch reads besides its law.
-_LAUNCH = ("launch_time_mean", "waves_time", "step_time")
+_LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 #: Laws of which a page holds the tails, places along each, and how far down they go.
-_LAWS, _PLACES, _RARE = 24, 120, 1e-9
+_MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
 #: Laws of launches of which a page holds the tails, places along each, the rarest that is shown.
-_LAUNCHES, _STEPS, _RAREST = 96, 64, 1e-6
-_TRACED = ("ms_throughput", "threads_in_ms", "threads_in_cs")
+_MAX_LAUNCHES, _LAUNCH_POINTS, _MIN_LAUNCH_TAIL = 96, 64, 1e-6
+_TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
-def extra_names(model: Model) -> list[str]:
+def extra_quantities(model: Model) -> list[str]:
     """Quantities of a model that its figures and its advice show beside the outputs of a study."""
     yields = set(model.yields)
     found = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:
-        found += [name for name in _TRANSIT if name in yields]
+        found += [name for name in _TRANSIT_QUANTITIES if name in yields]
     if "launch_steps" in yields:
-        found += [name for name in _LAUNCH if name in yields]
+        found += [name for name in _LAUNCH_QUANTITIES if name in yields]
     return list(dict.fromkeys(found))
 
 
-def figures_told(grid: Grid, kept: Mapping[str, Places]) -> tuple[dict[str, Any], dict[str, str]]:
+def figure_data(grid: Grid, indices: Mapping[str, Indices]) -> tuple[dict[str, Any], dict[str, str]]:
     """The figures of the model's own and how its terms look; the functions these call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
-    told: dict[str, Any] = {"looks": {name: _look(name) for name in names if meaning_of(name)}}
+    told: dict[str, Any] = {"looks": {name: _line_style(name) for name in names if meaning_of(name)}}
     functions: dict[str, str] = {}
-    if names.keys() >= set(_TRANSIT):
-        told["transit"], functions["traced"] = _transit(grid)
+    if names.keys() >= set(_TRANSIT_QUANTITIES):
+        told["transit"], functions["traced"] = _transit_data(grid)
     if names.keys() >= {"launch_steps", "step_time"}:
-        told |= _launches(grid, kept)
+        told |= _launch_tails(grid, indices)
     elif names.keys() >= {"distribution", "lanes"}:
-        told |= _tails(grid, kept)
+        told |= _work_tails(grid, indices)
     return told, functions
 
 
-def _look(name: str) -> dict[str, Any]:
-    look = look_of(name)
+def _line_style(name: str) -> dict[str, Any]:
+    look = style_of(name)
     dash = "" if look.line == "-" else " ".join(f"{length:g}" for length in look.line[1])
     return {"color": look.color, "dash": dash}
 
 
-def _transit(grid: Grid) -> tuple[dict[str, Any], str]:
+def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
     """The model alone, under each of its supply curves, and which of them a study takes."""
     labels = grid.model.quantity("supply").labels or ()
     graphs: dict[tuple[str, ...], Graph]
     graphs = {(label,): load_model("transit").graph(supply=label) for label in labels}
-    made = program(graphs, _TRACED)
+    made = program(graphs, _TRACE_OUTPUTS)
     told = {
         "inputs": list(made.inputs),
         "choices": made.choices,
@@ -101,41 +101,41 @@ def _transit(grid: Grid) -> tuple[dict[str, Any], str]:
     return told, made.source
 
 
-def _tails(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
+def _work_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
     """The tail of the work of one item under each law: more than so much, and how likely."""
     leaf = next(iter(grid.leaves.values()))["distribution"]
-    index = np.ix_(*(kept[name] for name in leaf.axes)) if leaf.axes else ()
+    index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
     laws = np.asarray(leaf.array[index], dtype=object).reshape(-1).tolist()
-    if len(laws) > _LAWS or leaf.switched or leaf.failed:
+    if len(laws) > _MAX_LAWS or leaf.switch_axes or leaf.failures:
         return {}
     try:
-        return {"tails": {"axes": list(leaf.axes), "laws": [_tail(law.pmf) for law in laws]}}
+        return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
     except LawError:  # one without a mean
         return {}
 
 
-def _launches(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
+def _launch_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
     """How rarely a launch takes more than so many steps, for each key of the switches."""
     leaves = [known["launch_steps"] for known in grid.leaves.values()]
     axes = leaves[0].axes
-    index = np.ix_(*(kept[name] for name in axes)) if axes else ()
-    if any(leaf.axes != axes or leaf.failed for leaf in leaves):
+    index = np.ix_(*(indices[name] for name in axes)) if axes else ()
+    if any(leaf.axes != axes or leaf.failures for leaf in leaves):
         return {}
     laws = [np.asarray(leaf.array[index], dtype=object).reshape(-1) for leaf in leaves]
-    if sum(one.size for one in laws) > _LAUNCHES:
+    if sum(one.size for one in laws) > _MAX_LAUNCHES:
         return {}
-    keys = [[_rarely(law) for law in one.tolist()] for one in laws]
+    keys = [[_launch_tail(law) for law in one.tolist()] for one in laws]
     return {"launches": {"axes": list(axes), "keys": keys}}
 
 
-def _rarely(law: Any) -> dict[str, Any]:
+def _launch_tail(law: Any) -> dict[str, Any]:
     """Places of a law of steps, even in steps and in the chance of more."""
     below = np.asarray(law.below, dtype=float)
-    first, last = np.searchsorted(below, [_RAREST, 1 - _RAREST])
+    first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
-    levels = np.append(1 - np.geomspace(_RAREST, 1, _STEPS // 2), [0.5, 0.99, 0.9999])
+    levels = np.append(1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, _LAUNCH_POINTS // 2), [0.5, 0.99, 0.9999])
     places = np.concatenate(
-        [np.linspace(first, last, _STEPS // 2).round(), np.searchsorted(below, levels)]
+        [np.linspace(first, last, _LAUNCH_POINTS // 2).round(), np.searchsorted(below, levels)]
     )
     places = np.unique(np.clip(places, first, last).astype(np.int64))
     steps, more = np.asarray(law.values)[places], np.maximum(1 - below[places], 0)
@@ -143,9 +143,9 @@ def _rarely(law: Any) -> dict[str, Any]:
     return {"steps": steps, "tail": [float(f"{share:.6g}") for share in more]}
 
 
-def _tail(pmf: Pmf) -> dict[str, Any]:
-    end = int(pmf.cut(_RARE).high)
-    places = np.unique(np.linspace(pmf.low - 1, end, _PLACES).round().astype(np.int64))
+def _work_tail(pmf: Pmf) -> dict[str, Any]:
+    end = int(pmf.cut(_MIN_TAIL).high)
+    places = np.unique(np.linspace(pmf.low - 1, end, _TAIL_POINTS).round().astype(np.int64))
     rarely = np.asarray([float(pmf.sf(int(k))) for k in places])
     return {"work": places, "tail": [float(f"{share:.9g}") for share in rarely]}
 
@@ -154,10 +154,10 @@ def _tail(pmf: Pmf) -> dict[str, Any]:
 
 
 #: Values of an axis that a page holds, and of all quantities together.
-_LONGEST, _MOST = 1000, 60_000
+_MAX_STORED_AXIS, _MAX_STORED_VALUES = 1000, 60_000
 
 
-def told_of_values(
+def dataset_page_data(
     ds: xr.Dataset,
     title: str,
     note: str = "",
@@ -177,31 +177,31 @@ def told_of_values(
     if not names:
         raise DseError("the Dataset holds no numbers: there is nothing to explore")
     held = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
-    cut = ds[held].isel({name: _within(ds, name, *ends) for name, ends in (part or {}).items()})
+    cut = ds[held].isel({name: _indices_between(ds, name, *ends) for name, ends in (part or {}).items()})
     if any(size == 0 for size in cut.sizes.values()):
         raise DseError(
             f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
         )
-    counts = {str(dim): min(size, _LONGEST) for dim, size in cut.sizes.items()}
-    halved(counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MOST)
-    kept = cut.isel({dim: even(cut.sizes[dim], count) for dim, count in counts.items()}).load()
+    counts = {str(dim): min(size, _MAX_STORED_AXIS) for dim, size in cut.sizes.items()}
+    halve_axes(counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MAX_STORED_VALUES)
+    kept = cut.isel({dim: even_indices(cut.sizes[dim], count) for dim, count in counts.items()}).load()
     rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
-    data = common(title, note) | {
+    data = common_data(title, note) | {
         "model": str(ds.attrs.get("model", "")),
-        "axes": [_axis(cut, kept, str(dim)) for dim in kept.sizes],
-        "leaves": {name: _leaf(kept[name]) for name in held},
-        "quantities": _quantities(ds, names),
-        "definitions": _definitions(ds, names),
+        "axes": [_dataset_axis(cut, kept, str(dim)) for dim in kept.sizes],
+        "leaves": {name: _dataset_leaf(kept[name]) for name in held},
+        "quantities": _dataset_quantities(ds, names),
+        "definitions": _dataset_definitions(ds, names),
         "conditions": [{"text": rules or "feasible", "of": "model"}] if FEASIBLE in ds else [],
         "outputs": names,
         "program": {"inputs": held, "outputs": names, "choices": {}},
         "stored": {"axes": {str(d): n for d, n in ds.sizes.items()}, "served": part is not None},
     }
     copied = "".join(f"  y[{k}] = x[{k}];\n" for k in range(len(held)))
-    return plain(data), {"compute": f"(x, c, y) => {{\n{copied}}}"}
+    return json_ready(data), {"compute": f"(x, c, y) => {{\n{copied}}}"}
 
 
-def _within(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
+def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
     """The places of an axis whose values lie between two."""
     if name not in ds.dims or (name in ds.coords and ds[name].dtype.kind not in "iuf"):
         raise DseError(f"{name} is no axis of numbers: there are {', '.join(map(str, ds.dims))}")
@@ -209,21 +209,21 @@ def _within(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[An
     return np.flatnonzero((values >= low) & (values <= high))
 
 
-def _axis(cut: xr.Dataset, kept: xr.Dataset, dim: str) -> dict[str, Any]:
+def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, Any]:
     """One axis as the page has it, with how many values the part has that is shown."""
     told: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
-    values = kept[dim].values if dim in kept.coords else np.arange(kept.sizes[dim])
+    values = sample[dim].values if dim in sample.coords else np.arange(sample.sizes[dim])
     if values.dtype.kind in "iuf":
         return told | {"values": values.astype(float)}
     return told | {"labels": [str(value) for value in values.tolist()]}
 
 
-def _leaf(array: xr.DataArray) -> dict[str, Any]:
+def _dataset_leaf(array: xr.DataArray) -> dict[str, Any]:
     told = {"axes": list(map(str, array.dims)), "values": array.values.astype(float)}
     return {"variants": [told]}
 
 
-def _quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
+def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     """Unit, meaning and flags, as the Dataset tells them."""
     found = {}
     for name in [*names, *map(str, ds.sizes)]:
@@ -233,13 +233,13 @@ def _quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
             "unit": "" if unit == "1" else unit,
             "meaning": str(attrs.get("long_name", "")),
         }
-        if name in names and (flags := meanings_of(attrs)):
+        if name in names and (flags := read_flag_meanings(attrs)):
             told["flags"] = {str(value): word for value, word in flags.items()}
         found[name] = told
     return found
 
 
-def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
+def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     """Where each value is from: the equation that a run tells, else the file."""
     sources: dict[str, str] = {}
     try:
@@ -261,10 +261,10 @@ def _definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
 
 
 #: Configurations that the page itself looks through for the best.
-_SEARCHED = sizes.PAGE_SEARCHED
+_MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
-def common(title: str, note: str) -> dict[str, Any]:
+def common_data(title: str, note: str) -> dict[str, Any]:
     """What every page is given; of a page without equations all that these would fill."""
     return {
         "title": title,
@@ -277,36 +277,36 @@ def common(title: str, note: str) -> dict[str, Any]:
         "guides": [],
         "figures": {"looks": {}},
         "best": None,
-        "searched": _SEARCHED,
+        "searched": _MAX_SEARCHED,
         # each as its factor and the exponents of the base units in it
         "units": {name: _unit(name) for name in sorted(UNITS)},
         "study": None,
     }
 
 
-def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+def page_data(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """The data of a page, and the functions of JavaScript that it calls, by name."""
     best = None if study.best is None else read_best(study.best)
-    grid = _grid(study, best)
+    grid = _page_grid(study, best)
     _check_conditions(grid)
     goals = () if best is None else best.goals
-    graphs = with_goals(grid.graphs, goals, grid.model.quantities)
-    made = compiled(graphs, grid, [goal.text for goal in goals])
-    kept = thinned(grid)
-    figures, functions = figures_told(grid, kept)
+    graphs = add_goals(grid.graphs, goals, grid.model.quantities)
+    made = compile_program(graphs, grid, [goal.text for goal in goals])
+    kept = thin_axes(grid)
+    figures, functions = figure_data(grid, kept)
     sources = {}  # of what an axis supplies, at each of its labels
     for name, said in study._parts.origins.items():
         texts = said.values() if isinstance(said, Mapping) else [said]
         sources[name] = " | ".join(dict.fromkeys(texts))
-    data = common(title, note) | {
+    data = common_data(title, note) | {
         "model": study.model,
         "machine": study.machine,
         "workload": study.workload,
-        "axes": axes_told(grid, kept),
+        "axes": axis_data(grid, kept),
         "switches": list(grid.switch_axes),
-        "leaves": leaves_told(grid, kept),
-        "quantities": quantities_told(grid, graphs),
-        "definitions": definitions_told(graphs, sources),
+        "leaves": leaf_data(grid, kept),
+        "quantities": quantity_data(grid, graphs),
+        "definitions": definition_data(graphs, sources),
         "conditions": _conditions(grid, study, best),
         "outputs": [name for name in study.grid().outputs if name in made.outputs],
         "program": {
@@ -317,18 +317,18 @@ def told(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], 
         "families": _families(grid, made),
         "guides": _guides(grid, made),
         "figures": figures,
-        "best": None if best is None else _best(study, grid, kept, best),
-        "study": _study_told(study),
+        "best": None if best is None else _best_data(study, grid, kept, best),
+        "study": _study_toml(study),
     }
-    return plain(data), {"compute": made.source, **functions}
+    return json_ready(data), {"compute": made.source, **functions}
 
 
-def _grid(study: StudyData, best: Best | None) -> Grid:
+def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
     """The grid of the study, with what its best asks for and its figures draw."""
-    needed = [] if best is None else study._needed(best.goals)
+    needed = [] if best is None else study._needed_quantities(best.goals)
     where = () if best is None else best.where
     grid = study.grid(needed, where)
-    for name in extra_names(grid.model):
+    for name in extra_quantities(grid.model):
         if name in grid.graph.definitions:
             continue
         try:
@@ -354,7 +354,7 @@ def _check_conditions(grid: Grid) -> None:
             )
 
 
-def _conditions(grid: Grid, study: StudyData, best: Best | None) -> list[dict[str, Any]]:
+def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[dict[str, Any]]:
     """The conditions in the order of the program, and whose each is."""
     own = {condition.text for condition in study.grid().conditions}
     return [
@@ -363,23 +363,23 @@ def _conditions(grid: Grid, study: StudyData, best: Best | None) -> list[dict[st
     ]
 
 
-def _families(grid: Grid, made: Program) -> list[dict[str, Any]]:
+def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
     """Of which terms a quantity is the smallest or the largest."""
     return [
         {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
         for family in grid.model.regime_families
-        if {family.of, *family.terms.values()} <= set(made.outputs)
+        if {family.of, *family.terms.values()} <= set(js_program.outputs)
     ]
 
 
-def _guides(grid: Grid, made: Program) -> list[dict[str, Any]]:
+def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
     """What helps in each bound or case, as far as the page holds what it names."""
-    held = set(made.outputs)
+    held = set(js_program.outputs)
     found = []
     for guide in guides(grid.model):
         if not {guide.state, guide.goal, guide.limits} <= held:
             continue
-        labels = [*grid.flags(guide.state).values()] or [
+        labels = [*grid.flag_meanings(guide.state).values()] or [
             label for f in grid.model.regime_families if f.of == guide.limits for label in f.terms
         ]
         helps = {label: [list(move) for move in guide.moves(label)] for label in labels}
@@ -397,28 +397,28 @@ def _guides(grid: Grid, made: Program) -> list[dict[str, Any]]:
     return found
 
 
-def _best(study: StudyData, grid: Grid, kept: Mapping[str, Places], best: Best) -> dict[str, Any]:
+def _best_data(study: StudyData, grid: Grid, indices: Mapping[str, Indices], best: BestQuery) -> dict[str, Any]:
     """The question of the study; its answer where the page cannot look through its grid."""
     told: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    whole = all(len(kept[name]) == axis.size for name, axis in grid.axes.items())
-    small = grid.points <= _SEARCHED and whole
+    whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
+    small = grid.points <= _MAX_SEARCHED and whole
     if not small:
-        told["found"] = _answer(study, kept, best)
+        told["found"] = _search_best(study, indices, best)
     return told
 
 
-def _answer(study: StudyData, kept: Mapping[str, Places], best: Best) -> dict[str, Any]:
+def _search_best(study: StudyData, indices: Mapping[str, Indices], best: BestQuery) -> dict[str, Any]:
     """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
     import xarray as xr
 
     from dse.verbs.optimum import optimum
 
-    found = optimum(study, **best.as_asked() | {"top": 1})
-    found = found.isel({name: kept[name] for name in best.per})
+    found = optimum(study, **best.as_keywords() | {"top": 1})
+    found = found.isel({name: indices[name] for name in best.per})
     if "rank" in found.sizes:
         found = found.isel(rank=0)
     each = xr.broadcast(*(found[name] for name in found.variables))
@@ -427,7 +427,7 @@ def _answer(study: StudyData, kept: Mapping[str, Places], best: Best) -> dict[st
     }
 
 
-def _study_told(study: StudyData) -> dict[str, Any]:
+def _study_toml(study: StudyData) -> dict[str, Any]:
     """The study as lines of its file; an axis so long that its text tells no values has none."""
     tree: dict[str, Any] = json.loads(study.text()) | {"model": study.model}
     tables = {key: tree.pop(key) for key in ("axes", "set")} | {"best": study.best or {}}
@@ -447,7 +447,7 @@ def _study_told(study: StudyData) -> dict[str, Any]:
 
 
 def _unit(name: str) -> list[Any]:
-    factor, kind = exact(1, name)
+    factor, kind = to_si_exact(1, name)
     power = 0
     while factor.denominator != 1:
         factor, power = factor * 10, power - 1
@@ -458,23 +458,23 @@ def _unit(name: str) -> list[Any]:
 
 # --- The axes and the values of a study, as the page holds them: long axes thinned, and told so
 #: Values of an axis, and of all quantities over several axes, that a page holds at most.
-_VALUES, _TABLES = 1000, 10_000
+_MAX_AXIS_VALUES, _MAX_TABLE_VALUES = 1000, 10_000
 
 
-Places = np.ndarray[Any, np.dtype[np.int64]]
+Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def plain(value: Any) -> Any:
+def json_ready(value: Any) -> Any:
     """Numbers as JSON has them: what is not finite as text, what is whole without a point.
 
-    >>> plain(np.array([1.0, 0.5, np.inf]))
+    >>> json_ready(np.array([1.0, 0.5, np.inf]))
     [1, 0.5, 'Infinity']
     """
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: json_ready(one) for name, one in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         listed = value.reshape(-1).tolist() if isinstance(value, np.ndarray) else value
-        return [plain(one) for one in listed]
+        return [json_ready(one) for one in listed]
     if isinstance(value, float):
         if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -483,46 +483,46 @@ def plain(value: Any) -> Any:
     return value
 
 
-def thinned(grid: Grid) -> dict[str, Places]:
+def thin_axes(grid: Grid) -> dict[str, Indices]:
     """Return the places of the values that a page holds, of each axis of a grid."""
-    counts = {name: min(axis.size, _VALUES) for name, axis in grid.axes.items()}
+    counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
-    halved(counts, tables, _TABLES)
-    return {name: even(axis.size, counts[name]) for name, axis in grid.axes.items()}
+    halve_axes(counts, tables, _MAX_TABLE_VALUES)
+    return {name: even_indices(axis.size, counts[name]) for name, axis in grid.axes.items()}
 
 
-def halved(counts: dict[str, int], tables: Sequence[Sequence[str]], most: int) -> None:
+def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_values: int) -> None:
     """Halve the longest axis until tables over some of them hold no more than so many values."""
     names = dict.fromkeys(name for axes in tables for name in axes)
-    while sum(math.prod(counts[name] for name in axes) for axes in tables) > most:
+    while sum(math.prod(counts[name] for name in axes) for axes in tables) > max_values:
         longest = max(names, key=counts.__getitem__)
         if counts[longest] == 1:
             break
         counts[longest] = (counts[longest] + 1) // 2
 
 
-def even(size: int, count: int) -> Places:
+def even_indices(size: int, count: int) -> Indices:
     """So many of the places along an axis, evenly spread."""
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 
-def axes_told(grid: Grid, kept: Mapping[str, Places]) -> list[dict[str, Any]]:
+def axis_data(grid: Grid, indices: Mapping[str, Indices]) -> list[dict[str, Any]]:
     """Each axis: its name, kind, values or labels, and how many there are in the study."""
     found = []
-    for name, places in kept.items():
+    for name, places in indices.items():
         axis = grid.axes[name]
         told: dict[str, Any] = {"name": name, "kind": axis.kind, "size": axis.size}
         if axis.labels:
             told["labels"] = [axis.labels[place] for place in places]
         else:
-            told["values"] = plain(np.asarray(axis.coordinate, dtype=float)[places])
+            told["values"] = json_ready(np.asarray(axis.coordinate, dtype=float)[places])
             told["columns"] = list(axis.columns)
         found.append(told)
     return found
 
 
-def leaves_told(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
+def leaf_data(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
     """The values of each quantity that is given or computed before: over which axes, and which.
 
     ``which`` says, where switches choose among several, the one of each of their keys.
@@ -532,7 +532,7 @@ def leaves_told(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
         for name, leaf in leaves.items():
             if leaf.array.dtype.kind == "O" or not set(leaf.axes) <= set(grid.axes):
                 continue
-            one = _told(leaf, kept)
+            one = _leaf_values(leaf, indices)
             known = found.setdefault(name, {"which": [0] * len(grid.leaves), "variants": []})
             if one not in known["variants"]:
                 known["variants"].append(one)
@@ -543,12 +543,12 @@ def leaves_told(grid: Grid, kept: Mapping[str, Places]) -> dict[str, Any]:
     return found
 
 
-def _told(leaf: Leaf, kept: Mapping[str, Places]) -> dict[str, Any]:
-    index = np.ix_(*(kept[name] for name in leaf.axes)) if leaf.axes else ()
+def _leaf_values(leaf: Leaf, indices: Mapping[str, Indices]) -> dict[str, Any]:
+    index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
     values = np.asarray(np.asarray(leaf.array, dtype=float)[index])
-    told = {"axes": list(leaf.axes), "values": plain(values)}
-    if leaf.switched:
-        told["switched"] = list(leaf.switched)
+    told = {"axes": list(leaf.axes), "values": json_ready(values)}
+    if leaf.switch_axes:
+        told["switched"] = list(leaf.switch_axes)
     return told
 
 
@@ -557,7 +557,7 @@ def _told(leaf: Leaf, kept: Mapping[str, Places]) -> dict[str, Any]:
 
 
 #: How strongly an operator binds, and its sign; what is none stands as a call.
-_SIGNS = {
+_OPERATORS = {
     "either": (1, "or"),
     "both": (2, "and"),
     "equal": (4, "=="),
@@ -581,11 +581,11 @@ def formula_text(root: Node) -> str:
     """
     told: dict[int, tuple[str, int]] = {}
     for node in walk((root,)):
-        told[id(node)] = _written(node, [told[id(a)] for a in node.args if isinstance(a, Node)])
+        told[id(node)] = _node_text(node, [told[id(a)] for a in node.args if isinstance(a, Node)])
     return told[id(root)][0]
 
 
-def _written(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
+def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
     """The text of a step, and how strongly it binds."""
     if node.op == "reference":
         return str(node.args[0]), _ATOM
@@ -597,18 +597,18 @@ def _written(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
         )
         return text, 0 if text.startswith("-") else _ATOM
     if node.op == "mul" and node.args[0].op == "constant" and node.args[0].args[0] == -1:
-        return f"-{_bracketed(parts[1], 6)}", 0
+        return f"-{_add_brackets(parts[1], 6)}", 0
     if node.op == "negate":
-        return f"not {_bracketed(parts[0], 3)}", 3
-    if node.op not in _SIGNS:
+        return f"not {_add_brackets(parts[0], 3)}", 3
+    if node.op not in _OPERATORS:
         return f"{node.op.replace('pow', 'power')}({', '.join(text for text, _ in parts)})", _ATOM
-    binds, sign = _SIGNS[node.op]
+    binds, sign = _OPERATORS[node.op]
     right = binds + (node.op in ("sub", "div", "equal", "less", "less_equal"))
     left = binds + (binds == 4)
-    return f"{_bracketed(parts[0], left)} {sign} {_bracketed(parts[1], right)}", binds
+    return f"{_add_brackets(parts[0], left)} {sign} {_add_brackets(parts[1], right)}", binds
 
 
-def _bracketed(part: tuple[str, int], binds: int) -> str:
+def _add_brackets(part: tuple[str, int], binds: int) -> str:
     text, own = part
     return text if own >= binds else f"({text})"
 
@@ -616,7 +616,7 @@ def _bracketed(part: tuple[str, int], binds: int) -> str:
 Graphs = Mapping[tuple[str, ...], Graph]
 
 
-def with_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
+def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
     """The graphs with each goal that is a formula as a quantity of its own, named by its text."""
     added = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
     held = {str(name) for graph in graphs.values() for name in graph.definitions}  # statistics
@@ -631,42 +631,42 @@ def with_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, A
     }
 
 
-def compiled(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
+def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
     """All that the graphs hold as one function, and their conditions.
 
     Each graph stands twice: as it is, and with every formula that is no equation left open, so that
     a value may be given in its place.
     """
 
-    def is_held(leaf: Leaf) -> bool:  # it has no labels, and no draws
+    def is_on_page(leaf: Leaf) -> bool:  # it has no labels, and no draws
         return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph
-        doubled[*key, "given"] = _opened(graph, set(goals))
+        doubled[*key, "given"] = _formulas_as_inputs(graph, set(goals))
     names = dict.fromkeys(
         name
         for key, graph in graphs.items()
         for name in graph.definitions
-        if all(is_held(grid.leaves[key][leaf]) for leaf in references(graph.flat(name)))
+        if all(is_on_page(grid.leaves[key][leaf]) for leaf in references(graph.flat(name)))
     )
     conditions = {c.text: None for graph in graphs.values() for c in graph.conditions}
     return program(doubled, list(names), list(conditions))
 
 
-def _opened(graph: Graph, kept: set[str]) -> Graph:
+def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
     """The graph with an input in place of each formula that is no equation."""
     definitions = {
         name: Definition(name=name, kind="given", node=reference(name), needs=())
-        if definition.kind == "formula" and name not in kept
+        if definition.kind == "formula" and name not in exceptions
         else definition
         for name, definition in graph.definitions.items()
     }
     return replace(graph, definitions=definitions, _flat={})
 
 
-def definitions_told(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:
+def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:
     """How each quantity gets its value: kind, formula, what it needs, source; by key of switches.
 
     ``sources`` tells where values are from that no equation yields.
@@ -680,7 +680,7 @@ def definitions_told(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, An
             if not definition.is_leaf:
                 one["text"] = formula_text(definition.node)
             if eq is not None and eq.when:
-                one["when"] = eq.switches
+                one["when"] = eq.switch_text
             known = found.setdefault(name, {"which": [0] * len(graphs), "variants": []})
             if one not in known["variants"]:
                 known["variants"].append(one)
@@ -688,24 +688,24 @@ def definitions_told(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, An
     return found
 
 
-def quantities_told(grid: Grid, graphs: Graphs) -> dict[str, Any]:
+def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
     """Unit, meaning, domain, usual range, flags and symbol of each quantity of the graphs."""
     symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
     found = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
         row = grid.model.quantities.get(name)
-        if row is None and label_of(name) == name and not hasattr(name, "row"):
+        if row is None and indexed_quantity(name) == name and not hasattr(name, "row"):
             found[name] = {"meaning": "the goal of the study"}
             continue
         row = grid.model.quantity(name)
         domain = row.domain
         told: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning}
-        told["domain"] = [plain(domain.low), plain(domain.high), domain.low_open, domain.high_open]
+        told["domain"] = [json_ready(domain.low), json_ready(domain.high), domain.low_open, domain.high_open]
         told["whole"] = domain.whole
         told["says"] = str(domain)
         if row.typical is not None:
-            told["typical"] = [plain(float(end)) for end in row.typical]
-        if flags := grid.flags(name):
+            told["typical"] = [json_ready(float(end)) for end in row.typical]
+        if flags := grid.flag_meanings(name):
             told["flags"] = {str(value): word for value, word in flags.items()}
         if row.is_label:
             told["labels"] = True

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, in_unit, legend, named, rows_of, side, title, unit_of
-from dse.plots.looks import LOOKS, look_of, looks_of
+from dse.plots.frame import axes_of, label_with_unit, add_legend, axis_label, label_rows, format_axis, set_title, unit_of
+from dse.plots.looks import STYLES, style_of, distinct_styles
 from dse.plots.sources import (
-    MOST,
-    At,
-    Source,
-    allowed,
-    alone,
-    axis_of,
-    counted,
-    dataset,
-    finite,
+    MAX_SERIES,
+    AxisValues,
+    PlotSource,
+    mask_infeasible,
+    only_axis,
+    plot_axis,
+    point_text,
+    plot_data,
+    check_finite,
     is_numeric,
-    needed,
+    needed_quantities,
 )
 from dse.study.data import StudyData
 from sweeps.grid.goals import texts_of
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
 
 
 def _check_count(ds: xr.Dataset, axis: str) -> None:
-    if ds.sizes[axis] > MOST:
+    if ds.sizes[axis] > MAX_SERIES:
         raise DseError(
             f"bars for {ds.sizes[axis]:,} values of {axis} are too many to tell apart (at most "
-            f"{MOST}): give the axis fewer values, or draw lines"
+            f"{MAX_SERIES}): give the axis fewer values, or draw lines"
         )
 
 
-def places_of(ax: Axes, ds: xr.Dataset, over: str) -> Any:
+def bar_positions(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     """Return the places of the values of an axis, from the top, and name them at the left."""
     _check_count(ds, over)
-    name = named(ds[over])
+    name = axis_label(ds[over])
     ax.set_ylabel(name if name.count("\n") < 2 else over)  # some names are whole sentences
-    return rows_of(ax, [str(value) for value in ds[over].values])
+    return label_rows(ax, [str(value) for value in ds[over].values])
 
 
 def bars(
-    source: Source,
+    source: PlotSource,
     quantity: Sequence[str] = (),
     *,
     over: str | None = None,
-    at: At = None,
+    at: AxisValues = None,
     relative: bool = False,
     row: Mapping[str, Any] = {},
     ax: Axes | None = None,
@@ -66,11 +66,11 @@ def bars(
     """
     series, span = dict(row.get("series", {})), row.get("span")
     names = [*series] or list(texts_of(quantity, "quantity"))
-    ds = dataset(source, [*names, *((span["low"], span["high"]) if span else ())], at)
+    ds = plot_data(source, [*names, *((span["low"], span["high"]) if span else ())], at)
     dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
     label = next((dim for dim in dims if not is_numeric(ds, dim)), None)
-    over = axis_of(ds, over or label, *names)
-    finite(", ".join(names), *(allowed(ds, ds[name]) for name in names))
+    over = plot_axis(ds, over or label, *names)
+    check_finite(", ".join(names), *(mask_infeasible(ds, ds[name]) for name in names))
     rest = [dim for dim in dims if dim != over]
     if rest and (len(names) > 1 or len(rest) > 1):
         raise DseError(
@@ -80,51 +80,51 @@ def bars(
     if rest:
         _check_count(ds, rest[0])
     count = ds.sizes[rest[0]] if rest else len(names)
-    ax = axes_of(ax, 6.4, max(3.4, 0.16 * min(ds.sizes[over], MOST) * (count + 1) + 1.8))
-    places = places_of(ax, ds, over)
-    values = {name: allowed(ds, ds[name].broadcast_like(ds[over])) for name in names}
+    ax = axes_of(ax, 6.4, max(3.4, 0.16 * min(ds.sizes[over], MAX_SERIES) * (count + 1) + 1.8))
+    places = bar_positions(ax, ds, over)
+    values = {name: mask_infeasible(ds, ds[name].broadcast_like(ds[over])) for name in names}
     words = str(ds[names[0]].attrs.get("long_name", names[0]))
     if rest:
         one = values[names[0]].transpose(rest[0], over)
         drawn = {str(text): bar for text, bar in zip(ds[rest[0]].values, one.values, strict=True)}
-        looks = looks_of(list(drawn))
+        looks = distinct_styles(list(drawn))
     else:
-        looks = looks_of(names)
-        texts = [series.get(name) or named(ds[name], 80) for name in names]
+        looks = distinct_styles(names)
+        texts = [series.get(name) or axis_label(ds[name], 80) for name in names]
         head, colon, _ = texts[0].partition(": ")
         if not (colon and all(text.startswith(head + colon) for text in texts)):
             head = colon = ""
         texts = [textwrap.fill(text.removeprefix(head + colon), 40) for text in texts]
         drawn = {text: values[name].values for text, name in zip(texts, names, strict=True)}
         if len(names) > 1:
-            words = head or (named(ds[names[-1]]) if series else "value")
+            words = head or (axis_label(ds[names[-1]]) if series else "value")
     if relative:
         most = np.nanmax(list(drawn.values()), axis=0)
         drawn = {text: each / most for text, each in drawn.items()}
         ax.set_xlabel(f"{words}, share of the largest")
     else:
         last = ds[names[-1] if series else names[0]]
-        side(ax.xaxis, last, words if series else in_unit(words, unit_of(last)))
+        format_axis(ax.xaxis, last, words if series else label_with_unit(words, unit_of(last)))
     wide = 0.8 / len(drawn)
     for k, ((text, each), look) in enumerate(zip(drawn.items(), looks, strict=True)):
         middle = places + (k - (len(drawn) - 1) / 2) * wide
-        ax.barh(middle, each, wide, **look.of_area(), label=text)
+        ax.barh(middle, each, wide, **look.area_options(), label=text)
     if span:
         low, high = (ds[span[end]].broadcast_like(ds[over]).values for end in ("low", "high"))
         style: dict[str, Any] = {"fmt": "none", "ecolor": "black", "elinewidth": 1.6, "capsize": 3}
         style |= {"xerr": abs(high - low) / 2, "zorder": 4, "label": span["label"]}
         ax.errorbar((low + high) / 2, places + 0.4 * (1 - 1 / len(names)), **style)
     heading = str(ds[rest[0]].attrs.get("long_name", rest[0])) if rest else ""
-    title(ax, str(ds.attrs.get("model", "")))
-    legend(ax, heading=heading, below=True, ncols=min(count, 4) if rest else 2)
+    set_title(ax, str(ds.attrs.get("model", "")))
+    add_legend(ax, heading=heading, at_bottom=True, ncols=min(count, 4) if rest else 2)
     return ax
 
 
 def stack(
-    source: Source,
+    source: PlotSource,
     *,
     over: str | None = None,
-    at: At = None,
+    at: AxisValues = None,
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
@@ -135,52 +135,52 @@ def stack(
     """
     series = row["series"]
     total = row.get("total", next(reversed(series)))
-    ds = dataset(source, [*series, total], at)
-    over = alone(ds, over, total)
-    finite(total, allowed(ds, ds[total]))
-    spread = {name: allowed(ds, ds[name].broadcast_like(ds[over])) for name in series}
+    ds = plot_data(source, [*series, total], at)
+    over = only_axis(ds, over, total)
+    check_finite(total, mask_infeasible(ds, ds[total]))
+    spread = {name: mask_infeasible(ds, ds[name].broadcast_like(ds[over])) for name in series}
     values = {name: np.nan_to_num(array.values) for name, array in spread.items()}
     ax, upright = axes_of(ax), is_numeric(ds, over)
-    places = ds[over].values if upright else places_of(ax, ds, over)
+    places = ds[over].values if upright else bar_positions(ax, ds, over)
     base = np.zeros(ds.sizes[over])
     for name, share in values.items():
         if share.max() <= 0:
             continue
         text = series[name] or str(ds[name].attrs.get("long_name", name)).partition(": ")[2]
-        style = look_of(name).of_area(label=text)
+        style = style_of(name).area_options(label=text)
         if upright:
             ax.fill_between(places, base, base + share, **style)
         else:
             ax.barh(places, share, 0.65, left=base, **style)
         base = base + share
-    side(ax.yaxis if upright else ax.xaxis, ds[total], row.get("ylabel"))
+    format_axis(ax.yaxis if upright else ax.xaxis, ds[total], row.get("ylabel"))
     if upright:
-        side(ax.xaxis, ds[over])
+        format_axis(ax.xaxis, ds[over])
         ax.margins(x=0)
     (ax.set_ylim if upright else ax.set_xlim)(0, row.get("top"))
     handles, labels = ax.get_legend_handles_labels()
-    legend(ax, beside=True, handles=handles[::-1], labels=labels[::-1])
+    add_legend(ax, at_right=True, handles=handles[::-1], labels=labels[::-1])
     return ax
 
 
 #: Elasticities below this are not drawn.
-_LEAST = 1e-4
+_MIN_ELASTICITY = 1e-4
 #: The most bars.
-_BARS = 12
+_MAX_BARS = 12
 
 
-def _ranking(names: Sequence[str], ax: Axes | None) -> tuple[Axes, Any]:
+def _ranking_axes(names: Sequence[str], ax: Axes | None) -> tuple[Axes, Any]:
     """Return Axes that are high enough for bars, and the places of the bars."""
     ax = axes_of(ax, 6.4, max(2.6, 1.6 + 0.45 * len(names)))
-    return ax, rows_of(ax, names)
+    return ax, label_rows(ax, names)
 
 
 def tornado(
-    source: Source,
+    source: PlotSource,
     quantity: str,
     *,
     where: str | Sequence[str] = (),
-    at: At = None,
+    at: AxisValues = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how far each axis moves the mean of a quantity, and its share of the variance."""
@@ -188,7 +188,7 @@ def tornado(
 
     texts = texts_of(where, "where")
     if at or not isinstance(source, StudyData):
-        source = dataset(source, needed(source, quantity, texts), at)
+        source = plot_data(source, needed_quantities(source, quantity, texts), at)
     return draw_tornado(sensitivity(source, output=quantity, where=texts), quantity, ax)
 
 
@@ -200,24 +200,24 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     order = np.argsort(one.low.values - one.high.values, kind="stable")
     moving = [k for k in order if table.sizes[str(one.axis.values[k])] > 1]
     low, high = one.low.values[moving], one.high.values[moving]
-    ax, places = _ranking([str(one.axis.values[k]) for k in moving], ax)
+    ax, places = _ranking_axes([str(one.axis.values[k]) for k in moving], ax)
     wide = float(np.ptp([*low, *high, float(one["mean"])])) or 1.0
     seen = np.maximum(high - low, 0.004 * wide)  # visible, however short
-    style = LOOKS["performance"].of_area(left=low, label="means along the axis")
+    style = STYLES["performance"].area_options(left=low, label="means along the axis")
     bars = ax.barh(places, seen, 0.62, **style)
     shares = zip(one["first"].values[moving], one["total"].values[moving], strict=True)
     ax.bar_label(bars, [f" {a:.0%}, {b:.0%}" for a, b in shares], fontsize=8, padding=2)
-    ax.axvline(float(one["mean"]), label="mean", **LOOKS["level"].of_line())
+    ax.axvline(float(one["mean"]), label="mean", **STYLES["level"].line_options())
     ax.set_ylabel("axis")
     ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
     unit = str(one.unit.values)
     ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": unit})
-    side(ax.xaxis, ends, f"{in_unit(f'mean of {text}', unit)}; share of its variance alone, in all")
-    legend(ax, below=True, ncols=2)
+    format_axis(ax.xaxis, ends, f"{label_with_unit(f'mean of {text}', unit)}; share of its variance alone, in all")
+    add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
-def importance(source: Source, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
+def importance(source: PlotSource, quantity: str, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
     """Draw by how many percent a quantity changes where an input changes by one percent."""
     from dse.verbs.distribution import sensitivity
 
@@ -226,24 +226,24 @@ def importance(source: Source, quantity: str, *, at: At = None, ax: Axes | None 
     slopes = np.nan_to_num(np.stack([table[name].values for name in sides.values()]))
     most = np.abs(slopes).max(axis=0)
     most[table.input.values == quantity] = 0.0
-    order = [k for k in np.argsort(-most, kind="stable") if most[k] > _LEAST]
-    place = counted(table, json.loads(table.attrs["configuration"]))
+    order = [k for k in np.argsort(-most, kind="stable") if most[k] > _MIN_ELASTICITY]
+    place = point_text(table, json.loads(table.attrs["configuration"]))
     if not order:
         raise InfeasibleError(
             f"no elasticity of {quantity} is told at {place}, as of statistics and laws none is: "
             "take tornado, or choose another place by at="
         )
-    drawn = order[:_BARS]
-    ax, places = _ranking([str(table.input.values[k]) for k in drawn], ax)
-    looks = (LOOKS["simulated"], LOOKS["performance"])
+    drawn = order[:_MAX_BARS]
+    ax, places = _ranking_axes([str(table.input.values[k]) for k in drawn], ax)
+    looks = (STYLES["simulated"], STYLES["performance"])
     for k, (text, row, look) in enumerate(zip(sides, slopes, looks, strict=True)):
-        ax.barh(places + 0.38 * k - 0.19, row[drawn], 0.36, label=text, **look.of_area())
+        ax.barh(places + 0.38 * k - 0.19, row[drawn], 0.36, label=text, **look.area_options())
     ax.axvline(0, color="0.3", lw=1)
     ax.set_ylabel("input")
     ax.set_xlabel(f"change of {quantity} for 1 % of the input [%]")
     rest = f"; {len(order) - len(drawn)} weaker are not drawn" if len(order) > len(drawn) else ""
-    title(ax, f"at {place}{rest}", 56)
-    legend(ax, below=True, ncols=2)
+    set_title(ax, f"at {place}{rest}", 56)
+    add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
@@ -251,8 +251,8 @@ def _errors(
     names: Sequence[str], values: Any, errors: Any, label: str, ax: Axes | None, question: str
 ) -> Axes:
     """Draw bars with their errors."""
-    ax, places = _ranking(names, ax)
-    style = LOOKS["performance"].of_area(xerr=np.nan_to_num(errors), capsize=2, label=label)
+    ax, places = _ranking_axes(names, ax)
+    style = STYLES["performance"].area_options(xerr=np.nan_to_num(errors), capsize=2, label=label)
     ax.barh(places, values, 0.62, **style)
     ax.set_title(question, fontsize=9)
     return ax
@@ -270,9 +270,9 @@ def chances(
     from dse.verbs.random import chances as ask
 
     table = ask(source, minimize=minimize, maximize=maximize, where=where)
-    shown = table.isel(rank=slice(_BARS))
+    shown = table.isel(rank=slice(_MAX_BARS))
     values, errors = shown.chance.values, shown.chance_error.values
-    names = [_name(shown.isel(rank=k)) for k in range(shown.sizes["rank"])]
+    names = [_configuration_text(shown.isel(rank=k)) for k in range(shown.sizes["rank"])]
     label = "chance to be the best"
     ax = _errors(names, values, errors, label, ax, str(table.attrs["question"]))
     unit = str(table.regret.attrs.get("units", "1")).removeprefix("1")
@@ -281,7 +281,7 @@ def chances(
         text = f"  {regret:.3g} {unit}".rstrip()
         ax.annotate(text, (end, place), va="center", fontsize=8)
     ax.set_xlim(0, 1.25 * float(np.nanmax(values + errors)))
-    left = float(table.left + table.chance.isel(rank=slice(_BARS, None)).sum())
+    left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
     ax.set_xlabel(f"{label}; regret beside it; left to others {left:.2g}")
     return ax
 
@@ -304,16 +304,16 @@ def worth(
     label = "worth of knowing an input (EVPPI)"
     question = f"{table.attrs['question']}: measure {table.attrs['next']}"
     ax = _errors(names, values, errors, label, ax, question)
-    ax.axvline(float(table.evpi), label="of knowing all (EVPI)", **LOOKS["level"].of_line())
-    ax.set_xlabel(in_unit(label, str(table.evppi.attrs["units"])))
+    ax.axvline(float(table.evpi), label="of knowing all (EVPI)", **STYLES["level"].line_options())
+    ax.set_xlabel(label_with_unit(label, str(table.evppi.attrs["units"])))
     ax.set_xlim(0, 1.1 * max(float(table.evpi + table.evpi_error), 1e-300))
-    legend(ax, below=True, ncols=2)
+    add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
-def _name(one: xr.Dataset) -> str:
+def _configuration_text(configuration: xr.Dataset) -> str:
     """Return a configuration as text."""
-    names = [str(name) for name in one.coords if name != "rank" and not one[name].dims]
-    values = [(name, one[name].item()) for name in names]
+    names = [str(name) for name in configuration.coords if name != "rank" and not configuration[name].dims]
+    values = [(name, configuration[name].item()) for name in names]
     texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values)
     return ", ".join(texts) or "the only one"

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _FILE = Path(__file__).parents[1] / "data" / "plots.toml"
 #: The first argument of each kind of source.
-_FIRST = {"study": ("source",), "random": ("source",), "counters": ("counters",)}
+_FIRST_PARAMETERS = {"study": ("source",), "random": ("source",), "counters": ("counters",)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class PlotKind:
     """A kind of plot: a table of ``data/plots.toml``, whose head describes the keys."""
 
     name: str
@@ -40,17 +40,17 @@ class Kind:
     row: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
+    def option_names(self) -> tuple[str, ...]:
         """The options that it takes."""
         return tuple(name.rstrip("!*") for name in self.takes)
 
     @cached_property
-    def needed(self) -> tuple[str, ...]:
+    def required_options(self) -> tuple[str, ...]:
         """The options that it cannot do without."""
         return tuple(name.rstrip("!*") for name in self.takes if "!" in name)
 
     @cached_property
-    def several(self) -> tuple[str, ...]:
+    def list_options(self) -> tuple[str, ...]:
         """The options that take several names."""
         return tuple(name.rstrip("!*") for name in self.takes if "*" in name)
 
@@ -62,11 +62,11 @@ class Kind:
     @cached_property
     def function(self) -> Callable[..., Axes]:
         """The function that draws it, with the options of this table as defaults."""
-        first = _FIRST.get(self.source, ())
-        by_place = [*first, *(name for name in self.needed if name == "quantity")]
-        rest = [name for name in self.names if name not in by_place]
+        first = _FIRST_PARAMETERS.get(self.source, ())
+        by_place = [*first, *(name for name in self.required_options if name == "quantity")]
+        rest = [name for name in self.option_names if name not in by_place]
         defaults = dict.fromkeys([*rest, "ax"], None) | dict(self.options)
-        defaults |= dict.fromkeys(self.needed, Parameter.empty)
+        defaults |= dict.fromkeys(self.required_options, Parameter.empty)
         form = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in by_place]
         form += [Parameter(n, Parameter.KEYWORD_ONLY, default=defaults[n]) for n in (*rest, "ax")]
         if self.source in ("point", "counters"):
@@ -98,13 +98,13 @@ class Kind:
         return f"{head}\n\nParameters\n----------\n{known}\n"
 
 
-def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Kind]:
+def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, PlotKind]:
     """Return the kinds that rows describe, by name."""
-    return {name: Kind(name=name, **row) for name, row in rows.items()}
+    return {name: PlotKind(name=name, **row) for name, row in rows.items()}
 
 
 _DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 #: What each option means, for docstrings.
 _OPTIONS: Mapping[str, str] = _DATA["option"]
 #: Kinds by name.
-KINDS: dict[str, Kind] = read_kinds(_DATA["kind"])
+KINDS: dict[str, PlotKind] = read_kinds(_DATA["kind"])

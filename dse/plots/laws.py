@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dse.evaluation import evaluate
-from dse.given import places_of
+from dse.given import axis_indices
 from dse.plots.curves import draw_lines
-from dse.plots.frame import axes_of, in_unit, legend, new_figure, rows_of, side, title
-from dse.plots.looks import LOOKS, looks_of
-from dse.plots.sources import MOST, At, Line, Source, allowed, alone, dataset
+from dse.plots.frame import axes_of, label_with_unit, add_legend, new_figure, label_rows, format_axis, set_title
+from dse.plots.looks import STYLES, distinct_styles
+from dse.plots.sources import MAX_SERIES, AxisValues, Line, PlotSource, mask_infeasible, only_axis, plot_data
 from dse.study.data import StudyData
 from symbolic.errors import DseError
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are not computed for a plot.
-_OUTCOMES = 20_000_000
+_MAX_OUTCOMES = 20_000_000
 #: The most atoms, and simulated launches, that are drawn.
-_ATOMS, _LAUNCHES = 4_000, 20_000
+_MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
 #: Rarer launches are not drawn.
-_RARE = 1e-6
-_EXACT, _SIMULATED, _LEVEL = LOOKS["exact"], LOOKS["simulated"], LOOKS["level"]
+_MIN_TAIL = 1e-6
+_EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
 
 
 # --- quantiles along an axis
-def _fan(ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, color: str) -> None:
+def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, color: str) -> None:
     """Draw bands, the widest first, and the median."""
     for strength, (label, (low, high)) in zip((0.2, 0.4), bands.items(), strict=True):
         ax.fill_between(x, low, high, color=color, alpha=strength, lw=0, label=label)
@@ -46,7 +46,7 @@ def _fan(ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, co
 
 
 def fan(
-    source: StudyData, quantity: str, *, over: str, at: At = None, ax: Axes | None = None
+    source: StudyData, quantity: str, *, over: str, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the median of a random output, and its middle 50 and 90 %, along an axis."""
     from dse.verbs.random import law as ask
@@ -62,48 +62,48 @@ def fan(
     numbers = across if across.dtype.kind in "if" else np.arange(across.size)
     quantiles = {q: [law.quantile(q) for law in laws] for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
     bands = {"90%": (quantiles[0.05], quantiles[0.95]), "50%": (quantiles[0.25], quantiles[0.75])}
-    _fan(ax, numbers, bands, quantiles[0.5], LOOKS["performance"].color)
+    _draw_bands(ax, numbers, bands, quantiles[0.5], STYLES["performance"].color)
     if numbers is not across:
         ax.set_xticks(numbers, [str(value) for value in across])
     ax.set_xlabel(over)
-    ax.set_ylabel(in_unit(quantity, laws[0].unit))
-    legend(ax, below=True, ncols=3)
+    ax.set_ylabel(label_with_unit(quantity, laws[0].unit))
+    add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
 
 def bands(
-    source: Source, *, over: str | None = None, at: At = None, ax: Axes | None = None
+    source: PlotSource, *, over: str | None = None, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
     """Draw quantiles of the time of a launch along an axis, and two estimates without a law."""
     names = [f"quantile(launch_time, {q:g})" for q in (0.01, 0.1, 0.5, 0.9, 0.99)]
     estimates = {"waves_time": "waves · mean block", "work_bound_time": "no slot waits"}
-    ds = dataset(source, [*names, *estimates], at)
-    over = alone(ds, over, names[0])
+    ds = plot_data(source, [*names, *estimates], at)
+    over = only_axis(ds, over, names[0])
     x, ax = ds[over].values, axes_of(ax)
-    low, less, middle, more, high = (allowed(ds, ds[name]).values for name in names)
+    low, less, middle, more, high = (mask_infeasible(ds, ds[name]).values for name in names)
     labels = {"98 of 100 launches": (low, high), "80 of 100": (less, more)}
-    _fan(ax, x, labels, middle, _EXACT.color)
-    for (name, text), look in zip(estimates.items(), (_LEVEL, LOOKS["result"]), strict=True):
-        values = np.broadcast_to(allowed(ds, ds[name]).values, x.shape)
-        ax.plot(x, values, label=text, **look.of_line(lw=1.2))
-    side(ax.xaxis, ds[over])
-    side(ax.yaxis, ds[names[2]], "time of a launch")
+    _draw_bands(ax, x, labels, middle, _EXACT.color)
+    for (name, text), look in zip(estimates.items(), (_LEVEL, STYLES["result"]), strict=True):
+        values = np.broadcast_to(mask_infeasible(ds, ds[name]).values, x.shape)
+        ax.plot(x, values, label=text, **look.line_options(lw=1.2))
+    format_axis(ax.xaxis, ds[over])
+    format_axis(ax.yaxis, ds[names[2]], "time of a launch")
     ax.set_ylim(bottom=0)
-    legend(ax)
+    add_legend(ax)
     return ax
 
 
 # --- an output of a study
-def outcome(source: StudyData, quantity: str, *, at: At = None, ax: Axes | None = None) -> Axes:
+def outcome(source: StudyData, quantity: str, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
     """Draw the distribution function of an output at one configuration."""
     from dse.verbs.random import law as ask
 
-    return output_law(ask(source, quantity, at), ax=ax)
+    return draw_output_law(ask(source, quantity, at), ax=ax)
 
 
-def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
+def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
     """Draw the distribution function of an output, its mean and its middle 90 %."""
-    ax, color = axes_of(ax), LOOKS["performance"].color
+    ax, color = axes_of(ax), STYLES["performance"].color
     if law.way == "enumerated":
         x, y = np.repeat(law.values, 2)[1:], np.repeat(np.cumsum(law.weights), 2)[:-1]
         ax.step(x, y, color=color, label=law.text)
@@ -112,11 +112,11 @@ def output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
         ax.plot([law.quantile(float(q)) for q in levels], levels, color=color, label=law.text)
     ends = law.quantile(0.05), law.quantile(0.95)
     ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
-    ax.axvline(law.mean, label="mean", **_LEVEL.of_line())
-    ax.set_xlabel(in_unit(law.text, law.unit))
+    ax.axvline(law.mean, label="mean", **_LEVEL.line_options())
+    ax.set_xlabel(label_with_unit(law.text, law.unit))
     ax.set_ylabel("chance to be at most this")
     ax.set_ylim(0, 1)
-    legend(ax, below=True, ncols=3)
+    add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
 
@@ -134,7 +134,7 @@ def loss(
         )
     law = imbalance(Pmf.parse(distribution), lanes=int(lanes))
     ax = axes_of(ax)
-    _loss_masses(ax, law, _edges(law), law.sample(groups, seed=0))
+    _draw_loss_masses(ax, law, _bin_edges(law), law.sample(groups, seed=0))
     ax.set_xlabel("loss of a group")
     return ax
 
@@ -156,12 +156,12 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     DseError
         Where matplotlib is not installed.
     """
-    drawn, edges = law.sample(groups, seed=seed), _edges(law)
+    drawn, edges = law.sample(groups, seed=seed), _bin_edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
     figure = new_figure(11, 3.8)
     panels = [axes_of(ax) for ax in figure.subplots(1, 3)]
-    _loss_masses(panels[0], law, edges, drawn)
-    _atoms(panels[1], law, edges)
+    _draw_loss_masses(panels[0], law, edges, drawn)
+    _draw_atoms(panels[1], law, edges)
     _cdf(panels[2], law, edges, drawn)
     for panel in panels:
         panel.set_xlim(edges[0] - 0.03 * span, edges[-1] + 0.03 * span)
@@ -170,7 +170,7 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     return figure
 
 
-def _edges(law: Law) -> Any:
+def _bin_edges(law: Law) -> Any:
     """Return the edges of bins over all but the rarest losses."""
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
@@ -178,11 +178,11 @@ def _edges(law: Law) -> Any:
     return edges
 
 
-def _masses(ax: Axes, edges: Any, exact: Any, drawn: Any, what: str, **marks: float) -> None:
+def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **marks: float) -> None:
     """Draw the probability of each bin, what simulations find, and lines at some values."""
-    shares = np.histogram(drawn, edges)[0] / len(drawn)
+    shares = np.histogram(samples, edges)[0] / len(samples)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
-    error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(drawn))
+    error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(samples))
     style: dict[str, Any] = {"fmt": ".", "ms": 3, "lw": 0.8, "color": _SIMULATED.color}
     centres = (edges[1:] + edges[:-1]) / 2
     ax.errorbar(centres, shares, 2 * error, label="simulated, 2 se", **style)
@@ -190,21 +190,21 @@ def _masses(ax: Axes, edges: Any, exact: Any, drawn: Any, what: str, **marks: fl
         ax.axvline(value, color="black", lw=1, ls=line, label=name.replace("_", " "))
     ax.set_ylim(bottom=0)
     ax.set_ylabel("probability of a bin")
-    ax.set_title(f"mass, and {len(drawn):,} simulated {what}", fontsize=10)
+    ax.set_title(f"mass, and {len(samples):,} simulated {what}", fontsize=10)
     ax.legend(frameon=False, fontsize=8)
 
 
-def _loss_masses(ax: Axes, law: Law, edges: Any, drawn: Any) -> None:
+def _draw_loss_masses(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
     exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
     marks = {"mean_loss": float(law.mean()), "slowdown": float(law.slowdown())}
-    _masses(ax, edges, exact, drawn, "groups", **marks)
+    _draw_masses(ax, edges, exact, samples, "groups", **marks)
 
 
-def _atoms(ax: Axes, law: Law, edges: Any) -> None:
+def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
     values = len(law.work.weights)
     outcomes = (law.lanes - 1) * values * (values + 1) / 2
     ax.set_ylabel("probability of an atom")
-    if outcomes > _OUTCOMES:
+    if outcomes > _MAX_OUTCOMES:
         text = f"about {outcomes:.1g} outcomes:\ntoo many to draw"
         ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
         ax.set_title("atoms", fontsize=10)
@@ -213,40 +213,40 @@ def _atoms(ax: Axes, law: Law, edges: Any) -> None:
     x, chance = atoms["loss"].values, atoms.values.astype(float)
     inside = (x > edges[0]) & (x <= edges[-1])
     x, chance = x[inside], chance[inside]
-    largest = np.sort(np.argsort(chance)[-_ATOMS:])
+    largest = np.sort(np.argsort(chance)[-_MAX_ATOMS:])
     ax.vlines(x[largest], 0, chance[largest], color=_EXACT.color, lw=0.7)
     ax.set_ylim(bottom=0)
-    which = f"the {_ATOMS:,} likeliest of " if len(x) > _ATOMS else ""
+    which = f"the {_MAX_ATOMS:,} likeliest of " if len(x) > _MAX_ATOMS else ""
     ax.set_title(f"{which}{atoms.size:,} atoms", fontsize=10)
 
 
-def _cdf(ax: Axes, law: Law, edges: Any, drawn: Any) -> None:
+def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
     fine = np.linspace(edges[0], edges[-1], 400)
     exact = np.asarray(law.cdf(fine), float)
     ax.step(fine, exact, where="post", color=_EXACT.color, label="exact")
-    shares = np.searchsorted(np.sort(drawn), fine, side="right") / len(drawn)
+    shares = np.searchsorted(np.sort(samples), fine, side="right") / len(samples)
     ax.plot(fine, shares, color=_SIMULATED.color, lw=1, ls="--", label="simulated")
     for q in (0.5, 0.99):
-        _quantile(ax, float(law.quantile(q)), q, f"{q:.0%}: {float(law.quantile(q)):.4g}", (7, -11))
+        _mark_quantile(ax, float(law.quantile(q)), q, f"{q:.0%}: {float(law.quantile(q)):.4g}", (7, -11))
     ax.set_ylabel("P(X <= loss)")
     ax.set_title("distribution function", fontsize=10)
     ax.legend(frameon=False, fontsize=8, loc="lower right")
 
 
-def _quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float, float]) -> None:
+def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float, float]) -> None:
     """Mark a quantile and write it there."""
     ax.plot([x], [y], "o", ms=4, color="black")
     ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
 
 
 # --- the time of a launch
-def _common(below: Any) -> slice:
+def _visible_slice(cdf: Any) -> slice:
     """Return where a distribution function is neither too small nor too large to be drawn."""
-    first, last = np.searchsorted(below, [_RARE, 1 - _RARE])
+    first, last = np.searchsorted(cdf, [_MIN_TAIL, 1 - _MIN_TAIL])
     return slice(int(first), int(last) + 1)
 
 
-def times_side(ax: Axes) -> None:
+def format_time_axis(ax: Axes) -> None:
     """Name the side across after the time of a launch."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -255,56 +255,56 @@ def times_side(ax: Axes) -> None:
     ax.set_xlabel("time of a launch")
 
 
-def tail(source: Source, *, at: At = None, ax: Axes | None = None) -> Axes:
+def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
     """Draw the chance that a launch lasts longer, a line for each configuration."""
-    lines = _launches(source, at or {})
+    lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
     draw_lines(
-        ax, lines, looks_of([line.label for line in lines]), drawstyle="steps-post", marker=""
+        ax, lines, distinct_styles([line.label for line in lines]), drawstyle="steps-post", marker=""
     )
     for line in lines:
         late = int(np.argmax(line.y <= 0.01))
-        ax.plot(line.x[late], 0.01, **LOOKS["optimum"].of_mark(7, marker="o"))
+        ax.plot(line.x[late], 0.01, **STYLES["optimum"].mark_options(7, marker="o"))
     if len(lines) == 1:
-        ax.axvline(lines[0].at["waves_time"], label="waves · mean block", **_LEVEL.of_line(lw=1.2))
-        mean = lines[0].at["launch_time_mean"]
-        ax.axvline(mean, label="mean", **LOOKS["result"].of_line(lw=1.2))
+        ax.axvline(lines[0].coordinates["waves_time"], label="waves · mean block", **_LEVEL.line_options(lw=1.2))
+        mean = lines[0].coordinates["launch_time_mean"]
+        ax.axvline(mean, label="mean", **STYLES["result"].line_options(lw=1.2))
     ax.set_yscale("log")
-    ax.set_ylim(_RARE, 1.3)
+    ax.set_ylim(_MIN_TAIL, 1.3)
     ax.set_ylabel("chance that it lasts longer; dots at 1 %")
-    times_side(ax)
-    legend(ax, beside=len(lines) > 4)
+    format_time_axis(ax)
+    add_legend(ax, at_right=len(lines) > 4)
     return ax
 
 
-def _launches(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
+def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
     """Return the chance of each configuration that it lasts longer than a time, and its means."""
     if not isinstance(source, StudyData):
         raise DseError(f"{type(source).__name__}: a law is drawn of a study, not of its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
     grid = source.grid(names)
-    fixed = places_of(grid, at)
+    fixed = axis_indices(grid, at)
     free = [name for name in grid.dims("launch_time_mean") if name not in fixed]
     sizes = [grid.axes[name].size for name in free]
-    if math.prod(sizes) > MOST:
+    if math.prod(sizes) > MAX_SERIES:
         raise DseError(
             f"{math.prod(sizes):,} laws over {', '.join(free)} are too many to tell apart (at "
-            f"most {MOST}): choose values with at="
+            f"most {MAX_SERIES}): choose values with at="
         )
     lines = []
     for index in itertools.product(*map(range, sizes)):
         places = dict.fromkeys(grid.axes, 0) | fixed | dict(zip(free, index, strict=True))
-        values = {name: float(value) for name, value in grid.at(places, names).items()}
+        values = {name: float(value) for name, value in grid.evaluate_point(places, names).items()}
         key = tuple(grid.axes[name].labels[places[name]] for name in grid.switch_axes)
         leaf = grid.leaves[key]["launch_steps"]
         law = leaf.array[tuple(places[name] for name in leaf.axes)]
         law = law if leaf.axes else law.item()
         chosen = [(name, grid.axes[name].coordinate[places[name]].item()) for name in free]
         label = ", ".join(v if isinstance(v, str) else f"{n} = {v:g}" for n, v in chosen)
-        kept = _common(law.below)
+        kept = _visible_slice(law.below)
         x, y = law.values[kept] * values["step_time"], np.maximum(1 - law.below[kept], 0)
         x, y = np.append(x[0], x), np.append(1.0, y)
-        lines.append(Line(label=label or "time of a launch", at=values, x=x, y=y))
+        lines.append(Line(label=label or "time of a launch", coordinates=values, x=x, y=y))
     return lines
 
 
@@ -321,24 +321,24 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
         Of the simulation.
     """
     times = law.times()
-    below = np.asarray(times.below, dtype=float)
-    kept = _common(below)
+    below = np.asarray(times.cdf_values, dtype=float)
+    kept = _visible_slice(below)
     values, below = times.values[kept] * step, below[kept]
-    drawn = law.sample(max(100, _LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
+    drawn = law.sample(max(100, _SIMULATED_LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
     figure = new_figure(9, 3.6)
     mass, rare = (axes_of(ax) for ax in figure.subplots(1, 2))
     wide = -(-len(values) // _BINS)  # whole steps, so that each bin has as many
     edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
-    _masses(mass, edges, exact, drawn, "launches")
-    rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.of_line())
+    _draw_masses(mass, edges, exact, drawn, "launches")
+    rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.line_options())
     rare.set_yscale("log")
-    rare.set_ylim(_RARE, 1.3)
+    rare.set_ylim(_MIN_TAIL, 1.3)
     for q in (0.5, 0.99, 0.9999):
-        _quantile(rare, float(law.quantile(q)) * step, 1 - q, f"{q:.4g}", (6, 3))
+        _mark_quantile(rare, float(law.quantile(q)) * step, 1 - q, f"{q:.4g}", (6, 3))
     rare.set_ylabel("chance that it lasts longer")
     for panel in (mass, rare):
-        times_side(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
+        format_time_axis(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
     shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
     figure.suptitle(f"{law.works[0]!r}: {shape}", fontsize=10)
     return figure
@@ -346,13 +346,13 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
 
 # --- time-lines: warps of a multiprocessor, lanes in lockstep, blocks of a launch
 #: The number of a warp is written in boxes wider than this share of the plot.
-_WRITTEN = 0.02
+_MIN_LABEL_SHARE = 0.02
 #: The most slots that are drawn.
-_SLOTS = 48
-_BUSY, _IDLE = LOOKS["performance"], LOOKS["held at 1"]
+_MAX_SLOTS = 48
+_BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
-class Box(NamedTuple):
+class WarpPeriod(NamedTuple):
     """A period of one warp: in which row, from when to when."""
 
     row: int
@@ -361,7 +361,7 @@ class Box(NamedTuple):
     stop: float
 
 
-def schedule(
+def warp_schedule(
     warps: int,
     periods: int,
     comp: float,
@@ -370,25 +370,25 @@ def schedule(
     mwp: int = 0,
     departure: float = 0.0,
     independent: bool = False,
-) -> list[Box]:
+) -> list[WarpPeriod]:
     """Return periods of warps that compute one at a time, in row 0, and wait for memory.
 
     Each warp has periods of ``comp`` cycles, each of which ends in a request of ``memory`` cycles.
     Memory serves ``mwp`` requests at once, any number if 0; they depart at least ``departure``
     cycles apart. An ``independent`` warp goes on before its request is served.
 
-    >>> max(box.stop for box in schedule(8, 1, 1, 3, mwp=2))  # Fig. 6a: two C and four M
+    >>> max(box.stop for box in warp_schedule(8, 1, 1, 3, mwp=2))  # Fig. 6a: two C and four M
     14
     """
     ready: list[tuple[float, int, int]] = [(0, warp, 0) for warp in range(warps)]
     free: list[float] = []  # when each row of memory is
-    boxes: list[Box] = []
+    boxes: list[WarpPeriod] = []
     computed, left = 0.0, -departure
     while ready:
         since, warp, period = heappop(ready)
         start = max(since, computed)
         computed = start + comp
-        boxes.append(Box(0, warp, start, computed))
+        boxes.append(WarpPeriod(0, warp, start, computed))
         begin = max(computed, left + departure)
         row = next((k for k, stop in enumerate(free) if stop <= begin), len(free))
         if mwp and row >= mwp:
@@ -396,7 +396,7 @@ def schedule(
             begin = free[row]
         left = begin
         free[row : row + 1] = [begin + memory]
-        boxes.append(Box(row + 1, warp, begin, begin + memory))
+        boxes.append(WarpPeriod(row + 1, warp, begin, begin + memory))
         if period + 1 < periods:
             heappush(ready, (computed if independent else begin + memory, warp, period + 1))
     return boxes
@@ -414,13 +414,13 @@ def timeline(
     by_equations: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the warps of one multiprocessor on a time-line; see :func:`schedule`."""
+    """Draw the warps of one multiprocessor on a time-line; see :func:`warp_schedule`."""
     if min(warps, periods) < 1 or not min(comp, memory) > 0:
         raise DseError(
             f"warps = {warps}, periods = {periods}, comp = {comp}, memory = {memory}: expected at "
             "least one warp and one period, and times above 0"
         )
-    boxes = schedule(
+    boxes = warp_schedule(
         warps, periods, comp, memory, mwp=mwp, departure=departure, independent=independent
     )
     end, rows = max(box.stop for box in boxes), max(box.row for box in boxes)
@@ -428,13 +428,13 @@ def timeline(
     words = {"computation": "computes", "memory": "waits for memory"}
     for box in boxes:
         meaning, long = "memory" if box.row else "computation", box.stop - box.start
-        style = LOOKS[meaning].of_area(alpha=0.5, label=words.pop(meaning, None))
+        style = STYLES[meaning].area_options(alpha=0.5, label=words.pop(meaning, None))
         ax.barh(box.row, long, 0.9, left=box.start, **style)
-        if long > _WRITTEN * end:
+        if long > _MIN_LABEL_SHARE * end:
             patch = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8}
             at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "bbox": patch}
             ax.text(box.start + long / 2, box.row, str(box.warp + 1), **at)
-    rows_of(ax, ["computation", *(f"request {k}" for k in range(1, rows + 1))])
+    label_rows(ax, ["computation", *(f"request {k}" for k in range(1, rows + 1))])
     ax.set_xlim(0, end)
     ax.set_xlabel("time [cycles]")
     ax.set_ylabel("what overlaps")
@@ -446,7 +446,7 @@ def timeline(
         ds = evaluate("mwp_cwp", outputs=["exec_cycles"], **inputs)
         text += f"; {float(ds.exec_cycles):g} by Eqs. 21 to 23"
     ax.set_title(text, fontsize=10)
-    legend(ax, below=True, ncols=2)
+    add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
@@ -455,15 +455,15 @@ def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
     if not sum(work) > 0 or min(work) < 0:
         raise DseError(f"work = {work!r}: expected the iterations of each item, such as [4, 2, 7]")
     ax, longest = axes_of(ax), max(work)
-    lanes = rows_of(ax, [str(lane) for lane in range(len(work))])
-    ax.barh(lanes, work, 0.7, **_BUSY.of_area(), label="at work")
-    rest, idle = longest - np.asarray(work), _IDLE.of_area(alpha=0.4)
+    lanes = label_rows(ax, [str(lane) for lane in range(len(work))])
+    ax.barh(lanes, work, 0.7, **_BUSY.area_options(), label="at work")
+    rest, idle = longest - np.asarray(work), _IDLE.area_options(alpha=0.4)
     ax.barh(lanes, rest, 0.7, left=work, **idle, label="waiting for the longest")
     ax.set_xlabel("iterations")
     ax.set_ylabel("lane")
     cost, used = longest * len(work), sum(work)
     ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
-    legend(ax, below=True, ncols=2)
+    add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
@@ -477,7 +477,7 @@ def slots(
     **point: Any,
 ) -> Axes:
     """Draw one simulated launch: the blocks of each slot in time, and the wait for the end."""
-    from stochastic.scheduling.settings import longest_of
+    from stochastic.scheduling.settings import longest_item_law
     from sweeps.grid.laws import read_law
 
     if "distribution" not in point:
@@ -488,7 +488,7 @@ def slots(
     ds = evaluate(model, machine=machine, workload=workload, outputs=names, **point)
     blocks, many, lanes, warps, step, length, overhead, alike = (float(ds[n]) for n in names)
     piece, _ = law.pieces(length, overhead)
-    block, _ = longest_of(piece.pmf, int(lanes * warps), 1e-15, alike)
+    block, _ = longest_item_law(piece.pmf, int(lanes * warps), 1e-15, alike)
     values = np.arange(block.low, int(block.high) + 1)
     drawn = np.random.default_rng(seed).choice(values, int(blocks), p=block.weights)
     ends = [(0, slot) for slot in range(int(many))]
@@ -500,21 +500,21 @@ def slots(
         bars[slot].append((start * step, duration * step))
     last = max(ends)[0] * step
     chosen = [slot for _, slot in sorted(ends)]
-    if len(chosen) > _SLOTS:
-        chosen = [chosen[k] for k in np.linspace(0, len(chosen) - 1, _SLOTS).astype(int)]
+    if len(chosen) > _MAX_SLOTS:
+        chosen = [chosen[k] for k in np.linspace(0, len(chosen) - 1, _MAX_SLOTS).astype(int)]
     ax = axes_of(ax)
     for row, slot in enumerate(chosen):
         busy, idle = ("_", "_") if row else ("runs a block", "waits for the end")
         high = (row - 0.4, 0.8)
-        ax.broken_barh(bars[slot], high, label=busy, **_BUSY.of_area(hatch="", lw=0.3))
+        ax.broken_barh(bars[slot], high, label=busy, **_BUSY.area_options(hatch="", lw=0.3))
         ended = sum(bars[slot][-1]) if bars[slot] else 0.0
         wait = [(ended, last - ended)]
-        ax.broken_barh(wait, high, label=idle, **_IDLE.of_area(alpha=0.4, lw=0))
+        ax.broken_barh(wait, high, label=idle, **_IDLE.area_options(alpha=0.4, lw=0))
     waited = 1 - float(drawn.sum()) * step / (many * last) if last else 0.0
-    title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: {waited:.1%} of their time is lost")
+    set_title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: {waited:.1%} of their time is lost")
     ax.set_xlim(0, last or 1)
-    times_side(ax)
+    format_time_axis(ax)
     ax.set_yticks([])
     ax.set_ylabel(f"{len(chosen)} of {int(many):,} slots, the first to end below")
-    legend(ax, below=True, ncols=2)
+    add_legend(ax, at_bottom=True, ncols=2)
     return ax

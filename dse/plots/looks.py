@@ -14,7 +14,7 @@ UNIFORM = "viridis"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Style:
     """A colour, and what distinguishes a line, mark or area without it."""
 
     color: str
@@ -22,21 +22,21 @@ class Look:
     marker: str = "o"
     hatch: str = ""
 
-    def of_line(self, **more: Any) -> dict[str, Any]:
+    def line_options(self, **more: Any) -> dict[str, Any]:
         """Return the style of a line without markers."""
         return {"color": self.color, "ls": self.line, "lw": 1.8} | more
 
-    def of_points(self, **more: Any) -> dict[str, Any]:
+    def points_options(self, **more: Any) -> dict[str, Any]:
         """Return the style of a line with markers."""
         edge = {"mec": "black", "mew": 0.6} if self.marker not in "x+" else {"mew": 1.4}
-        return self.of_line() | {"marker": self.marker, "ms": 5.5} | edge | more
+        return self.line_options() | {"marker": self.marker, "ms": 5.5} | edge | more
 
-    def of_mark(self, size: float, **more: Any) -> dict[str, Any]:
+    def mark_options(self, size: float, **more: Any) -> dict[str, Any]:
         """Return the style of marks that no line joins, drawn in front."""
         mark = {"ls": "", "marker": self.marker, "ms": size, "mfc": self.color}
         return mark | {"mec": "black", "mew": 0.9, "zorder": 6} | more
 
-    def of_area(self, **more: Any) -> dict[str, Any]:
+    def area_options(self, **more: Any) -> dict[str, Any]:
         """Return the style of a bar or an area."""
         return {
             "facecolor": self.color,
@@ -52,19 +52,19 @@ _NAMED_COLORS: Mapping[str, str] = _DATA["colors"]
 _NAMED_LINES = {"solid": "-"} | {name: (0, tuple(on)) for name, on in _DATA["lines"].items()}
 
 
-def _read(row: Mapping[str, str]) -> Look:
+def _read_style(row: Mapping[str, str]) -> Style:
     line = _NAMED_LINES[row.get("line", "solid")]
     color = _NAMED_COLORS.get(row["color"], row["color"])
-    return Look(color, line, row.get("marker", "o"), row.get("hatch", ""))
+    return Style(color, line, row.get("marker", "o"), row.get("hatch", ""))
 
 
 GREY = _NAMED_COLORS["grey"]
 #: Meaning to look.
-LOOKS: Mapping[str, Look] = {name: _read(row) for name, row in _DATA["looks"].items()}
+STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["looks"].items()}
 #: Quantities, and the labels of bounds and cases, to their meaning.
-MEANS: Mapping[str, str] = _DATA["means"]
+MEANINGS: Mapping[str, str] = _DATA["means"]
 #: Shares of a whole, from the bottom of the stack, to their looks.
-PARTS: Mapping[str, Look] = {name: _read(row) for name, row in _DATA["parts"].items()}
+PART_STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["parts"].items()}
 #: Names that look the same in every plot, whichever others are drawn with them.
 _FIXED: Sequence[Sequence[str]] = _DATA["fixed"]["names"]
 
@@ -88,47 +88,47 @@ def meaning_of(name: str) -> str | None:
     ('memory', 'memory', None)
     """
     for text in (name, name.replace("_", " ")):
-        meaning = MEANS.get(text, text)
-        if meaning in LOOKS:
+        meaning = MEANINGS.get(text, text)
+        if meaning in STYLES:
             return meaning
     return None
 
 
-def look_of(name: str) -> Look:
+def style_of(name: str) -> Style:
     """Return the look of a quantity, bound, case or mark of the table."""
-    return PARTS[name] if name in PARTS else LOOKS[meaning_of(name) or name]
+    return PART_STYLES[name] if name in PART_STYLES else STYLES[meaning_of(name) or name]
 
 
-def looks_of(names: Sequence[str], apart: Sequence[str] = ()) -> list[Look]:
+def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[Style]:
     """Return different looks for things side by side: of the table, else one for each place.
 
     No place gets a colour of ``apart``, meanings drawn in the same plot, or of the table's names.
 
-    >>> looks_of(["thread", "memory"]) == [LOOKS["threads"], LOOKS["memory"]]
+    >>> distinct_styles(["thread", "memory"]) == [STYLES["threads"], STYLES["memory"]]
     True
     """
     known = [meaning for meaning in map(meaning_of, names) if meaning is not None]
-    taken = {LOOKS[meaning].color for meaning in (*apart, *known)}
+    taken = {STYLES[meaning].color for meaning in (*reserved, *known)}
     free = [k for k, color in enumerate(_COLORS) if color not in taken] or [*range(len(_COLORS))]
     for group in _FIXED:
         if not taken and set(names) <= set(group):
-            return [_at(group.index(name), free) for name in names]
+            return [_nth_style(group.index(name), free) for name in names]
     place = count()
     return [
-        look_of(name) if meaning_of(name) is not None else _at(next(place), free) for name in names
+        style_of(name) if meaning_of(name) is not None else _nth_style(next(place), free) for name in names
     ]
 
 
-def variants(look: Look, many: int) -> list[Look]:
+def style_variants(style: Style, many: int) -> list[Style]:
     """Return looks of one colour for several lines of one meaning; the first is ``look``."""
-    others = [k for k in range(len(_LINES) - 1) if look.line != _LINES[k]]
+    others = [k for k in range(len(_LINES) - 1) if style.line != _LINES[k]]
     places = [others[k % len(others)] for k in range(many - 1)]
-    return [look, *(Look(look.color, _LINES[k], _MARKERS[k], look.hatch) for k in places)][:many]
+    return [style, *(Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places)][:many]
 
 
-def _at(place: int, free: Sequence[int]) -> Look:
+def _nth_style(place: int, free: Sequence[int]) -> Style:
     """Return the look of a place; a second round of colours has other lines and markers."""
     turn, k = divmod(place, len(free))
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)
-    return Look(_COLORS[free[k]], line, _MARKERS[other], _HATCHES[other])
+    return Style(_COLORS[free[k]], line, _MARKERS[other], _HATCHES[other])

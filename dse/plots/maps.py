@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from dse.plots.frame import (
     axes_of,
     is_geometric,
-    legend,
-    named,
-    norm_of,
-    side,
-    title,
+    add_legend,
+    axis_label,
+    log_norm,
+    format_axis,
+    set_title,
 )
-from dse.plots.looks import GREY, LOOKS, UNIFORM, Look, looks_of
-from dse.plots.sources import At, Source, dataset, finite, flags_of, is_numeric, needed
+from dse.plots.looks import GREY, STYLES, UNIFORM, Style, distinct_styles
+from dse.plots.sources import AxisValues, PlotSource, plot_data, check_finite, flags_of, is_numeric, needed_quantities
 from dse.study.data import StudyData
 from dse.verbs.optimum import best_config, optimum
-from sweeps.grid.dataset import placed, quantities_of
+from sweeps.grid.dataset import add_label_indices, quantities_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE
-from sweeps.prove.borders import NONE
-from symbolic.errors import DseError, check_known
+from sweeps.prove.borders import NO_BORDER
+from symbolic.errors import DseError, check_name
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret_arrays, references
 
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[Any]
-Place = tuple[float, float]
+Point = tuple[float, float]
 
 #: Above this many cells their colours are a picture within a vector figure.
-_CELLS = 10_000
+_RASTER_CELLS = 10_000
 #: Lines of constraints, in their order.
-_BORDERS = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
+_LINE_STYLES = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
 
 def heatmap(
-    source: Source,
+    source: PlotSource,
     quantity: str,
     *,
     over: str | None = None,
     by: str | None = None,
     where: str | Sequence[str] = (),
-    at: At = None,
+    at: AxisValues = None,
     minimize: str | None = None,
     maximize: str | None = None,
     borders: str | None = None,
@@ -58,55 +58,55 @@ def heatmap(
 ) -> Axes:
     """Draw a quantity over two axes of a study, its optimum starred, its constraints hatched."""
     texts, goal = texts_of(where, "where"), minimize or maximize
-    ds = dataset(source, [quantity, *needed(source, goal, texts)], at)
-    over, by = _two_axes(ds, quantity, over, by)
+    ds = plot_data(source, [quantity, *needed_quantities(source, goal, texts)], at)
+    over, by = _choose_axes(ds, quantity, over, by)
     values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values
-    feasible, broken = _constraints(ds, texts, over, by)
-    finite(quantity, values[feasible])
+    feasible, broken = _constraint_masks(ds, texts, over, by)
+    check_finite(quantity, values[feasible])
     values, flags = values.astype(float), flags_of(ds[quantity])
     ax = axes_of(ax, 6.4, 4.6)
     ax.grid(visible=False)
     cells = _Cells(ax, ds, over, by)
     handles: list[Any] = []
     if flags:
-        looks = looks_of(list(flags.values()))
+        looks = distinct_styles(list(flags.values()))
         for (flag, word), look in zip(flags.items(), looks, strict=True):
-            handles += cells.area((values == flag) & feasible, f"{flag}: {word}", look, alpha=0.55)
-        title(ax, named(ds[quantity]))
+            handles += cells.draw_cells((values == flag) & feasible, f"{flag}: {word}", look, alpha=0.55)
+        set_title(ax, axis_label(ds[quantity]))
     else:
-        cells.colors(np.where(feasible, values, np.nan), ds[quantity])
-    handles += cells.area(feasible & np.isnan(values), "no value", LOOKS["no value"])
-    handles += cells.area(feasible & np.isinf(values), "infinite", LOOKS["infinite"])
+        cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
+    handles += cells.draw_cells(feasible & np.isnan(values), "no value", STYLES["no value"])
+    handles += cells.draw_cells(feasible & np.isinf(values), "infinite", STYLES["infinite"])
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
-        handles.append(cells.star(best, f"{'least' if minimize else 'most'} {goal}"))
-    handles += cells.steps(broken)
+        handles.append(cells.draw_optimum(best, f"{'least' if minimize else 'most'} {goal}"))
+    handles += cells.draw_constraints(broken)
     if borders is not None:
-        handles.append(_borders(cells, source, borders, at, texts))
+        handles.append(_draw_borders(cells, source, borders, at, texts))
     if not feasible.all():
         from matplotlib.patches import Patch
 
-        hatch = LOOKS["constraint"].hatch
-        cells.hatch(~feasible, hatch, GREY)
+        hatch = STYLES["constraint"].hatch
+        cells.draw_hatch(~feasible, hatch, GREY)
         handles.append(Patch(fc="white", ec=GREY, hatch=hatch, label="not feasible"))
     for axis, name in ((ax.xaxis, over), (ax.yaxis, by)):
-        side(axis, ds[name])
+        format_axis(axis, ds[name])
         if not is_numeric(ds, name):
             axis.set_ticks(np.arange(ds[name].size), [str(value) for value in ds[name].values])
-    legend(ax, below=True, handles=handles, ncols=2)
+    add_legend(ax, at_bottom=True, handles=handles, ncols=2)
     return ax
 
 
-def categories(source: Source, *, quantity: str = "category", **options: Any) -> Axes:
+def categories(source: PlotSource, *, quantity: str = "category", **options: Any) -> Axes:
     """Draw which bound, case or category holds over two axes."""
     texts = texts_of(options.get("where", ()), "where")
-    ds = dataset(source, [quantity, *needed(source, None, texts)], options.pop("at", None))
+    ds = plot_data(source, [quantity, *needed_quantities(source, None, texts)], options.pop("at", None))
     if not flags_of(ds[quantity]):
         raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
     return heatmap(ds, quantity, **options)
 
 
-def regimes(source: Source, **options: Any) -> Axes:
+def regimes(source: PlotSource, **options: Any) -> Axes:
     """Draw which case of a study holds over two axes, with the borders between them."""
     if not isinstance(source, StudyData):
         raise DseError(
@@ -115,7 +115,7 @@ def regimes(source: Source, **options: Any) -> Axes:
         )
     grid = source.grid()
     known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
-    case = next((name for name in known if grid.flags(name)), None)
+    case = next((name for name in known if grid.flag_meanings(name)), None)
     if case is None:
         raise DseError(
             f"nothing that the study yields of {source.model} is a case, bound, category or "
@@ -124,12 +124,12 @@ def regimes(source: Source, **options: Any) -> Axes:
     return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
 
 
-def _two_axes(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
+def _choose_axes(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
     """Return the axes across and upwards; refuse a quantity that varies over others."""
     dims = [str(dim) for dim in ds[quantity].dims]
     for name in filter(None, (over, by)):
         known = [str(dim) for dim in ds.dims]
-        check_known(name, known, f"{name!r} is no axis of the Dataset", "its axes are")
+        check_name(name, known, f"{name!r} is no axis of the Dataset", "its axes are")
     rest = [dim for dim in dims if dim not in (over, by)]
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)
@@ -142,14 +142,14 @@ def _two_axes(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -
 
 
 # --- constraints
-def _constraints(
+def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
     """Return where every constraint holds, and each one that is broken somewhere.
 
     Besides ``texts`` these are the Dataset's own, as far as it has what they refer to.
     """
-    known = placed(ds)
+    known = add_label_indices(ds)
     quantities = quantities_of(known)
     own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
 
@@ -163,7 +163,7 @@ def _constraints(
         try:
             node = parse_condition(text, quantities)
             if text in texts or all(name in known.variables for name in references(node)):
-                each[text] = flat(_where(known, node))
+                each[text] = flat(_condition_mask(known, node))
         except DseError:
             if text in texts:
                 raise
@@ -178,7 +178,7 @@ def _constraints(
     return feasible, {text: array for text, array in each.items() if not array.all()}
 
 
-def _where(ds: xr.Dataset, node: Any) -> xr.DataArray:
+def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
     """Return where a condition holds."""
     import xarray as xr
 
@@ -189,15 +189,15 @@ def _where(ds: xr.Dataset, node: Any) -> xr.DataArray:
 
 
 # --- cells
-def _numbers(ds: xr.Dataset, axis: str) -> Array:
+def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
     """Return the values of an axis as numbers; of labels their places."""
     values = ds[axis].values
     return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
 
 
-def _edges(ds: xr.Dataset, axis: str) -> Array:
+def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
     """Return the edges of the cells along an axis: half way between its values, or by factors."""
-    middles, geometric = _numbers(ds, axis), is_geometric(ds[axis].values)
+    middles, geometric = _axis_numbers(ds, axis), is_geometric(ds[axis].values)
     if len(middles) == 1:
         return np.array([middles[0] - 0.5, middles[0] + 0.5])
     middles = np.log(middles) if geometric else middles
@@ -207,7 +207,7 @@ def _edges(ds: xr.Dataset, axis: str) -> Array:
     return np.exp(edges) if geometric else edges
 
 
-def _runs(inside: Array) -> Iterator[tuple[int, int, int]]:
+def _cell_runs(inside: Array) -> Iterator[tuple[int, int, int]]:
     """Return runs of cells: their row, the first column, and the one past the last."""
     padded = np.pad(inside.astype(np.int8), ((0, 0), (1, 1)))
     steps = np.diff(padded, axis=1)
@@ -221,31 +221,31 @@ class _Cells:
 
     def __init__(self, ax: Axes, ds: xr.Dataset, over: str, by: str) -> None:
         self.ax, self.ds, self.over, self.by = ax, ds, over, by
-        self.x, self.y = _edges(ds, over), _edges(ds, by)
+        self.x, self.y = _cell_edges(ds, over), _cell_edges(ds, by)
 
-    def mesh(self, values: Array, **style: Any) -> Any:
+    def draw_mesh(self, values: Array, **style: Any) -> Any:
         """Draw values as colours."""
         shown = np.ma.masked_invalid(values)
-        return self.ax.pcolormesh(self.x, self.y, shown, rasterized=values.size > _CELLS, **style)
+        return self.ax.pcolormesh(self.x, self.y, shown, rasterized=values.size > _RASTER_CELLS, **style)
 
-    def colors(self, values: Array, variable: xr.DataArray) -> None:
+    def draw_values(self, values: Array, variable: xr.DataArray) -> None:
         """Draw numbers as colours, with a bar."""
-        norm = norm_of(values)
-        bar = self.ax.figure.colorbar(self.mesh(values, cmap=UNIFORM, norm=norm), ax=self.ax)
-        side(bar.ax.yaxis, variable, span=norm.vmax / norm.vmin if norm else 0)
+        norm = log_norm(values)
+        bar = self.ax.figure.colorbar(self.draw_mesh(values, cmap=UNIFORM, norm=norm), ax=self.ax)
+        format_axis(bar.ax.yaxis, variable, span=norm.vmax / norm.vmin if norm else 0)
 
-    def area(self, inside: Array, text: str, look: Look, **style: Any) -> list[Any]:
+    def draw_cells(self, inside: Array, text: str, cell_style: Style, **style: Any) -> list[Any]:
         """Draw cells in one colour and hatch, if there are any."""
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
 
         if not inside.any():
             return []
-        self.mesh(np.where(inside, 1.0, np.nan), cmap=ListedColormap([look.color]), **style)
-        self.hatch(inside, look.hatch, "0.25")
-        return [Patch(**look.of_area(label=text, **style))]
+        self.draw_mesh(np.where(inside, 1.0, np.nan), cmap=ListedColormap([cell_style.color]), **style)
+        self.draw_hatch(inside, cell_style.hatch, "0.25")
+        return [Patch(**cell_style.area_options(label=text, **style))]
 
-    def hatch(self, inside: Array, hatch: str, color: str) -> None:
+    def draw_hatch(self, inside: Array, hatch: str, color: str) -> None:
         """Hatch cells as one area, without their edges."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
@@ -253,39 +253,39 @@ class _Cells:
         x, y = self.x, self.y
         boxes = [
             [(x[i], y[j]), (x[k], y[j]), (x[k], y[j + 1]), (x[i], y[j + 1]), (x[i], y[j])]
-            for j, i, k in _runs(inside)
+            for j, i, k in _cell_runs(inside)
         ]
         codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
         area = Path(np.concatenate(boxes), codes)
         self.ax.add_patch(PathPatch(area, fc="none", ec=color, hatch=hatch, lw=0))
 
-    def steps(self, broken: Mapping[str, Array]) -> Iterator[Any]:
+    def draw_constraints(self, broken: Mapping[str, Array]) -> Iterator[Any]:
         """Draw lines between cells where a constraint holds and where it does not."""
         from matplotlib.collections import LineCollection
         from matplotlib.lines import Line2D
 
         x, y = self.x, self.y
         for count, (text, inside) in enumerate(broken.items()):
-            upright = _runs((inside[:, 1:] != inside[:, :-1]).T)
-            level = _runs(inside[1:] != inside[:-1])
+            upright = _cell_runs((inside[:, 1:] != inside[:, :-1]).T)
+            level = _cell_runs(inside[1:] != inside[:-1])
             parts = [[(x[i + 1], y[j]), (x[i + 1], y[k])] for i, j, k in upright]
             parts += [[(x[i], y[j + 1]), (x[k], y[j + 1])] for j, i, k in level]
-            style: dict[str, Any] = {"lw": 1.6, "ls": _BORDERS[count % len(_BORDERS)]}
+            style: dict[str, Any] = {"lw": 1.6, "ls": _LINE_STYLES[count % len(_LINE_STYLES)]}
             for look in ({"colors": "white", "lw": 3.4}, {"colors": "black", **style}):
                 self.ax.add_collection(LineCollection(parts, **look), autolim=False)
             yield Line2D([], [], color="black", label=text, **style)
 
-    def star(self, best: Mapping[str, Any], text: str) -> Any:
+    def draw_optimum(self, best: Mapping[str, Any], text: str) -> Any:
         """Draw the optimum."""
         at = []
         for axis in (self.over, self.by):
             labels = self.ds[axis].values.tolist()
             at.append(labels.index(best[axis]) if isinstance(best[axis], str) else best[axis])
-        return self.ax.plot([at[0]], [at[1]], label=text, **LOOKS["optimum"].of_mark(16))[0]
+        return self.ax.plot([at[0]], [at[1]], label=text, **STYLES["optimum"].mark_options(16))[0]
 
 
 # --- the borders of a case
-def _borders(cells: _Cells, source: Any, quantity: str, at: At, where: Sequence[str]) -> Any:
+def _draw_borders(cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]) -> Any:
     """Draw the borders of a case as double lines, where :func:`dse.borders` finds them."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -307,34 +307,34 @@ def _borders(cells: _Cells, source: Any, quantity: str, at: At, where: Sequence[
     fixed = {name: value for name, value in (at or {}).items() if name not in (over, by)}
     table = borders(source, quantity, along=along, at=fixed, where=where)
     real = {name for name in ways if not source.grid().model.quantities[name].domain.whole}
-    outer = withStroke(linewidth=3.4, foreground=LOOKS["optimum"].color)
+    outer = withStroke(linewidth=3.4, foreground=STYLES["optimum"].color)
     style: dict[str, Any] = {"lw": 1.0, "path_effects": [outer]}
-    pieces = LineCollection(border_pieces(ds, table, over, by, real), colors="white", **style)
+    pieces = LineCollection(border_segments(ds, table, over, by, real), colors="white", **style)
     cells.ax.add_collection(pieces, autolim=False)
     return Line2D([], [], color="white", **style, label=f"border of {quantity}")
 
 
-def border_pieces(
+def border_segments(
     ds: xr.Dataset, table: xr.Dataset, over: str, by: str, real: Collection[str]
-) -> list[list[Place]]:
+) -> list[list[Point]]:
     """Return pieces of the borders, cell by cell of the values of two axes.
 
     Between two values that differ in their case the border lies where ``table`` has it, or half
     way where an axis is not ``real``, so that there are no values between. In each cell two places
     on its sides are joined with each other, more through their middle.
     """
-    from dse.inverse.crossing import case_of
+    from dse.inverse.crossing import case_name
 
-    case = case_of(table)
+    case = case_name(table)
     missing = {name: ds.sizes[name] for name in (over, by) if name not in table[case].dims}
     here = table[case].expand_dims(missing).transpose(by, over).values
-    x, y = _numbers(ds, over), _numbers(ds, by)
+    x, y = _axis_numbers(ds, over), _axis_numbers(ds, by)
     known = {*real} & {*table.along.values.tolist()} - {*missing}
     across = _crossings(ds, table, (by, over), here, missing, known)
     up = _crossings(ds, table, (over, by), here.T, missing, known).T
     is_across, is_up = ~np.isnan(across), ~np.isnan(up)
     crossed = is_across[:-1] | is_across[1:] | is_up[:, :-1] | is_up[:, 1:]
-    lines: list[list[Place]] = []
+    lines: list[list[Point]] = []
     for j, i in np.argwhere(crossed).tolist():
         ends = [(across[row, i], y[row]) for row in (j, j + 1) if is_across[row, i]]
         ends += [(x[column], up[j, column]) for column in (i, i + 1) if is_up[j, column]]
@@ -350,16 +350,16 @@ def _crossings(
     ds: xr.Dataset,
     table: xr.Dataset,
     dims: tuple[str, str],
-    here: Array,
+    cases: Array,
     missing: Mapping[str, int],
-    known: Collection[str],
+    located: Collection[str],
 ) -> Array:
     """Return where the case changes between neighbours along the last axis, else NaN."""
     along = dims[-1]
-    values = _numbers(ds, along)
-    differs = here[:, 1:] != here[:, :-1]
-    place = np.broadcast_to(_edges(ds, along)[1:-1], differs.shape).copy()
-    if along in known:
+    values = _axis_numbers(ds, along)
+    differs = cases[:, 1:] != cases[:, :-1]
+    place = np.broadcast_to(_cell_edges(ds, along)[1:-1], differs.shape).copy()
+    if along in located:
         rows = table.sel(along=along, side="above")
         border, beyond = (
             rows[name].expand_dims(missing).transpose(*dims).values for name in ("border", "beyond")
@@ -367,5 +367,5 @@ def _crossings(
         rises = values[1:] > values[:-1]
         low, high = np.minimum(values[1:], values[:-1]), np.maximum(values[1:], values[:-1])
         start, then = (np.where(rises, a[:, :-1], a[:, 1:]) for a in (border, beyond))
-        place = np.where((then != NONE) & (start >= low) & (start <= high), start, place)
+        place = np.where((then != NO_BORDER) & (start >= low) & (start <= high), start, place)
     return np.where(differs, place, np.nan)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from dse.plots.frame import axes_of, new_figure
 from dse.plots.kinds import KINDS
-from dse.plots.looks import LOOKS, Look, variants
+from dse.plots.looks import STYLES, Style, style_variants
 from dse.study.data import StudyData
 from sweeps.grid.goals import texts_of
-from symbolic.errors import UnknownNameError, nearest
+from symbolic.errors import UnknownNameError, nearest_hint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _DATA = Path(__file__).parents[1] / "data" / "figures"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PaperFigure:
     """A figure of a paper: the kind of plot that draws it, or ``why`` none does.
 
     ``see`` says what to see, ``theirs`` what of it is the paper's, ``ours`` what the model's.
@@ -64,61 +64,61 @@ class Paper:
     title: str
     cited: str
     aliases: Sequence[str]
-    figures: Mapping[str, Row]
+    figures: Mapping[str, PaperFigure]
 
-    def figure(self, number: int | str) -> Row:
+    def figure(self, number: int | str) -> PaperFigure:
         """Return the row of a figure by its number."""
         text = str(number).strip()
         if text not in self.figures:
             raise UnknownNameError(
                 f"{self.key} has no figure {number!r}; it has "
-                f"{', '.join(spans(list(self.figures)))}"
+                f"{', '.join(number_ranges(list(self.figures)))}"
             )
         return self.figures[text]
 
 
 @cache
-def papers() -> Mapping[str, Paper]:
+def read_papers() -> Mapping[str, Paper]:
     """Return the papers whose figures are known, by their keys."""
-    return {path.stem: _read(path) for path in sorted(_DATA.glob("*.toml"))}
+    return {path.stem: _read_paper(path) for path in sorted(_DATA.glob("*.toml"))}
 
 
-def paper(name: str) -> Paper:
+def find_paper(name: str) -> Paper:
     """Return a paper by its key, or by another name of it."""
-    known = papers()
+    known = read_papers()
     names = {alias: key for key, one in known.items() for alias in (key, *one.aliases)}
     if name.lower() not in names:
         raise UnknownNameError(
-            f"{name!r} is no paper{nearest(name.lower(), list(names))}; there are "
+            f"{name!r} is no paper{nearest_hint(name.lower(), list(names))}; there are "
             + ", ".join(f"{key} ({', '.join(one.aliases)})" for key, one in known.items())
         )
     return known[names[name.lower()]]
 
 
-def _read(path: Path) -> Paper:
+def _read_paper(path: Path) -> Paper:
     """Read a paper; a row that is ``like`` another takes from it what it does not have."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     why = data.pop("why", {})
     rows: dict[str, dict[str, Any]] = {}
     for row in data.pop("figure"):
-        row = _merge(rows[row.pop("like")], row) if "like" in row else row
+        row = _merge_tables(rows[row.pop("like")], row) if "like" in row else row
         row["why"] = why.get(row.get("why", ""), row.get("why", ""))
-        rows |= {number: {**row, "number": number} for number in _numbers(row["number"])}
-    figures = {number: Row(**rows[number]) for number in sorted(rows, key=int)}
+        rows |= {number: {**row, "number": number} for number in _expand_numbers(row["number"])}
+    figures = {number: PaperFigure(**rows[number]) for number in sorted(rows, key=int)}
     return Paper(key=path.stem, **data, figures=figures)
 
 
-def _numbers(text: str) -> Iterator[str]:
+def _expand_numbers(text: str) -> Iterator[str]:
     """Return the numbers of a text such as ``"1-3, 10"``."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from map(str, range(int(first), int(last or first) + 1))
 
 
-def spans(numbers: Sequence[str]) -> Iterator[str]:
+def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
     """Return numbers with their runs joined.
 
-    >>> list(spans(["1", "2", "3", "5"]))
+    >>> list(number_ranges(["1", "2", "3", "5"]))
     ['1-3', '5']
     """
     values = [int(number) for number in numbers]
@@ -128,14 +128,14 @@ def spans(numbers: Sequence[str]) -> Iterator[str]:
         yield str(first) if first == last else f"{first}-{last}"
 
 
-def _merge(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``base`` with the values of ``row``, table by table; a range is no table."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) and "start" not in value
 
     both = [n for n in base.keys() & row.keys() if is_table(base[n]) and is_table(row[n])]
-    return {**base, **row, **{name: _merge(base[name], row[name]) for name in both}}
+    return {**base, **row, **{name: _merge_tables(base[name], row[name]) for name in both}}
 
 
 def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figure:
@@ -155,7 +155,7 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     UnknownNameError
         An unknown paper or number, or a figure that is not drawn, with the reason.
     """
-    known = paper(name)
+    known = find_paper(name)
     row = known.figure(number)
     if row.why:
         raise UnknownNameError(
@@ -169,7 +169,7 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     figure = new_figure(wide, high + (0.2 + 0.16 * len(lines) if caption else 0))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for k, panel in enumerate(row.panels):
-        _draw(axes[k], row, panel, [mark for mark in row.printed if mark.get("panel", 0) == k])
+        _draw_panel(axes[k], row, panel, [mark for mark in row.printed if mark.get("panel", 0) == k])
     for ax in axes[len(row.panels) :]:
         ax.remove()
     if caption:
@@ -177,16 +177,16 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     return figure
 
 
-def _draw(ax: Axes, row: Row, panel: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]) -> None:
+def _draw_panel(ax: Axes, row: PaperFigure, panel: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]) -> None:
     """Draw one panel: the marks of what is printed, then what the model yields."""
     study, options, style = (
-        _merge(getattr(row, name), panel.get(name, {})) for name in ("study", "given", "ax")
+        _merge_tables(getattr(row, name), panel.get(name, {})) for name in ("study", "given", "ax")
     )
     axes, values = study.get("axes", {}), study.get("set", {})
     study["set"] = {name: value for name, value in values.items() if name not in axes}
     axes_of(ax)
-    for mark, look in zip(marks, variants(LOOKS["published"], len(marks)), strict=True):
-        _mark(ax, mark, look)
+    for mark, look in zip(marks, style_variants(STYLES["published"], len(marks)), strict=True):
+        _draw_mark(ax, mark, look)
     kind = KINDS[row.kind]
     if kind.is_of_study:
         names = texts_of(options["quantity"], "quantity") if "quantity" in options else None
@@ -199,12 +199,12 @@ def _draw(ax: Axes, row: Row, panel: Mapping[str, Any], marks: Sequence[Mapping[
         ax.set_title(panel["title"], fontsize=10)
 
 
-def _mark(ax: Axes, mark: Mapping[str, Any], look: Look) -> None:
+def _draw_mark(ax: Axes, mark: Mapping[str, Any], style: Style) -> None:
     """Draw what the text prints: points, or a line across where it prints one coordinate."""
     label = f"printed: {mark['label']}"
     if "y" not in mark:
-        ax.axvline(mark["x"], **look.of_line(), label=label)
+        ax.axvline(mark["x"], **style.line_options(), label=label)
     elif "x" not in mark:
-        ax.axhline(mark["y"], **look.of_line(), label=label)
+        ax.axhline(mark["y"], **style.line_options(), label=label)
     else:
-        ax.plot(mark["x"], mark["y"], **look.of_mark(7), label=label)
+        ax.plot(mark["x"], mark["y"], **style.mark_options(7), label=label)

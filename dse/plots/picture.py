@@ -10,16 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 #: Points of a picture an inch of the screen, and points of the screen an inch.
-_SHARP, _SCREEN = 160, 80
+_SAVE_DPI, _SCREEN_DPI = 160, 80
 
 
-class Picture(Figure):
+class NotebookFigure(Figure):
     """A figure that is its own picture; its Axes show it, too."""
 
     def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
         """As of matplotlib; a plain Axes is one that shows the figure."""
         if not {"projection", "polar"} & kwargs.keys():
-            kwargs.setdefault("axes_class", _Shown)
+            kwargs.setdefault("axes_class", _NotebookAxes)
         return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
@@ -34,15 +34,15 @@ class Picture(Figure):
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         into = io.BytesIO()
-        self.savefig(into, format="png", dpi=_SHARP)
+        self.savefig(into, format="png", dpi=_SAVE_DPI)
         wide, high = self.get_size_inches()
-        return into.getvalue(), {"width": int(wide * _SCREEN), "height": int(high * _SCREEN)}
+        return into.getvalue(), {"width": int(wide * _SCREEN_DPI), "height": int(high * _SCREEN_DPI)}
 
 
-class _Shown(Axes):
+class _NotebookAxes(Axes):
     """An Axes that a notebook shows as the picture of its figure."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         figure = self.get_figure(root=True)
-        assert isinstance(figure, Picture)
+        assert isinstance(figure, NotebookFigure)
         return figure._repr_png_()

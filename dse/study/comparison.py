@@ -21,19 +21,19 @@ class ComparisonData:
 
     def __init__(self, each: Mapping[str, StudyData]) -> None:
         self.each = dict(each)
-        self.outputs = self._shared()
+        self.outputs = self._shared_outputs()
 
     @classmethod
-    def of(cls, kind: type[StudyData], models: Sequence[Any], **given: Any) -> Self:
+    def from_models(cls, kind: type[StudyData], models: Sequence[Any], **settings: Any) -> Self:
         """The studies of two or more models, each named once."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
             raise DseError(
                 f"model = {list(models)!r}: a comparison names two or more models, each once"
             )
-        return cls({name: kind(model=name, **given) for name in names})
+        return cls({name: kind(model=name, **settings) for name in names})
 
-    def _shared(self) -> tuple[str, ...]:
+    def _shared_outputs(self) -> tuple[str, ...]:
         known = {name: study.grid().outputs for name, study in self.each.items()}
         first = next(iter(known.values()))
         shared = tuple(n for n in first if all(n in outputs for outputs in known.values()))
@@ -43,7 +43,7 @@ class ComparisonData:
         return shared
 
 
-def joined_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Dataset:
+def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Dataset:
     """The outputs of the runs of some models, and where they are feasible, along ``model``.
 
     Where the models mean different things by the values of a case or bound, the meanings stand in
@@ -55,7 +55,7 @@ def joined_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Da
         model: (ds.assign(feasible=True) if marked and "feasible" not in ds else ds)[names]
         for model, ds in runs.items()
     }
-    joined = _along_model(parts)
+    joined = _concat_models(parts)
     first = next(iter(runs.values()))
     joined.attrs.update(model=", ".join(runs), axes=f"model {first.attrs['axes']}".strip())
     for key in ("study", "equations", "defaults", "sources", "assumptions", "identity"):
@@ -63,7 +63,7 @@ def joined_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Da
     return joined
 
 
-def joined_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """What the answers of some models share, along ``model``.
 
     Lists of different lengths end in NaN, False, 0 or no text.
@@ -72,13 +72,13 @@ def joined_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
     names = [name for name in first.data_vars if all(name in ds for ds in answers.values())]
     lists = [dim for dim in first.dims if dim not in first.coords]
     longest = {dim: max(ds.sizes.get(dim, 0) for ds in answers.values()) for dim in lists}
-    parts = {model: _lengthened(ds[names], longest) for model, ds in answers.items()}
-    joined = _along_model(parts)
+    parts = {model: _pad_dims(ds[names], longest) for model, ds in answers.items()}
+    joined = _concat_models(parts)
     told = {model: ds.attrs["study"] for model, ds in answers.items()}
     return joined.assign_attrs(model=", ".join(answers), study=json.dumps(told))
 
 
-def _lengthened(ds: xr.Dataset, sizes: Mapping[Any, int]) -> xr.Dataset:
+def _pad_dims(ds: xr.Dataset, sizes: Mapping[Any, int]) -> xr.Dataset:
     short = {dim: size for dim, size in sizes.items() if ds.sizes[dim] < size}
     if not short:
         return ds
@@ -89,7 +89,7 @@ def _lengthened(ds: xr.Dataset, sizes: Mapping[Any, int]) -> xr.Dataset:
     return ds.drop_vars(list(short))
 
 
-def _along_model(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
     import xarray as xr
 
     joined = xr.concat(
@@ -105,11 +105,11 @@ def _along_model(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         if any("flag_values" in ds[name].attrs for ds in parts.values()):
             for key in ("flag_values", "flag_meanings"):
                 joined[name].attrs.pop(key, None)
-            joined[name].attrs.update(_flags({m: ds[name] for m, ds in parts.items()}))
+            joined[name].attrs.update(_merge_flags({m: ds[name] for m, ds in parts.items()}))
     return joined
 
 
-def _flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
+def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
     """The meanings of a case or bound for all models, or for each where a value has several."""
     said = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
     if not said:

@@ -12,31 +12,31 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dse.answers import warn_of
-from dse.inputs import Parts, by_quantity, declared, own_copy, read_parts
-from dse.study.uncertain import check_settled, folded_axes, told_of, without
+from dse.answers import warn_failures
+from dse.inputs import StudyInputs, by_quantity_name, with_declared, copy_nested, merge_inputs
+from dse.study.uncertain import check_not_random, statistic_axes, mean_and_error, drop_axes
 from dse.study_file import check_code, read_study_file
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from sweeps.grid.space import parse_axis
-from symbolic.errors import DseError, check_known
+from symbolic.errors import DseError, check_name
 from symbolic.expression import parse, parse_output
 from symbolic.library import load_model
 from symbolic.ops import Node, references
-from symbolic.reach import Base, Reach, base_folder
+from symbolic.reach import PathBase, FileScope, base_folder
 from symbolic.statistic import DRAW
 
 if TYPE_CHECKING:
-    from dse.uncertain.draws import Uncertain
+    from dse.uncertain.draws import RandomInputs
     from sweeps.grid.space import Axis
 
 
-def summarized(folding: Any) -> Any:
-    """Statistics of a formula over axes (:func:`sweeps.nest.summarize.summarized`)."""
-    from sweeps.nest.summarize import summarized
+def compute_statistics(folding: Any) -> Any:
+    """Statistics of a formula over axes (:func:`sweeps.nest.summarize.compute_statistics`)."""
+    from sweeps.nest.summarize import compute_statistics
 
-    return summarized(folding)
+    return compute_statistics(folding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,9 @@ class StudyData:
     prefer: str | None = None
     best: Mapping[str, Any] | None = None
     random: Mapping[str, Any] = field(default_factory=dict)
-    folder: Base = None
+    folder: PathBase = None
     fit: Any = None
-    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str):
@@ -73,12 +73,12 @@ class StudyData:
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set", "random"):  # what was given may change later
-            object.__setattr__(self, key, own_copy(getattr(self, key)))
+            object.__setattr__(self, key, copy_nested(getattr(self, key)))
         if self.fit is not None:
             from dse.fitted import read_fits
 
             object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
-        self._read()
+        self._build_parts()
         self.grid()  # everything that can be wrong is found here, before any work
         if self.best is not None:
             self.check_best(read_best(self.best))
@@ -87,7 +87,7 @@ class StudyData:
     def from_toml(cls, path: str | Path, *, allow: Callable[[Path], bool] | None = None) -> Self:
         """Read a study file; relative paths in it are relative to its folder.
 
-        A study whose model is a Python file runs that file: ``dse.study_file.code_of`` tells which
+        A study whose model is a Python file runs that file: ``dse.study_file.find_model_code`` tells which
         it would run, and runs nothing.
 
         Parameters
@@ -110,7 +110,7 @@ class StudyData:
         path = Path(path)
         tree, folder = read_study_file(path), path.resolve().parent
         check_code(tree, folder, allow)
-        return cls(**tree, folder=Reach(folder, folder))
+        return cls(**tree, folder=FileScope(folder, folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what was given: equations are functions, which are found again by name."""
@@ -119,16 +119,16 @@ class StudyData:
 
     # --- what it is made of
     @property
-    def _parts(self) -> Parts:
-        parts: Parts = self._kept["parts"]
+    def _parts(self) -> StudyInputs:
+        parts: StudyInputs = self._cache["parts"]
         return parts
 
-    def _read(self) -> None:
+    def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
-        model = declared(model, self.workload or self.axes.get("workload"), self.folder)
+        model = with_declared(model, self.workload or self.axes.get("workload"), self.folder)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)
-            for name, spec in by_quantity(model, self.axes).items()
+            for name, spec in by_quantity_name(model, self.axes).items()
         ]
         uncertain = None
         if self.random:
@@ -139,14 +139,14 @@ class StudyData:
             if DRAW in self.axes:
                 raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
             axes.append(uncertain.axis())
-        self._kept["uncertain"] = uncertain
-        self._kept["parts"] = read_parts(
+        self._cache["uncertain"] = uncertain
+        self._cache["parts"] = merge_inputs(
             model,
             axes,
             entries={"machine": self.machine, "workload": self.workload},
-            given=self.set,
+            set_values=self.set,
             folder=self.folder,
-            fitted=self.fit,
+            fit_inputs=self.fit,
         )
 
     def grid(
@@ -160,28 +160,28 @@ class StudyData:
         ``draws`` keeps the axis of what is random; without it only statistics along that axis can
         be asked.
         """
-        draws = draws or self.uncertain is None  # where nothing is random it is the same grid
+        draws = draws or self.random_inputs is None  # where nothing is random it is the same grid
         # statistics that a run tells are computed once, for all questions
-        own = self._own_statistics() if outputs and self.uncertain else ()
+        own = self._output_statistics() if outputs and self.random_inputs else ()
         key = (tuple(name for name in outputs if name not in own), tuple(where), draws)
-        if key not in self._kept:
+        if key not in self._cache:
             if draws:
-                self._kept[key] = self._whole(*key[:2])
+                self._cache[key] = self._full_grid(*key[:2])
             else:
-                self._kept[key] = self._settled(self.grid(*key[:2], draws=True), key[0])
-        grid: Grid = self._kept[key]
+                self._cache[key] = self._drop_draws(self.grid(*key[:2], draws=True), key[0])
+        grid: Grid = self._cache[key]
         return grid
 
     @property
-    def uncertain(self) -> Uncertain | None:
+    def random_inputs(self) -> RandomInputs | None:
         """What is known of random quantities; None where none is random."""
-        found: Uncertain | None = self._kept["uncertain"]
+        found: RandomInputs | None = self._cache["uncertain"]
         return found
 
     @property
     def notes(self) -> list[str]:
         """What was cut off of laws, for their quantities end."""
-        cut = {} if self.uncertain is None else self.uncertain.notes
+        cut = {} if self.random_inputs is None else self.random_inputs.notes
         return [f"{name}: {text}" for name, text in cut.items()]
 
     def _outputs(self) -> tuple[str, ...]:
@@ -190,42 +190,42 @@ class StudyData:
             return self._parts.model.outputs
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
 
-    def _own_statistics(self) -> frozenset[str]:
+    def _output_statistics(self) -> frozenset[str]:
         """Return the statistics among the outputs, and those that tell of random outputs."""
         own = self._outputs()
-        names = [*own, *(n for name in own for n in told_of(name, self._parts.model))]
+        names = [*own, *(n for name in own for n in mean_and_error(name, self._parts.model))]
         return frozenset(name for name in names if not name.isidentifier())
 
-    def _whole(self, more: Sequence[str], where: Sequence[str]) -> Grid:
+    def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
         """The grid over all axes, draws included."""
         parts = self._parts
         asked = tuple(dict.fromkeys([*self._outputs(), *more]))
-        told = [n for name in asked for n in told_of(name, parts.model)] if self.uncertain else []
+        told = [n for name in asked for n in mean_and_error(name, parts.model)] if self.random_inputs else []
         grid = build_grid(
             parts.model,
             axes=parts.axes,
             values=parts.values,
-            labels=parts.named,
+            labels=parts.fixed_labels,
             switches=parts.switches,
             tables=parts.tables,
             outputs=tuple(dict.fromkeys([*asked, *told])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
-            fold=summarized,
-            refused=parts.refused,
+            compute_statistics=compute_statistics,
+            invalid_values=parts.invalid_values,
         )
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in asked))
 
-    def _settled(self, grid: Grid, more: Sequence[str]) -> Grid:
+    def _drop_draws(self, grid: Grid, more: Sequence[str]) -> Grid:
         """A grid without its draws: of what is random its mean is told, and what is asked of it."""
         asked = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
         asked += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
-        check_settled(grid, asked)
+        check_not_random(grid, asked)
         told: list[str] = []
         for name in self._outputs():
             if not name.isidentifier() or DRAW in grid.dims(name):
-                known = told_of(name, self._parts.model)
+                known = mean_and_error(name, self._parts.model)
                 if not known and self.outputs is not None:
-                    label = next(iter(grid.flags(name).values()), "LABEL")
+                    label = next(iter(grid.flag_meanings(name).values()), "LABEL")
                     raise DseError(
                         f"the output {name} is another case in each draw, and cases have no mean: "
                         f"ask for a chance, such as chance({name} == '{label}'), or leave it out"
@@ -235,10 +235,10 @@ class StudyData:
                 told.append(name)
         for name in more:
             if not name.isidentifier():
-                told += told_of(name, self._parts.model)
+                told += mean_and_error(name, self._parts.model)
             elif name in grid.outputs:  # neither an axis nor along one
                 told.append(name)
-        return without(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
+        return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
 
     def text(self) -> str:
         """The study as canonical JSON: the same study always gives the same text.
@@ -249,29 +249,29 @@ class StudyData:
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
         tree: dict[str, Any] = {"model": parts.model.name}
         tree |= {key: name for key, name in names.items() if name is not None}
-        tree["axes"] = {name: _listed(axis) for name, axis in grid.axes.items()}
+        tree["axes"] = {name: _axis_json(axis) for name, axis in grid.axes.items()}
         tree["set"] = {n: parts.labels.get(n, _jsonable(value)) for n, value in self.set.items()}
         tree |= {"fit": self.fit.to_dict()} if self.fit is not None else {}
         if self.random:
             tree["random"] = {name: _jsonable(value) for name, value in self.random.items()}
-            tree["draws"] = _drawn(parts)
+            tree["draws"] = _hash_draws(parts)
         tree["where"] = list(self.where)
         tree["outputs"] = list(grid.outputs)
         return dumps(tree)
 
     def attributes(self) -> dict[str, Any]:
         """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
-        if "attributes" not in self._kept:
-            from dse.provenance import attributes
+        if "attributes" not in self._cache:
+            from dse.provenance import provenance_attributes
 
-            told = attributes(self.text(), self.grid(), self._parts)
+            told = provenance_attributes(self.text(), self.grid(), self._parts)
             told |= {"notes": dumps(self.notes)} if self.notes else {}
-            self._kept["attributes"] = told
-        found: dict[str, Any] = self._kept["attributes"]
+            self._cache["attributes"] = told
+        found: dict[str, Any] = self._cache["attributes"]
         return found
 
     # --- what a question takes
-    def _question(
+    def _query_grid(
         self,
         texts: Sequence[str | Goal],
         where: str | Sequence[str],
@@ -284,37 +284,37 @@ class StudyData:
         """
         from sweeps.grid.failing import failures_of
 
-        needed, conditions = self._needed(texts), texts_of(where, "where")
+        needed, conditions = self._needed_quantities(texts), texts_of(where, "where")
         grid = self.grid(needed, conditions, draws=DRAW in per)
-        roots = [self._node(text) for text in texts]
+        roots = [self._parse_formula(text) for text in texts]
         if DRAW not in per:
             whole = self.grid(needed, conditions, draws=True)
             asked = zip(texts, map(references, roots), strict=True)
-            check_settled(whole, [(str(text), names) for text, names in asked])
-        grid = without(grid, folded_axes(grid, roots) - set(per))
+            check_not_random(whole, [(str(text), names) for text, names in asked])
+        grid = drop_axes(grid, statistic_axes(grid, roots) - set(per))
         if failed := failures_of(grid, needed):
-            warn_of(failed)
+            warn_failures(failed)
         return grid
 
-    def _node(self, text: str | Goal) -> Node:
+    def _parse_formula(self, text: str | Goal) -> Node:
         """A formula of a question."""
         quantities = self.grid().model.quantities
         return text.formula(quantities) if isinstance(text, Goal) else parse(text, quantities)
 
-    def _needed(self, texts: Sequence[str | Goal]) -> list[str]:
+    def _needed_quantities(self, texts: Sequence[str | Goal]) -> list[str]:
         """The quantities of some formulas."""
-        return [name for text in texts for name in references(self._node(text))]
+        return [name for text in texts for name in references(self._parse_formula(text))]
 
-    def check_best(self, best: Best) -> None:
+    def check_best(self, best: BestQuery) -> None:
         """Raise where the study has no quantity or axis of a question; nothing is computed."""
         for name in best.per:
             said = f"per names {name!r}, which is no axis of the study"
-            check_known(name, self.grid().axes, said, "its axes are")
-        self.grid(self._needed(best.goals), best.where)
+            check_name(name, self.grid().axes, said, "its axes are")
+        self.grid(self._needed_quantities(best.goals), best.where)
 
 
 # --- A study as canonical text, so that equal studies read alike
-def _drawn(parts: Parts) -> str:
+def _hash_draws(parts: StudyInputs) -> str:
     """A hash of the draws of what is random, and of their chances."""
     found = hashlib.sha256()
     for axis in parts.axes:
@@ -325,19 +325,19 @@ def _drawn(parts: Parts) -> str:
     return found.hexdigest()
 
 
-def _listed(axis: Axis) -> Any:
+def _axis_json(axis: Axis) -> Any:
     if axis.weights is not None:
-        plain = _listed(replace(axis, weights=None))
+        plain = _axis_json(replace(axis, weights=None))
         own = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
         return {**own, "weights": axis.weights.tolist()}
     if axis.labels:
         return list(axis.labels)
     if axis.columns:
         return {"zip": {name: array.tolist() for name, array in axis.columns.items()}}
-    return _shortened(axis.coordinate)
+    return _hash_if_long(axis.coordinate)
 
 
-def _shortened(array: np.ndarray[Any, Any]) -> Any:
+def _hash_if_long(array: np.ndarray[Any, Any]) -> Any:
     """A long axis as a hash of its values, so that the text of a study stays short."""
     if array.size <= 1000:
         return array.tolist()
@@ -359,8 +359,8 @@ def _jsonable(value: Any) -> Any:
         }
         table: dict[str, Any] = {"dims": list(map(str, value.dims))}
         if labels:
-            table["labels"] = {dim: _shortened(array) for dim, array in labels.items()}
-        return {**table, "values": _shortened(np.asarray(value))}
+            table["labels"] = {dim: _hash_if_long(array) for dim, array in labels.items()}
+        return {**table, "values": _hash_if_long(np.asarray(value))}
     if isinstance(value, Mapping):
         return {str(name): _jsonable(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -371,11 +371,11 @@ def _jsonable(value: Any) -> Any:
 
 
 # --- The question a study file asks under ``[best]``
-_KEYS = ("minimize", "maximize", "per", "where", "top")
+_BEST_KEYS = ("minimize", "maximize", "per", "where", "top")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
+class BestQuery:
     """What :func:`dse.optimum` is asked; ``where`` adds to the constraints of the study."""
 
     minimize: str | tuple[str, ...] | None = None
@@ -389,12 +389,12 @@ class Best:
         """The objectives, the first in priority first."""
         return goals_in_order(self.minimize, self.maximize)
 
-    def as_asked(self) -> dict[str, Any]:
+    def as_keywords(self) -> dict[str, Any]:
         """The keywords of :func:`dse.optimum`."""
         return asdict(self)
 
 
-def read_best(tree: Any, *, origin: str = "best") -> Best:
+def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
     """Read the table; ``origin`` stands before every message.
 
     >>> read_best({"minimize": "time", "per": "machine"}).per
@@ -403,7 +403,7 @@ def read_best(tree: Any, *, origin: str = "best") -> Best:
     if not isinstance(tree, Mapping):
         raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
     for key in tree:
-        check_known(key, _KEYS, f"{origin} has the key {key!r}, which no question has")
+        check_name(key, _BEST_KEYS, f"{origin} has the key {key!r}, which no question has")
     goals = [key for key in ("minimize", "maximize") if tree.get(key) is not None]
     if len(goals) != 1:
         raise DseError(
@@ -421,7 +421,7 @@ def read_best(tree: Any, *, origin: str = "best") -> Best:
     goals_in_order(given.get("minimize"), given.get("maximize"))
     top = tree.get("top", 1)
     check_top(top, f"{origin}: ")
-    return Best(
+    return BestQuery(
         minimize=given.get("minimize"),
         maximize=given.get("maximize"),
         per=_texts(tree.get("per"), f"{origin}: per"),

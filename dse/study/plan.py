@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 # --- What a study is warned of: numbers that look like those of another unit, a clock that is free
 #: How far beyond the typical range a number without a unit is asked about, as a factor.
-_FAR = 1000
+_UNUSUAL_FACTOR = 1000
 #: The units that people mean by a bare number, the likeliest first.
-_MEANT = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
+_COMMON_UNITS = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
 
 #: Of these nobody thinks in the stored unit, so that a limit without one is told with it.
-_SPELT = ("s", "Hz", "B/s")
+_NEVER_BARE_UNITS = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
     r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 )
 
 
-def bare_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tuple[str, ...]:
+def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tuple[str, ...]:
     """What the limits without a unit are compared with, as in ``time <= 400``.
 
     >>> from symbolic.quantities import TABLE
-    >>> bare_limits(["time <= 400 and power <= 150", "time <= 4 ms"], TABLE)
+    >>> unitless_limits(["time <= 400 and power <= 150", "time <= 4 ms"], TABLE)
     ("time <= 400 is a limit of 400 s: write it with its unit, such as '400 s' or '400 ms'",)
-    >>> bare_limits(["time <= 1.2.3"], TABLE)  # no number, as who reads it will say
+    >>> unitless_limits(["time <= 1.2.3"], TABLE)  # no number, as who reads it will say
     ()
     """
     found = []
@@ -44,8 +44,8 @@ def bare_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tupl
         for part in re.split(r"\b(?:and|or)\b", text):
             limit = _LIMIT.fullmatch(part.strip())
             row = rows.get(limit["name"]) if limit else None
-            if limit and row is not None and row.unit in _SPELT and float(limit["number"]):
-                near = next(u for u in _MEANT if dimension(u) == dimension(row.unit))
+            if limit and row is not None and row.unit in _NEVER_BARE_UNITS and float(limit["number"]):
+                near = next(u for u in _COMMON_UNITS if dimension(u) == dimension(row.unit))
                 number = limit["number"]
                 found.append(
                     f"{part.strip()} is a limit of {number} {row.unit}: write it with its unit, "
@@ -54,21 +54,21 @@ def bare_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tupl
     return tuple(found)
 
 
-def odd_numbers(study: StudyData) -> tuple[str, ...]:
+def unusual_numbers(study: StudyData) -> tuple[str, ...]:
     """The numbers set or swept without a unit that lie far from what is usual, with a guess.
 
     >>> import dse
-    >>> odd_numbers(dse.Study(model="mwp_cwp", machine="gtx280", workload="hong2009_example",
+    >>> unusual_numbers(dse.Study(model="mwp_cwp", machine="gtx280", workload="hong2009_example",
     ...                       set={"core_clock": 1410}))
     ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
     """
     rows = study.grid().model.quantities
-    found = (_odd(rows[name], number) for name, number in _bare(study) if name in rows)
-    limits = bare_limits(study.where, rows)
+    found = (_unusual_number(rows[name], number) for name, number in _unitless_numbers(study) if name in rows)
+    limits = unitless_limits(study.where, rows)
     return tuple(dict.fromkeys(text for text in [*found, *limits] if text))
 
 
-def _bare(study: StudyData) -> Iterator[tuple[str, float]]:
+def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
     """Each quantity that is set or swept in numbers without a unit, and the least and largest."""
     for name, given in [*study.set.items(), *study.axes.items()]:
         numbers = [number for number in _numbers(given) if math.isfinite(number)]
@@ -76,35 +76,35 @@ def _bare(study: StudyData) -> Iterator[tuple[str, float]]:
             yield from ((name, end) for end in (min(numbers), max(numbers)))
 
 
-def _numbers(given: Any) -> Iterator[float]:
+def _numbers(value: Any) -> Iterator[float]:
     """The bare numbers of a value, a list or an axis, in whichever form it is written."""
-    if isinstance(given, dict):
-        for key, part in given.items():
+    if isinstance(value, dict):
+        for key, part in value.items():
             if key in ("start", "stop", "values"):
                 yield from _numbers(part)
             elif key in ("linspace", "geomspace") and isinstance(part, (list, tuple)):
                 yield from _numbers(part[:2])
-    elif isinstance(given, (list, tuple)):
-        for part in given:
+    elif isinstance(value, (list, tuple)):
+        for part in value:
             yield from _numbers(part)
-    elif isinstance(given, str):
+    elif isinstance(value, str):
         try:
-            yield float(given)
+            yield float(value)
         except ValueError:
             return
-    elif isinstance(given, (int, float)) and not isinstance(given, bool):
-        yield float(given)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield float(value)
 
 
-def _odd(row: Quantity, number: float) -> str:
+def _unusual_number(row: Quantity, number: float) -> str:
     if not row.unit or row.typical is None or row.unit == "cycle":
         return ""
     low, high = row.typical
-    if not low > 0 or not number > 0 or low / _FAR <= number <= high * _FAR:
+    if not low > 0 or not number > 0 or low / _UNUSUAL_FACTOR <= number <= high * _UNUSUAL_FACTOR:
         return ""
     kind = dimension(row.unit)
     meant = next(
-        (u for u in _MEANT if dimension(u) == kind and low <= to_si(number, u)[0] <= high), None
+        (u for u in _COMMON_UNITS if dimension(u) == kind and low <= to_si(number, u)[0] <= high), None
     )
     return (
         f"{row.name} = {number:g} is {number:g} {row.unit}, where {value_text(low, row.unit)} to "
@@ -120,7 +120,7 @@ _FREE_CLOCK = (
 )
 
 
-def _is_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
+def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
     """True if the outputs depend on a swept clock that costs nothing, under some switches."""
     graph, leaves = grid.graphs[key], grid.leaves[key]
     behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
@@ -180,7 +180,7 @@ class Plan(Report):
             kind="Plan",
             title=f"{self.model}: {self.points:,} points ({sizes})",
             facts={name: text for name, text in facts.items() if text},
-            tables=[Table(columns=("output", "values", "size", "over"), rows=outputs, opened=True)],
+            tables=[Table(columns=("output", "values", "size", "over"), rows=outputs, is_open=True)],
             notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],
         )
 
@@ -202,20 +202,20 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
     """See :func:`dse.plan`."""
     from json import loads
 
-    from sweeps.nest.run import SMALL, groups, plan_rows, tiles
+    from sweeps.nest.run import NUMPY_POINTS, output_groups, plan_rows, tile_count
 
     grid = study.grid()
     outputs = tuple(PlannedOutput(**row) for row in plan_rows(grid, expand=expand))
     count = nests = 0
-    for group in groups(grid, expand=expand):
+    for group in output_groups(grid, expand=expand):
         switched = math.prod(grid.axes[a].size for a in group.dims if a in grid.switch_axes)
         plain = grid.shape(a for a in group.dims if a not in grid.switch_axes)
-        count += switched * tiles(plain)
-        nests += switched if math.prod(plain) > SMALL else 0
+        count += switched * tile_count(plain)
+        nests += switched if math.prod(plain) > NUMPY_POINTS else 0
     moved = {axis for output in outputs for axis in output.axes}
     order = {name: place for place, name in enumerate([*grid.outputs, "feasible"])}
     attributes = study.attributes()
-    is_free = any(_is_free_clock(grid, key) for key in grid.graphs)
+    is_free = any(_has_free_clock(grid, key) for key in grid.graphs)
     return Plan(
         model=study.model,
         axes={axis.name: axis.size for axis in grid.axes.values()},
@@ -228,6 +228,6 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
-        warnings=(*odd_numbers(study), *((_FREE_CLOCK,) if is_free else ())),
+        warnings=(*unusual_numbers(study), *((_FREE_CLOCK,) if is_free else ())),
         notes=(*loads(attributes.get("validity", "[]")), *study.notes),
     )

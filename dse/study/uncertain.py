@@ -15,12 +15,12 @@ from symbolic.ops import Node, references
 from symbolic.statistic import DRAW, StatisticName, statistics_of
 
 if TYPE_CHECKING:
-    from dse.uncertain.draws import Uncertain
+    from dse.uncertain.draws import RandomInputs
 
 _Study = TypeVar("_Study", bound=Any)
 
 
-def told_of(name: str, model: EquationSet) -> tuple[str, ...]:
+def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
     """Return what a run tells of an output that is random: its mean, and the error of that.
 
     A statistic over the draws stays, with its error; so does any other. Labels and cases have no
@@ -37,10 +37,10 @@ def told_of(name: str, model: EquationSet) -> tuple[str, ...]:
     about = told.statistic
     if about.kind == "error" or DRAW not in about.axes:
         return (told,)
-    return told, parse_output(f"error({about.written})", quantities)
+    return told, parse_output(f"error({about.formula_text})", quantities)
 
 
-def folded_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
+def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
     """The axes along which statistics of some formulas go, and on which the formulas do not lie."""
     names = {name for root in roots for name in references(root)}
     lies = {axis for name in names for axis in grid.dims(name)}
@@ -55,12 +55,12 @@ def folded_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
     return found - lies
 
 
-def check_settled(grid: Grid, texts: Iterable[tuple[str, Iterable[str]]]) -> None:
+def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) -> None:
     """Raise where something that is asked has another value in each draw.
 
     ``texts`` are formulas and conditions as they are written, with the quantities in them.
     """
-    for text, known in texts:
+    for text, known in formulas:
         names = tuple(known)
         random = [name for name in names if DRAW in grid.dims(name)]
         if random:
@@ -75,7 +75,7 @@ def check_settled(grid: Grid, texts: Iterable[tuple[str, Iterable[str]]]) -> Non
             )
 
 
-def without(grid: Grid, axes: set[str]) -> Grid:
+def drop_axes(grid: Grid, axes: set[str]) -> Grid:
     """A grid over the other axes: what lies along these is left out.
 
     Its statistics know the conditions that lie along these. A condition may lie along them under
@@ -84,11 +84,11 @@ def without(grid: Grid, axes: set[str]) -> Grid:
     gone = axes & set(grid.axes)
     if not gone:
         return grid
-    from sweeps.bounds.check import check
+    from sweeps.bounds.check import check_grid
 
-    check(grid, counted=False, possible=False)
+    check_grid(grid, count_points=False, require_feasible=False)
 
-    def stays(name: str) -> bool:
+    def is_independent(name: str) -> bool:
         return not gone & set(grid.dims(name))
 
     graphs = {
@@ -106,13 +106,13 @@ def without(grid: Grid, axes: set[str]) -> Grid:
         grid,
         axes={name: axis for name, axis in grid.axes.items() if name not in gone},
         graphs=graphs,
-        outputs=tuple(name for name in grid.outputs if stays(name)),
+        outputs=tuple(name for name in grid.outputs if is_independent(name)),
         _dims={},
         kept={"formulas": True},
     )
 
 
-def redrawn(study: _Study, axis: Axis) -> _Study:
+def replace_draws(study: _Study, axis: Axis) -> _Study:
     """A study with other draws."""
     parts = study._parts
     axes = tuple(axis if one.name == DRAW else one for one in parts.axes)
@@ -124,7 +124,7 @@ def redrawn(study: _Study, axis: Axis) -> _Study:
     return other
 
 
-def uncertain_of(study: Any) -> Uncertain:
+def require_random_inputs(study: Any) -> RandomInputs:
     """What a study knows of its random inputs.
 
     Raises
@@ -137,5 +137,5 @@ def uncertain_of(study: Any) -> Uncertain:
             "nothing is random: give quantities laws, as in [random] mem_latency = "
             '"normal: 600 cycles, 10 %" (random= in Python)'
         )
-    found: Uncertain = study.uncertain
+    found: RandomInputs = study.uncertain
     return found

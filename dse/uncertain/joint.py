@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitted import load_fit
-from dse.uncertain.laws import chances, columns_of
-from symbolic.errors import DomainError, DseError, UnknownNameError, check_known, nearest
+from dse.uncertain.laws import normalize_weights, read_csv_columns
+from symbolic.errors import DomainError, DseError, UnknownNameError, check_name, nearest_hint
 from symbolic.quantities import Quantity
-from symbolic.reach import Base, located
+from symbolic.reach import PathBase, allowed_path
 
 Floats = NDArray[np.float64]
 
 #: The part of draws that may lie outside a domain.
-_OUTSIDE = 1e-3
+_MAX_OUTSIDE_SHARE = 1e-3
 #: The least eigenvalue of a matrix that rounding may have made.
-_NEGATIVE = -1e-9
+_MIN_EIGENVALUE = -1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class JointRows:
     """Quantities that take the values of one row together, each row with a chance."""
 
     columns: Mapping[str, Floats]
@@ -46,7 +46,7 @@ class Rows:
         """Return the least and the largest value of each quantity, whatever the levels."""
         return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
 
-    def of(self, points: Floats) -> dict[str, Floats]:
+    def values_at(self, points: Floats) -> dict[str, Floats]:
         """The values at points between 0 and 1, one column a coordinate."""
         ends = np.cumsum([float(weight) for weight in self.weights])
         places = np.minimum(np.searchsorted(ends, points[:, 0]), len(self.weights) - 1)
@@ -54,7 +54,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Normals:
+class JointNormal:
     """Quantities with a joint normal law, as a fit gives it."""
 
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class Normals:
             found[name] = np.clip(mean + width * ndtri(levels), domain.low, domain.high)
         return found
 
-    def of(self, points: Floats) -> dict[str, Floats]:
+    def values_at(self, points: Floats) -> dict[str, Floats]:
         """The values at points between 0 and 1; what leaves a domain is drawn nearer to the mean.
 
         Raises
@@ -93,8 +93,8 @@ class Normals:
         values = self.means + steps
         inside = np.ones(len(values), dtype=bool)
         for place, name in enumerate(self.names):
-            inside &= self.rows[name].domain.holds(values[:, place])
-        if np.count_nonzero(~inside) > max(_OUTSIDE * len(values), 0):
+            inside &= self.rows[name].domain.is_inside(values[:, place])
+        if np.count_nonzero(~inside) > max(_MAX_OUTSIDE_SHARE * len(values), 0):
             share = np.count_nonzero(~inside) / len(values)
             raise DomainError(
                 f"{self.where}: {share:.2%} of its draws leave the domain of a quantity among "
@@ -112,9 +112,9 @@ class Normals:
         return {name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(self.names)}
 
 
-def joint_of(
-    key: str, value: Any, quantities: Mapping[str, Quantity], folder: Base
-) -> Rows | Normals | None:
+def read_joint_law(
+    key: str, value: Any, quantities: Mapping[str, Quantity], folder: PathBase
+) -> JointRows | JointNormal | None:
     """The joint law that an entry of ``[random]`` gives; None where it is that of one quantity.
 
     ``{"fit": path or Fit}`` takes values and covariance of a fit (``label``: those of one of its
@@ -123,7 +123,7 @@ def joint_of(
     """
     where = f"random {key}"
     if not isinstance(value, Mapping):
-        return of_fit(value, None, quantities, where) if hasattr(value, "covariance") else None
+        return joint_normal_of_fit(value, None, quantities, where) if hasattr(value, "covariance") else None
     if "fit" in value:
         fit = value["fit"]
         if not set(value) <= {"fit", "label"} or isinstance(fit, Mapping):
@@ -132,8 +132,8 @@ def joint_of(
                 "of its values where each has its own"
             )
         if isinstance(fit, (str, Path)):
-            fit = load_fit(located(fit, folder, "fit"))
-        return of_fit(fit, value.get("label"), quantities, where)
+            fit = load_fit(allowed_path(fit, folder, "fit"))
+        return joint_normal_of_fit(fit, value.get("label"), quantities, where)
     if "columns" not in value:
         return None
     if not {"file", "columns"} <= set(value) <= {"file", "columns", "units", "weights"}:
@@ -144,28 +144,28 @@ def joint_of(
     columns = value["columns"]
     if not isinstance(columns, Mapping) or not columns:
         raise DseError(f"{where}: columns = {columns!r}, expected {{ quantity = 'column', ... }}")
-    rows = {name: known(name, quantities, where) for name in columns}
+    rows = {name: find_random_quantity(name, quantities, where) for name in columns}
     units = {columns[name]: unit for name, unit in value.get("units", {}).items()}
-    found, weights = columns_of(value, columns, rows, units, where, folder)
+    found, weights = read_csv_columns(value, columns, rows, units, where, folder)
     for name, column in found.items():
         rows[name].check(np.array(column), where)
     count = len(next(iter(found.values())))
-    return Rows(
+    return JointRows(
         columns={name: np.array(column) for name, column in found.items()},
-        weights=chances(weights, count, where),
+        weights=normalize_weights(weights, count, where),
     )
 
 
-def known(name: str, quantities: Mapping[str, Quantity], where: str) -> Quantity:
+def find_random_quantity(name: str, quantities: Mapping[str, Quantity], where: str) -> Quantity:
     """A quantity by name, of those that can have a law."""
     if name not in quantities:
-        raise UnknownNameError(f"{where}: {name!r} is no quantity{nearest(name, quantities)}")
+        raise UnknownNameError(f"{where}: {name!r} is no quantity{nearest_hint(name, quantities)}")
     if quantities[name].is_label:
         raise DseError(f"{where}: {name} takes labels, not numbers, and cannot have a law")
     return quantities[name]
 
 
-def of_fit(fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str) -> Normals:
+def joint_normal_of_fit(fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str) -> JointNormal:
     """The law of what a fit found; what has no standard error stays at its value."""
     if fit.per and label is None:
         raise DseError(
@@ -174,7 +174,7 @@ def of_fit(fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str)
         )
     wanted = fit.set if label is None else fit.set_of(str(label))
     names = tuple(wanted)
-    rows = {name: known(name, quantities, where) for name in names}
+    rows = {name: find_random_quantity(name, quantities, where) for name in names}
     own = [name if name in fit.values else f"{name}[{label}]" for name in names]
     places = [list(fit.values).index(name) for name in own]
     matrix = np.asarray(fit.covariance, dtype=np.float64)[np.ix_(places, places)]
@@ -183,11 +183,11 @@ def of_fit(fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str)
     means = np.array([float(wanted[name]) for name in names])
     for place, name in enumerate(names):
         rows[name].check(means[place], where)
-    root = root_of(matrix, names, f"{where}, its covariance")
-    return Normals(names=names, means=means, root=root, rows=rows, where=where)
+    root = covariance_root(matrix, names, f"{where}, its covariance")
+    return JointNormal(names=names, means=means, root=root, rows=rows, where=where)
 
 
-def correlated(given: Any, names: Sequence[str]) -> Floats | None:
+def read_correlations(entries: Any, names: Sequence[str]) -> Floats | None:
     """The root of the correlation matrix of quantities; None where none are correlated.
 
     Raises
@@ -196,19 +196,19 @@ def correlated(given: Any, names: Sequence[str]) -> Floats | None:
         A pair that is none of the random quantities with laws of their own, given twice, or a
         number beyond -1 and 1; or no laws can be correlated like that.
     """
-    if given is None:
+    if entries is None:
         return None
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise DseError(f"correlation = {given!r}: expected [[name, name, number], ...]")
+    if isinstance(entries, str) or not isinstance(entries, Sequence):
+        raise DseError(f"correlation = {entries!r}: expected [[name, name, number], ...]")
     matrix = np.eye(len(names))
     seen: set[frozenset[str]] = set()
-    for entry in given:
+    for entry in entries:
         if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 3:
             raise DseError(f"correlation holds {entry!r}: expected [name, name, number]")
         a, b, rho = entry
         for name in (a, b):
             said = f"correlation names {name!r}, which has no law of its own"
-            check_known(name, names, said, "these have")
+            check_name(name, names, said, "these have")
         pair = frozenset((a, b))
         if len(pair) < 2 or pair in seen:
             what = "with itself" if len(pair) < 2 else "twice"
@@ -217,10 +217,10 @@ def correlated(given: Any, names: Sequence[str]) -> Floats | None:
             raise DseError(f"correlation of {a} and {b} = {rho!r}: expected a number from -1 to 1")
         seen.add(pair)
         matrix[names.index(a), names.index(b)] = matrix[names.index(b), names.index(a)] = rho
-    return root_of(matrix, names, "correlation") if seen else None
+    return covariance_root(matrix, names, "correlation") if seen else None
 
 
-def root_of(matrix: Floats, names: Sequence[str], where: str) -> Floats:
+def covariance_root(matrix: Floats, names: Sequence[str], where: str) -> Floats:
     """A matrix whose product with its transpose is a covariance or correlation matrix.
 
     Raises
@@ -239,7 +239,7 @@ def root_of(matrix: Floats, names: Sequence[str], where: str) -> Floats:
     if not np.allclose(even, even.T, atol=1e-8, rtol=0):
         raise DseError(f"{where}: the matrix is not symmetric: expected that [a, b] is [b, a]")
     values, vectors = np.linalg.eigh((even + even.T) / 2)
-    if values[0] < _NEGATIVE:
+    if values[0] < _MIN_EIGENVALUE:
         raise DseError(
             f"{where}: no such laws exist, for a combination of {', '.join(names)} would have a "
             f"negative variance (the least eigenvalue is {values[0]:.3g}): bring the correlations "

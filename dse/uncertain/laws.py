@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.delimited import column_header, input_errors, known_unit, table_of
-from dse.uncertain.spoken import Spoken, discrete
+from dse.delimited import split_column_header, table_errors, normalize_unit, read_delimited
+from dse.uncertain.spoken import LawSpec, discrete
 from stochastic.errors import LawError
-from stochastic.work.parse import Form, family_and_words
-from symbolic.errors import DomainError, DseError, UnitError, check_known
+from stochastic.work.parse import LawSyntax, split_law
+from symbolic.errors import DomainError, DseError, UnitError, check_name
 from symbolic.quantities import Quantity
-from symbolic.reach import TABLE_LIMIT, Base, located
+from symbolic.reach import TABLE_LIMIT, PathBase, allowed_path
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
 
 #: The largest part of a law that may be cut off where it leaves the domain of its quantity.
-_CUT = 1e-3
+_MAX_CUT_SHARE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Law:
+class InputLaw:
     """A law of one quantity, in its stored unit.
 
     ``quantile`` is its inverse distribution function, for arrays between 0 and 1; ``cdf`` the
@@ -41,10 +41,10 @@ class Law:
     cdf: Callable[[float], float]
     values: tuple[float, ...] = ()
     weights: tuple[Fraction, ...] = ()
-    said: str = ""
+    note: str = ""
 
 
-def within(law: Law, row: Quantity, text: str) -> Law:
+def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
     """A law that stays in the domain of its quantity, as it is or with a little cut off.
 
     Raises
@@ -66,7 +66,7 @@ def within(law: Law, row: Quantity, text: str) -> Law:
     outside = below + above
     if outside <= 0:
         return law
-    if outside > _CUT:
+    if outside > _MAX_CUT_SHARE:
         raise DomainError(
             f"{row.name}: {outside:.2%} of {text!r} lies outside its domain {domain}"
             f"{' ' + row.unit if row.unit else ''}: give a narrower law, or one that stays inside, "
@@ -83,48 +83,48 @@ def within(law: Law, row: Quantity, text: str) -> Law:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class InputLawFamily:
     """How a law is written: its numbers in order, and what must hold of them.
 
     ``plain`` are those without a unit; ``shares`` those that may be a percentage of the first.
     """
 
-    form: Form
-    make: Callable[..., Law]
-    holds: Callable[..., bool]
-    must: str
-    plain: tuple[str, ...] = ()
-    shares: tuple[str, ...] = ()
+    form: LawSyntax
+    make: Callable[..., InputLaw]
+    is_valid: Callable[..., bool]
+    requirement: str
+    unitless: tuple[str, ...] = ()
+    relative: tuple[str, ...] = ()
 
 
-def _normal(mean: float, spread: float) -> Law:
+def _normal(mean: float, spread: float) -> InputLaw:
     from scipy.special import ndtr, ndtri
 
-    return Law(
+    return InputLaw(
         quantile=lambda u: mean + spread * ndtri(u),
         cdf=lambda x: float(ndtr((x - mean) / spread)),
     )
 
 
-def _lognormal(mean: float, spread: float) -> Law:
+def _lognormal(mean: float, spread: float) -> InputLaw:
     from scipy.special import ndtr, ndtri
 
     width = math.sqrt(math.log1p((spread / mean) ** 2))
     middle = math.log(mean) - width**2 / 2
-    return Law(
+    return InputLaw(
         quantile=lambda u: np.exp(middle + width * ndtri(u)),
         cdf=lambda x: float(ndtr((math.log(x) - middle) / width)) if x > 0 else 0.0,
     )
 
 
-def _uniform(low: float, high: float) -> Law:
-    return Law(
+def _uniform(low: float, high: float) -> InputLaw:
+    return InputLaw(
         quantile=lambda u: low + (high - low) * u,
         cdf=lambda x: min(max((x - low) / (high - low), 0.0), 1.0),
     )
 
 
-def _triangular(low: float, mode: float, high: float) -> Law:
+def _triangular(low: float, mode: float, high: float) -> InputLaw:
     width, left = high - low, mode - low
     turn = left / width
 
@@ -140,59 +140,59 @@ def _triangular(low: float, mode: float, high: float) -> Law:
             return (x - low) ** 2 / (width * left)
         return 1 - (high - x) ** 2 / (width * (high - mode)) if mode < high else 1.0
 
-    return Law(quantile=quantile, cdf=cdf)
+    return InputLaw(quantile=quantile, cdf=cdf)
 
 
-def _beta(a: float, b: float, low: float = 0.0, high: float = 1.0) -> Law:
+def _beta(a: float, b: float, low: float = 0.0, high: float = 1.0) -> InputLaw:
     from scipy.special import betainc, betaincinv
 
-    return Law(
+    return InputLaw(
         quantile=lambda u: low + (high - low) * betaincinv(a, b, u),
         cdf=lambda x: float(betainc(a, b, min(max((x - low) / (high - low), 0.0), 1.0))),
     )
 
 
-FAMILIES: dict[str, Family] = {
-    "normal": Family(
-        form=Form(("mean", "spread"), "normal: 450 cycles, 5 %"),
+FAMILIES: dict[str, InputLawFamily] = {
+    "normal": InputLawFamily(
+        form=LawSyntax(("mean", "spread"), "normal: 450 cycles, 5 %"),
         make=_normal,
-        holds=lambda mean, spread: spread > 0,
-        must="the spread, a standard deviation, is above 0",
-        shares=("spread",),
+        is_valid=lambda mean, spread: spread > 0,
+        requirement="the spread, a standard deviation, is above 0",
+        relative=("spread",),
     ),
-    "lognormal": Family(
-        form=Form(("mean", "spread"), "lognormal: 450 cycles, 20 %"),
+    "lognormal": InputLawFamily(
+        form=LawSyntax(("mean", "spread"), "lognormal: 450 cycles, 20 %"),
         make=_lognormal,
-        holds=lambda mean, spread: mean > 0 and spread > 0,
-        must="the mean and the spread, a standard deviation, are above 0",
-        shares=("spread",),
+        is_valid=lambda mean, spread: mean > 0 and spread > 0,
+        requirement="the mean and the spread, a standard deviation, are above 0",
+        relative=("spread",),
     ),
-    "uniform": Family(
-        form=Form(("low", "high"), "uniform: 113 GB/s, 141.7 GB/s"),
+    "uniform": InputLawFamily(
+        form=LawSyntax(("low", "high"), "uniform: 113 GB/s, 141.7 GB/s"),
         make=_uniform,
-        holds=lambda low, high: low < high,
-        must="the first is below the second",
+        is_valid=lambda low, high: low < high,
+        requirement="the first is below the second",
     ),
-    "triangular": Family(
-        form=Form(("low", "mode", "high"), "triangular: 400, 450, 600"),
+    "triangular": InputLawFamily(
+        form=LawSyntax(("low", "mode", "high"), "triangular: 400, 450, 600"),
         make=_triangular,
-        holds=lambda low, mode, high: low <= mode <= high and low < high,
-        must="the mode lies between the ends, the lower of which comes first",
+        is_valid=lambda low, mode, high: low <= mode <= high and low < high,
+        requirement="the mode lies between the ends, the lower of which comes first",
     ),
-    "beta": Family(
-        form=Form(("a", "b", "low", "high"), "beta: 2, 5, 100 GB/s, 150 GB/s", optional=2),
+    "beta": InputLawFamily(
+        form=LawSyntax(("a", "b", "low", "high"), "beta: 2, 5, 100 GB/s, 150 GB/s", optional=2),
         make=_beta,
-        holds=lambda a, b, low=0.0, high=1.0: a > 0 and b > 0 and low < high,
-        must="a and b are above 0, and the lower end comes before the upper one",
-        plain=("a", "b"),
+        is_valid=lambda a, b, low=0.0, high=1.0: a > 0 and b > 0 and low < high,
+        requirement="a and b are above 0, and the lower end comes before the upper one",
+        unitless=("a", "b"),
     ),
 }
 
 
 # --- a few values with their chances
-def of_values(values: Sequence[float], weights: Sequence[Any] | None, where: str) -> Law:
+def discrete_law(values: Sequence[float], weights: Sequence[Any] | None, where: str) -> InputLaw:
     """The law of some values with their weights, of which only the ratios count."""
-    shares = chances(weights, len(values), where)
+    shares = normalize_weights(weights, len(values), where)
     order = np.argsort(np.array(values, dtype=float), kind="stable")
     ordered = np.array(values, dtype=np.float64)[order]
     ends = np.cumsum([float(shares[place]) for place in order])
@@ -208,10 +208,10 @@ def of_values(values: Sequence[float], weights: Sequence[Any] | None, where: str
         value = float(values[place])
         together[value] = together.get(value, Fraction(0)) + shares[place]
     kept = {value: share for value, share in together.items() if share}
-    return Law(quantile=quantile, cdf=cdf, values=tuple(kept), weights=tuple(kept.values()))
+    return InputLaw(quantile=quantile, cdf=cdf, values=tuple(kept), weights=tuple(kept.values()))
 
 
-def chances(weights: Sequence[Any] | None, count: int, where: str) -> tuple[Fraction, ...]:
+def normalize_weights(weights: Sequence[Any] | None, count: int, where: str) -> tuple[Fraction, ...]:
     """Weights as chances, which sum to one; all alike where none are given.
 
     Raises
@@ -229,14 +229,14 @@ def chances(weights: Sequence[Any] | None, count: int, where: str) -> tuple[Frac
         raise DseError(
             f"{where} has {count} values and {len(weights)} weights: give one for each value"
         )
-    found = [_weight(weight, where) for weight in weights]
+    found = [_read_weight(weight, where) for weight in weights]
     total = sum(found)
     if not total:
         raise DseError(f"{where}: all weights are 0: give one value a weight above 0")
     return tuple(weight / total for weight in found)
 
 
-def _weight(weight: Any, where: str) -> Fraction:
+def _read_weight(weight: Any, where: str) -> Fraction:
     try:
         if isinstance(weight, (bool, np.bool_)):
             raise ValueError
@@ -251,15 +251,15 @@ def _weight(weight: Any, where: str) -> Fraction:
 
 # --- laws as people give them
 _FORMS = {name: family.form for name, family in FAMILIES.items()}
-_FORMS["discrete"] = Form(
-    (), "discrete: 400 cycles: 0.3, 450 cycles: 0.7", several="VALUE: WEIGHT, ..."
+_FORMS["discrete"] = LawSyntax(
+    (), "discrete: 400 cycles: 0.3, 450 cycles: 0.7", placeholder="VALUE: WEIGHT, ..."
 )
-_OTHERS = "{ file = 'runs.csv', column = 'name' }, a Pmf, or a frozen law of scipy.stats"
-_LAW = f"text such as 'normal: 450 cycles, 5 %', {_OTHERS}"
-_SHARE = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
+_OTHER_FORMS = "{ file = 'runs.csv', column = 'name' }, a Pmf, or a frozen law of scipy.stats"
+_LAW = f"text such as 'normal: 450 cycles, 5 %', {_OTHER_FORMS}"
+_PERCENT_PATTERN = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
 
 
-def read(value: Any, row: Quantity, where: str, folder: Base = None) -> Law:
+def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = None) -> InputLaw:
     """The law of a quantity.
 
     Parameters
@@ -285,39 +285,39 @@ def read(value: Any, row: Quantity, where: str, folder: Base = None) -> Law:
         raise DseError(f"{where}: {row.name} takes labels, not numbers, and cannot have a law")
     text = isinstance(value, str)
     if isinstance(value, str):
-        value = _spoken(value, where)
+        value = _parse_law_text(value, where)
     if isinstance(value, Mapping):
-        value, text = _mapped(value, row, where, folder), False
-    if isinstance(value, Law):
-        return within(value, row, where)
-    if isinstance(value, Spoken):
+        value, text = _law_of_table(value, row, where, folder), False
+    if isinstance(value, InputLaw):
+        return truncate_to_domain(value, row, where)
+    if isinstance(value, LawSpec):
         if value.name == "discrete":
-            numbers = [in_unit(v, row, where, text=text) for v in value.numbers]
-            return within(of_values(numbers, value.weights, where), row, str(value))
+            numbers = [read_number(v, row, where, text=text) for v in value.numbers]
+            return truncate_to_domain(discrete_law(numbers, value.weights, where), row, str(value))
         family = FAMILIES[value.name]
-        law = family.make(*numbers_of(value, family, row, where, text))
-        return within(law, row, str(value))
-    found = _foreign(value, where)
+        law = family.make(*read_parameters(value, family, row, where, text))
+        return truncate_to_domain(law, row, str(value))
+    found = _law_of_object(value, where)
     if found is None:
         raise DseError(f"{where} = {value!r} is no law: expected {_LAW}")
-    return within(found, row, where)
+    return truncate_to_domain(found, row, where)
 
 
-def _mapped(value: Mapping[str, Any], row: Quantity, where: str, folder: Base) -> Law:
+def _law_of_table(value: Mapping[str, Any], row: Quantity, where: str, folder: PathBase) -> InputLaw:
     keys = set(value)
     if {"values"} <= keys <= {"values", "weights"}:
         spoken = discrete(value["values"], value.get("weights"))
-        numbers = [in_unit(v, row, where, text=False) for v in spoken.numbers]
-        return of_values(numbers, spoken.weights, where)
+        numbers = [read_number(v, row, where, text=False) for v in spoken.numbers]
+        return discrete_law(numbers, spoken.weights, where)
     if {"file", "column"} <= keys <= {"file", "column", "unit", "weights"}:
         units = {value["column"]: str(value.get("unit", ""))}
         wanted = {row.name: value["column"]}
-        found, weights = columns_of(value, wanted, {row.name: row}, units, where, folder)
-        return of_values(found[row.name], weights, where)
+        found, weights = read_csv_columns(value, wanted, {row.name: row}, units, where, folder)
+        return discrete_law(found[row.name], weights, where)
     raise DseError(f"{where} = {dict(value)!r} is no law: expected {_LAW}")
 
 
-def _foreign(value: Any, where: str) -> Law | None:
+def _law_of_object(value: Any, where: str) -> InputLaw | None:
     """The law of a Pmf, or of a frozen law of scipy.stats."""
     from stochastic import Pmf
 
@@ -326,19 +326,19 @@ def _foreign(value: Any, where: str) -> Law | None:
     if isinstance(value, Pmf):
         law = value if value.is_finite else value.cut(1e-9)
         weights = law.weights.tolist()
-        return of_values([law.low + k for k in range(len(weights))], weights, where)
+        return discrete_law([law.low + k for k in range(len(weights))], weights, where)
     if hasattr(value, "ppf") and hasattr(value, "cdf") and hasattr(value, "dist"):
-        return Law(
+        return InputLaw(
             quantile=lambda u: np.asarray(value.ppf(u), dtype=np.float64),
             cdf=lambda x: float(value.cdf(x)),
         )
     return None
 
 
-def _spoken(text: str, where: str) -> Spoken:
+def _parse_law_text(text: str, where: str) -> LawSpec:
     """Return a law as text by its family and its numbers, still words."""
     try:
-        name, words = family_and_words(text, _FORMS, _OTHERS)
+        name, words = split_law(text, _FORMS, _OTHER_FORMS)
     except LawError as error:
         raise DseError(f"{where} = {error}") from None
     if name == "discrete":
@@ -347,11 +347,11 @@ def _spoken(text: str, where: str) -> Spoken:
         if any(weighed) and not all(weighed):
             raise DseError(f"{where} = {text!r}: give every value a weight, or none")
         if all(weighed):
-            return Spoken(name, tuple(p[0].strip() for p in pairs), tuple(p[2] for p in pairs))
-    return Spoken(name, tuple(words))
+            return LawSpec(name, tuple(p[0].strip() for p in pairs), tuple(p[2] for p in pairs))
+    return LawSpec(name, tuple(words))
 
 
-def in_unit(value: Any, row: Quantity, where: str, *, text: bool) -> float:
+def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
     """A number in the stored unit of a quantity; in a text it bears a unit, if there is one."""
     from symbolic.expression import parse_value
 
@@ -378,33 +378,33 @@ def in_unit(value: Any, row: Quantity, where: str, *, text: bool) -> float:
     return float(value)
 
 
-def numbers_of(
-    spoken: Spoken, family: Family, row: Quantity, where: str, text: bool
+def read_parameters(
+    spec: LawSpec, family: InputLawFamily, row: Quantity, where: str, text: bool
 ) -> list[float]:
     """Return the numbers that a family takes; a share is one of the first."""
     found: list[float] = []
-    for name, value in zip(family.form.numbers, spoken.numbers, strict=False):
-        share = _SHARE.fullmatch(value) if isinstance(value, str) else None
-        if share and name in family.shares:
+    for name, value in zip(family.form.numbers, spec.numbers, strict=False):
+        share = _PERCENT_PATTERN.fullmatch(value) if isinstance(value, str) else None
+        if share and name in family.relative:
             found.append(abs(found[0]) * float(share[1]) / 100)
-        elif name in family.plain:
-            found.append(in_unit(value, Quantity(name=name), where, text=False))
+        elif name in family.unitless:
+            found.append(read_number(value, Quantity(name=name), where, text=False))
         else:
-            found.append(in_unit(value, row, where, text=text))
-    if not family.holds(*found):
-        shown = ", ".join(map(str, spoken.numbers))
-        raise DseError(f"{where}: {spoken.name} of {shown}: expected that {family.must}")
+            found.append(read_number(value, row, where, text=text))
+    if not family.is_valid(*found):
+        shown = ", ".join(map(str, spec.numbers))
+        raise DseError(f"{where}: {spec.name} of {shown}: expected that {family.requirement}")
     return found
 
 
-def _rows(path: Any, where: str, folder: Base) -> dict[str, list[str]]:
+def _read_csv(path: Any, where: str, folder: PathBase) -> dict[str, list[str]]:
     if not isinstance(path, (str, Path)):
         raise DseError(f"{where}: file = {path!r}, expected the path of a CSV file")
-    place = located(path, folder, "table of draws", TABLE_LIMIT)
+    place = allowed_path(path, folder, "table of draws", TABLE_LIMIT)
     try:
-        table = table_of(place)
-        with input_errors():
-            columns = table.numbers().columns
+        table = read_delimited(place)
+        with table_errors():
+            columns = table.parse_numbers().columns
     except DseError as error:
         raise DseError(f"{where}: the file {str(path)!r} cannot be read: {error}") from error
     if not table.lines:
@@ -413,34 +413,34 @@ def _rows(path: Any, where: str, folder: Base) -> dict[str, list[str]]:
     return dict(zip(table.names, texts, strict=True))
 
 
-def _column(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
+def _find_header(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
     """Return the header of a column, which is given whole or without its unit."""
-    short = {column_header(text)[0]: text for text in columns}
-    check_known(
+    short = {split_column_header(text)[0]: text for text in columns}
+    check_name(
         name, {**columns, **short}, f"{where}: {str(path)!r} has no column {name!r}", "it has"
     )
     return name if name in columns else short[name]
 
 
-def columns_of(
+def read_csv_columns(
     value: Mapping[str, Any],
     columns: Mapping[str, str],
     quantities: Mapping[str, Quantity],
     units: Mapping[str, str],
     where: str,
-    folder: Base,
+    folder: PathBase,
 ) -> tuple[dict[str, list[float]], list[str] | None]:
     """Return the values of quantities in columns of a CSV file, and the weights of its rows.
 
     ``units`` are those of the columns.
     """
     path = value["file"]
-    rows = _rows(path, where, folder)
+    rows = _read_csv(path, where, folder)
     found = {}
     for name, column in columns.items():
-        header = _column(rows, column, path, where)
-        row, unit, own = quantities[name], units.get(column, ""), column_header(header)[1] or ""
-        if own and unit and known_unit(own) != known_unit(unit):
+        header = _find_header(rows, column, path, where)
+        row, unit, own = quantities[name], units.get(column, ""), split_column_header(header)[1] or ""
+        if own and unit and normalize_unit(own) != normalize_unit(unit):
             raise UnitError(
                 f"{where}: the column {header!r} bears the unit {own}, and unit = {unit!r} is "
                 "given: leave one out"
@@ -452,7 +452,7 @@ def columns_of(
                 f"one, as in unit = {row.unit!r}"
             )
         texts = rows[header]
-        found[name] = [in_unit(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
+        found[name] = [read_number(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
     if value.get("weights") is None:
         return found, None
-    return found, [text.strip() for text in rows[_column(rows, value["weights"], path, where)]]
+    return found, [text.strip() for text in rows[_find_header(rows, value["weights"], path, where)]]

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.given import places_of
-from dse.uncertain.laws import Law
+from dse.given import axis_indices
+from dse.uncertain.laws import InputLaw
 from stochastic import sizes
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import POINT, Grid, points_of
-from sweeps.nest.summarize import Sample, error_of, range_of, summary
-from symbolic.confidence import share_error
+from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
+from sweeps.nest.summarize import SamplingDesign, error_of, range_of, summary
+from symbolic.confidence import chance_half_width_of_rows
 from symbolic.errors import DseError, InfeasibleError
-from symbolic.intervals import Interval, Trend, interval_of, trend_number, trends
+from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
 from symbolic.ops import Node, interpret_all, interpret_arrays, references
-from symbolic.primitives.words import EVERY
+from symbolic.primitives.words import ALL_AXES
 from symbolic.statistic import DRAW, Statistic
 
 if TYPE_CHECKING:
-    from dse.uncertain.draws import Uncertain
+    from dse.uncertain.draws import RandomInputs
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
 #: Levels beyond which nothing is told, as nothing is drawn there; pieces of which each is proven.
-_EDGE, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
+_MIN_LEVEL, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class OutputLaw:
     way: str
     undefined: float = 0.0
     _ranges: tuple[tuple[Floats, Floats], ...] = ()
-    _along: tuple[Function, Law, bool] | None = None
+    _monotone_input: tuple[Function, InputLaw, bool] | None = None
 
     def __repr__(self) -> str:
         """What a person wants to see of it."""
@@ -98,18 +98,18 @@ class OutputLaw:
             ``q`` is no number between 0 and 1.
         """
         level = _level(q)
-        if self._along is not None:
-            function, law, rises = self._along
-            u = np.clip([float(level if rises else 1 - level)], _EDGE, 1 - _EDGE)
+        if self._monotone_input is not None:
+            function, law, rises = self._monotone_input
+            u = np.clip([float(level if rises else 1 - level)], _MIN_LEVEL, 1 - _MIN_LEVEL)
             return float(function(law.quantile(u))[0])
-        return self._told("quantile", level)
+        return self._statistic("quantile", level)
 
     def cdf(self, x: float) -> float:
         """The chance to be at most ``x``."""
-        if self._along is None:
+        if self._monotone_input is None:
             return math.fsum(self.weights[self.values <= x].tolist())
-        function, law, rises = self._along
-        low, high = _EDGE, 1 - _EDGE
+        function, law, rises = self._monotone_input
+        low, high = _MIN_LEVEL, 1 - _MIN_LEVEL
         ends = function(law.quantile(np.array([low, high])))
         if (ends <= x).all() or (ends > x).all():
             return float(ends[0] <= x)
@@ -129,39 +129,39 @@ class OutputLaw:
             raise DseError(f"error of {of!r}: expected mean, std, quantile or cdf")
         if self.way == "enumerated":
             return 0.0
-        if self._along is not None and of in ("quantile", "cdf"):
-            return self._beyond(of, float(at or 0))
+        if self._monotone_input is not None and of in ("quantile", "cdf"):
+            return self._tail_error(of, float(at or 0))
         if of == "cdf":
             below = (self.values[None] <= float(at or 0)).astype(np.float64)
-            return float(share_error(below, self.replicates)[0])
-        return self._told(of, _level(at) if of == "quantile" else None, error=True)
+            return float(chance_half_width_of_rows(below, self.replicates)[0])
+        return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
-    def _beyond(self, of: str, at: float) -> float:
+    def _tail_error(self, kind: str, value: float) -> float:
         """Return the error of what lies beyond the levels at which inputs are drawn; 0 within."""
-        assert self._along is not None
-        if of == "cdf":
-            return _EDGE if self.cdf(at) in (0, 1) else 0.0
-        if _EDGE <= at <= 1 - _EDGE:
+        assert self._monotone_input is not None
+        if kind == "cdf":
+            return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
+        if _MIN_LEVEL <= value <= 1 - _MIN_LEVEL:
             return 0.0
-        function, law, rises = self._along
+        function, law, rises = self._monotone_input
         with np.errstate(all="ignore"):
-            end = float(function(law.quantile(np.array([at if rises else 1 - at])))[0])
-        return math.inf if math.isnan(end) else abs(end - self.quantile(at))
+            end = float(function(law.quantile(np.array([value if rises else 1 - value])))[0])
+        return math.inf if math.isnan(end) else abs(end - self.quantile(value))
 
-    def _told(self, kind: str, level: Fraction | None, error: bool = False) -> float:
+    def _statistic(self, kind: str, level: Fraction | None, error: bool = False) -> float:
         node = Node("constant", (0.0,))
-        about = Statistic(kind=kind, argument=node, text=self.text, axes=(DRAW,), level=level)
+        about = Statistic(kind=kind, argument=node, argument_text=self.text, axes=(DRAW,), level=level)
         rows = np.ascontiguousarray(self.values[None])
         weights = None if np.all(self.weights == self.weights[0]) else self.weights
         if error:
-            reach = self._reach if self._ranges else None
-            sample = Sample(draws=self.values.size, replicates=self.replicates, reach=reach)
+            reach = self._value_range if self._ranges else None
+            sample = SamplingDesign(draws=self.values.size, replicates=self.replicates, range_at=reach)
             return float(error_of(about, rows, sample)[0])
         out = np.empty(1)
         summary(about, rows, weights, out)
         return float(out[0])
 
-    def _reach(self, _: Any, whole: bool) -> tuple[Floats, Floats]:
+    def _value_range(self, _: Any, whole: bool) -> tuple[Floats, Floats]:
         low, high = self._ranges[whole]
         return low.reshape(1, 1), high.reshape(1, 1)
 
@@ -172,7 +172,7 @@ def _level(q: Any) -> Fraction:
     return Fraction(q)
 
 
-def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit: str) -> OutputLaw:
+def output_law(grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str) -> OutputLaw:
     """The law of a formula at one configuration of a grid with draws.
 
     Parameters
@@ -193,22 +193,22 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
     DseError
         An axis that is none, or one that has no value here; nothing is feasible there.
     """
-    place = _place(grid, goal, at)
+    place = _point_indices(grid, goal, at)
     key = tuple(grid.axes[a].labels[place[a]] for a in grid.switch_axes)
     node = objective_node(grid, key, goal)
     used = {name: grid.leaves[key][name] for name in references(node)}
     index = {axis: np.array([i]) for axis, i in place.items() if axis not in grid.switch_axes}
-    part = points_of(replace(grid, leaves={key: used}), key, index, (DRAW,))
+    part = gather_points(replace(grid, leaves={key: used}), key, index, (DRAW,))
     leaves = part.leaves[()]
     axis = part.axes[DRAW]
-    values = np.array(part.evaluate([node], (), (POINT, DRAW))[0], dtype=np.float64).reshape(-1)
+    values = np.array(part.evaluate([node], (), (POINT_AXIS, DRAW))[0], dtype=np.float64).reshape(-1)
     weights = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
     random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
     told: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
     told["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in place.items()}
-    told["_ranges"] = tuple(range_of(part, node, (POINT,), whole) for whole in (False, True))
-    if len(random) == 1 and random[0] in about.laws:
-        law = about.laws[random[0]]
+    told["_ranges"] = tuple(range_of(part, node, (POINT_AXIS,), whole) for whole in (False, True))
+    if len(random) == 1 and random[0] in random_inputs.laws:
+        law = random_inputs.laws[random[0]]
         known = {n: np.asarray(leaf.array).reshape(-1) for n, leaf in leaves.items()}
 
         def function(x: Floats) -> Floats:
@@ -217,26 +217,26 @@ def law_of(grid: Grid, goal: Goal, about: Uncertain, at: Mapping[str, Any], unit
 
         if law.values:
             chances = np.array([float(weight) for weight in law.weights])
-            return _enumerated(function(np.array(law.values)), chances, told)
-        rises = _direction(node, known, random[0], law)
+            return _enumerated_law(function(np.array(law.values)), chances, told)
+        rises = _is_rising(node, known, random[0], law)
         if rises is not None and np.isfinite(values).all():
             along = (function, law, rises)
-            return OutputLaw(values=values, weights=weights, way="monotone", _along=along, **told)
-    if about.exact or not random:
-        return _enumerated(values, weights, told)
+            return OutputLaw(values=values, weights=weights, way="monotone", _monotone_input=along, **told)
+    if random_inputs.is_exact or not random:
+        return _enumerated_law(values, weights, told)
     undefined = float(weights[~np.isfinite(values)].sum())
     if undefined:
         raise InfeasibleError(
-            f"{goal.text} has no value in {undefined:.2%} of the draws at {_words(told['at'])}: "
+            f"{goal.text} has no value in {undefined:.2%} of the draws at {_point_text(told['at'])}: "
             "ask for a configuration that is feasible in all of them, or for its chance to be that"
         )
     return OutputLaw(values=values, weights=weights, way="draws", **told)
 
 
-def _place(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
+def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
     """An index along each axis on which a formula depends."""
     own = [axis for axis in grid.axes if axis != DRAW]
-    fixed = places_of(grid, at, among=own)
+    fixed = axis_indices(grid, at, allowed=own)
     wanted = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
     missing = [a for a in own if a in wanted and a not in at and grid.axes[a].size > 1]
     if missing:
@@ -247,12 +247,12 @@ def _place(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
     return {axis: fixed.get(axis, 0) for axis in own if axis in wanted}
 
 
-def _enumerated(values: Floats, weights: Floats, told: Mapping[str, Any]) -> OutputLaw:
+def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
     """Equal values together; what is not feasible apart."""
     some = np.isfinite(values)
     if not some.any():
         raise InfeasibleError(
-            f"{told['text']} has no value at {_words(told['at'])}: nothing is feasible there"
+            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: nothing is feasible there"
         )
     atoms, place = np.unique(values[some], return_inverse=True)
     chances = np.array(
@@ -264,21 +264,21 @@ def _enumerated(values: Floats, weights: Floats, told: Mapping[str, Any]) -> Out
         weights=chances / math.fsum(chances.tolist()) if undefined else chances,
         way="enumerated",
         undefined=undefined,
-        **told,
+        **attributes,
     )
 
 
-def _direction(node: Node, known: Mapping[str, Floats], name: str, law: Law) -> bool | None:
+def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
     """Whether a formula never falls (True) or never rises along an input; None if not proven."""
-    ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _EDGE, 1 - _EDGE))
+    ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _MIN_LEVEL, 1 - _MIN_LEVEL))
     if not np.isfinite(ends).all():
         return None
-    fixed = {n: Trend(interval_of(v), EVERY, EVERY) for n, v in known.items() if n != name}
+    fixed = {n: Trend(interval_of(v), ALL_AXES, ALL_AXES) for n, v in values.items() if n != name}
     bit = np.uint64(1)
-    moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, EVERY), EVERY & ~bit)
+    moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, ALL_AXES), ALL_AXES & ~bit)
     with np.errstate(all="ignore"):
-        found: Trend = interpret_all([node], {**fixed, name: moved}, trends(), trend_number)[0]
-    if found.range.undefined is not False and np.any(found.range.undefined):
+        found: Trend = interpret_all([node], {**fixed, name: moved}, trend_algebra(), literal_trend)[0]
+    if found.enclosure.undefined is not False and np.any(found.enclosure.undefined):
         return None
     for rises, ways in ((True, found.up), (False, found.down)):
         if np.all(np.bitwise_and(ways, bit)):
@@ -286,5 +286,5 @@ def _direction(node: Node, known: Mapping[str, Floats], name: str, law: Law) -> 
     return None
 
 
-def _words(at: Mapping[str, Any]) -> str:
+def _point_text(at: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in at.items()) or "any configuration"

@@ -10,7 +10,7 @@ from symbolic.errors import DseError
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class LawSpec:
     """A law by its name and numbers, before it is known which quantity has it."""
 
     name: str
@@ -24,7 +24,7 @@ class Spoken:
         return f"{self.name}: " + ", ".join(f"{value}: {weight}" for value, weight in pairs)
 
 
-def normal(mean: Any, spread: Any) -> Spoken:
+def normal(mean: Any, spread: Any) -> LawSpec:
     """A normal law: its mean, and its standard deviation, which may be a share such as ``"5 %"``.
 
     Numbers are in the unit in which the quantity is stored, or texts with a unit.
@@ -32,46 +32,46 @@ def normal(mean: Any, spread: Any) -> Spoken:
     >>> print(normal("450 cycles", "5 %"))
     normal: 450 cycles, 5 %
     """
-    return Spoken("normal", (mean, spread))
+    return LawSpec("normal", (mean, spread))
 
 
-def lognormal(mean: Any, spread: Any) -> Spoken:
+def lognormal(mean: Any, spread: Any) -> LawSpec:
     """A law whose logarithm is normal: its mean and standard deviation, or the latter as a share.
 
     >>> print(lognormal("450 cycles", "20 %"))
     lognormal: 450 cycles, 20 %
     """
-    return Spoken("lognormal", (mean, spread))
+    return LawSpec("lognormal", (mean, spread))
 
 
-def uniform(low: Any, high: Any) -> Spoken:
+def uniform(low: Any, high: Any) -> LawSpec:
     """Every number between two alike.
 
     >>> print(uniform("113 GB/s", "141.7 GB/s"))
     uniform: 113 GB/s, 141.7 GB/s
     """
-    return Spoken("uniform", (low, high))
+    return LawSpec("uniform", (low, high))
 
 
-def triangular(low: Any, mode: Any, high: Any) -> Spoken:
+def triangular(low: Any, mode: Any, high: Any) -> LawSpec:
     """A law that rises from an end to its mode and falls to the other end, both in straight lines.
 
     >>> print(triangular(400, 450, 600))
     triangular: 400, 450, 600
     """
-    return Spoken("triangular", (low, mode, high))
+    return LawSpec("triangular", (low, mode, high))
 
 
-def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> Spoken:
+def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> LawSpec:
     """The beta law with the exponents a - 1 and b - 1, between two ends.
 
     >>> print(beta(2, 5, "100 GB/s", "150 GB/s"))
     beta: 2, 5, 100 GB/s, 150 GB/s
     """
-    return Spoken("beta", (a, b, low, high))
+    return LawSpec("beta", (a, b, low, high))
 
 
-def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> Spoken:
+def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> LawSpec:
     """Some values, with weights of which the ratios count; all alike where none are given.
 
     >>> print(discrete(["400 cycles", "450 cycles"], [0.3, 0.7]))
@@ -79,4 +79,4 @@ def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> Spo
     """
     if isinstance(values, str) or not hasattr(values, "__len__"):
         raise DseError(f"values = {values!r}: expected a list")
-    return Spoken("discrete", tuple(values), None if weights is None else tuple(weights))
+    return LawSpec("discrete", tuple(values), None if weights is None else tuple(weights))

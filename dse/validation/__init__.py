@@ -12,23 +12,23 @@ import numpy as np
 
 from dse.fitting import Fit, fit
 from dse.fitting.coordinates import Floats
-from dse.fitting.rows import Case, Rows, Table, chosen, read_rows, read_table
-from dse.progress import Shown, shown
-from dse.validation.baselines import beside, parts_of
+from dse.fitting.rows import FitCase, FitRows, ColumnTable, select_rows, read_rows, read_table
+from dse.progress import ProgressOption, show_progress
+from dse.validation.baselines import baseline_scorers, fixed_parts
 from dse.validation.scores import (
     Folds,
     Places,
     Score,
     Validation,
-    deal,
-    groups_of,
-    keys_of,
+    make_folds,
+    group_rows,
+    row_keys,
     score,
-    subspaces,
-    tied,
+    sample_spaces,
+    score_ties,
 )
 from sweeps.grid.goals import texts_of
-from sweeps.grid.laws import NAME as LAW
+from sweeps.grid.laws import LAW_QUANTITY as LAW
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.rows import Named
+    from dse.fitting.rows import ColumnChoice
 
 __all__ = ["Score", "Validation", "validate"]
 
 #: Labels whose scores are told one by one.
-FEW = 24
+MAX_LABEL_SCORES = 24
 #: Rows of which an interval is learnt, at least.
-ENOUGH = 10
+MIN_INTERVAL_ROWS = 10
 #: Left out by itself where ``leave_out`` says so.
 ROW = "row"
 
@@ -54,7 +54,7 @@ def validate(
     data: str | Path | pd.DataFrame | xr.Dataset | Mapping[str, Any],
     *,
     to: str | None = None,
-    columns: Named = None,
+    columns: ColumnChoice = None,
     machine: str | None = None,
     workload: str | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002
@@ -75,7 +75,7 @@ def validate(
     orders: Mapping[str, str] | None = None,
     interval: float = 0.9,
     prefer: str | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> Validation:
     """Predictions of a model against measured rows, beside what one would say without it.
 
@@ -152,78 +152,78 @@ def validate(
     for key in ("leave_out", "per", "within", "choose"):
         setattr(question, key, texts_of(getattr(question, key), key))
     question.baselines, question.orders = baselines or {}, orders or {}
-    with shown(progress, "validating"):
-        _check(question)
-        return _validated(question)
+    with show_progress(progress, "validating"):
+        _check_request(question)
+        return _score_model(question)
 
 
-def _check(question: Any) -> None:
+def _check_request(request: Any) -> None:
     """Raise where arguments of :func:`validate` do not fit each other."""
-    if question.orders and not (question.within or question.draws):
+    if request.orders and not (request.within or request.draws):
         raise DseError(
-            f"{', '.join(question.orders)} would choose a configuration: say with within= among "
+            f"{', '.join(request.orders)} would choose a configuration: say with within= among "
             "which rows"
         )
-    if len(question.own) > 1:
-        raise DseError(f"own names the columns {', '.join(question.own)}: expected one")
-    if question.fitted and not question.leave_out:
+    if len(request.own) > 1:
+        raise DseError(f"own names the columns {', '.join(request.own)}: expected one")
+    if request.fitted and not request.leave_out:
         raise DseError(
-            f"{', '.join(question.fitted)} would be fitted to the rows that are predicted: say "
+            f"{', '.join(request.fitted)} would be fitted to the rows that are predicted: say "
             "with leave_out= which rows are left out together, a column, or 'row'"
         )
-    if not 0 < question.interval < 1:
-        raise DseError(f"interval = {question.interval}: expected a share between 0 and 1")
+    if not 0 < request.interval < 1:
+        raise DseError(f"interval = {request.interval}: expected a share between 0 and 1")
     for name, least in (("folds", 2), ("budget", 1)):
-        if getattr(question, name) < least:
-            raise DseError(f"{name} = {getattr(question, name)}: expected {least} or more")
-    if question.draws is not None and min(question.draws) < 1:
-        raise DseError(f"draws = {question.draws}: expected how many, and rows of each")
+        if getattr(request, name) < least:
+            raise DseError(f"{name} = {getattr(request, name)}: expected {least} or more")
+    if request.draws is not None and min(request.draws) < 1:
+        raise DseError(f"draws = {request.draws}: expected how many, and rows of each")
 
 
-def _known(question: Any) -> str:
+def _describe_training(request: Any) -> str:
     """Return what is known of rows when they are predicted."""
-    if not question.leave_out:
+    if not request.leave_out:
         return "nothing learnt from rows"
-    own = [f"{', '.join(names)} of each {column}" for column, names in question.own.items()]
-    names = ", ".join([*question.free, *own])
+    own = [f"{', '.join(names)} of each {column}" for column, names in request.own.items()]
+    names = ", ".join([*request.free, *own])
     learnt = f"{names} fitted to the others" if names else "as given"
-    return f"each {' and '.join(question.leave_out)} left out, {learnt}"
+    return f"each {' and '.join(request.leave_out)} left out, {learnt}"
 
 
-def _validated(question: Any) -> Validation:
+def _score_model(request: Any) -> Validation:
     """Return the predictions, scored beside those of baselines."""
-    model = load_model(question.model, prefer=question.prefer)
-    table = _table(question.data)
-    rows = _rows(question, model, table)
-    to = next(iter(rows.measured))
-    measured = rows.measured[to]
+    model = load_model(request.model, prefer=request.prefer)
+    table = _read_data(request.data)
+    rows = _read_rows(request, model, table)
+    to = next(iter(rows.measurements))
+    measured = rows.measurements[to]
     if (wrong := np.flatnonzero(measured <= 0)).size:
         raise DseError(
             f"{to} is {measured[wrong[0]]:g} at row {rows.places[wrong[0]]}: errors are shares of "
             "what was measured, which should be above 0"
         )
-    labels, folds = _folds(question, table, rows)
-    predicted, values = predict(question, model, table, rows, folds)
-    keys = keys_of(table, question.within, rows.places) or [""] * len(measured)
-    spaces = list(groups_of(keys).values()) if question.within or question.draws else []
-    spaces = subspaces(spaces, *question.draws) if question.draws else spaces
-    low, high = _interval(question, measured, predicted, folds)
+    labels, folds = _make_folds(request, table, rows)
+    predicted, values = predict(request, model, table, rows, folds)
+    keys = row_keys(table, request.within, rows.places) or [""] * len(measured)
+    spaces = list(group_rows(keys).values()) if request.within or request.draws else []
+    spaces = sample_spaces(spaces, *request.draws) if request.draws else spaces
+    low, high = _prediction_intervals(request, measured, predicted, folds)
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
-    others = beside(question, model, table, rows, folds, spaces, keys)
+    others = baseline_scorers(request, model, table, rows, folds, spaces, keys)
     parts = {  # with the spaces all of whose rows are among these, in the numbers of these
         label: (own, [np.searchsorted(own, s) for s in spaces if np.isin(s, own).all()])
-        for label, own in _parts(question, table, rows, labels).items()
+        for label, own in _score_groups(request, table, rows, labels).items()
     }
     return Validation(
         model=model.name,
         to=to,
         rows=len(measured),
-        how=_known(question),
-        score=score(measured, predicted, spaces, within=inside),
-        drawn=tied(measured, predicted, spaces),
+        how=_describe_training(request),
+        score=score(measured, predicted, spaces, is_in_interval=inside),
+        drawn=score_ties(measured, predicted, spaces),
         baselines={name: scored(every, spaces) for name, scored in others.items()},
-        per=tuple(question.per),
+        per=tuple(request.per),
         by={
             label: score(measured[own], predicted[own], inner)
             for label, (own, inner) in parts.items()
@@ -242,23 +242,23 @@ def _validated(question: Any) -> Validation:
     )
 
 
-def _table(data: Any) -> Table:
+def _read_data(data: Any) -> ColumnTable:
     """The columns; profiles and what tuners write are read row by row."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
-        from dse.measured import open_measured
-        from dse.measured.formats import is_measured
+        from dse.measured import open_measurements
+        from dse.measured.formats import is_measurement_file
 
-        if is_measured(Path(data)):
-            return read_table(open_measured(Path(data), shape="rows"))
+        if is_measurement_file(Path(data)):
+            return read_table(open_measurements(Path(data), shape="rows"))
     return read_table(data)
 
 
-def _rows(question: Any, model: Model, table: Table) -> Rows:
+def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
     """The rows: every column that is an input of the model is read, unless columns are named."""
-    named = question.columns
+    named = request.columns
     if named is None:
-        targets = [question.to] if question.to else [n for n in model.outputs if n in table.columns]
-        taken = (*targets, *question.given, *question.fitted)
+        targets = [request.to] if request.to else [n for n in model.outputs if n in table.columns]
+        taken = (*targets, *request.given, *request.fitted)
         named = [
             name
             for name in table.columns
@@ -273,43 +273,43 @@ def _rows(question: Any, model: Model, table: Table) -> Rows:
     elif not isinstance(named, (str, Mapping)):
         named = [name for name in named if name != LAW]
     rows = read_rows(
-        table.some(slice(None)), model, to=question.to, columns=named, weights=None, labels=None
+        table.select_rows(slice(None)), model, to=request.to, columns=named, weights=None, labels=None
     )
-    case = Case(
-        model=model, parts=parts_of(question, model, rows), to=tuple(rows.measured), free=()
+    case = FitCase(
+        model=model, parts=fixed_parts(request, model, rows), targets=tuple(rows.measurements), free=()
     )
-    return chosen(case, rows, {}, ())
+    return select_rows(case, rows, {}, ())
 
 
-def _folds(
-    question: Any, table: Table, rows: Rows
+def _make_folds(
+    request: Any, table: ColumnTable, rows: FitRows
 ) -> tuple[list[str], list[tuple[Places, Places]]]:
     """What is left out with each row, and the rows left out together with those known then."""
     every = np.arange(len(rows.places))
-    if not question.leave_out:
+    if not request.leave_out:
         return [""] * every.size, [(every, every)]
-    if ROW in question.leave_out and ROW not in table.columns:
-        if len(question.leave_out) > 1:
+    if ROW in request.leave_out and ROW not in table.columns:
+        if len(request.leave_out) > 1:
             raise DseError("leave_out names 'row', each by itself, and a column: keep one of them")
         labels = list(map(str, rows.places))
     else:
-        labels = keys_of(table, question.leave_out, rows.places)
-    out = deal(labels, question.folds)
+        labels = row_keys(table, request.leave_out, rows.places)
+    out = make_folds(labels, request.folds)
     return labels, [(fold, np.setdiff1d(every, fold)) for fold in out]
 
 
-def _parts(question: Any, table: Table, rows: Rows, labels: Sequence[str]) -> dict[str, Places]:
+def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: Sequence[str]) -> dict[str, Places]:
     """The rows of each label that is scored by itself: those asked for, or a few left out."""
-    if question.per:
-        return groups_of(keys_of(table, question.per, rows.places))
-    if not question.leave_out or ROW in question.leave_out:
+    if request.per:
+        return group_rows(row_keys(table, request.per, rows.places))
+    if not request.leave_out or ROW in request.leave_out:
         return {}
-    few = groups_of(labels)
-    return few if len(few) <= FEW else {}
+    few = group_rows(labels)
+    return few if len(few) <= MAX_LABEL_SCORES else {}
 
 
-def _interval(
-    question: Any, measured: Floats, predicted: Floats, folds: Folds
+def _prediction_intervals(
+    request: Any, measured: Floats, predicted: Floats, folds: Folds
 ) -> tuple[Floats, Floats]:
     """Between which values rows are expected: by how far off the predictions were elsewhere.
 
@@ -317,14 +317,14 @@ def _interval(
     which was left out when it was predicted.
     """
     low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
-    if not question.leave_out:
+    if not request.leave_out:
         return low, high
     with np.errstate(all="ignore"):
         ratio = measured / predicted
-    tail = (1 - question.interval) / 2
+    tail = (1 - request.interval) / 2
     for out, known in folds:
         seen = ratio[known][np.isfinite(ratio[known])]
-        if seen.size >= ENOUGH:
+        if seen.size >= MIN_INTERVAL_ROWS:
             least, most = np.quantile(seen, [tail, 1 - tail])
             low[out], high[out] = predicted[out] * least, predicted[out] * most
     return low, high
@@ -334,91 +334,91 @@ def _interval(
 
 
 def predict(
-    question: Any, model: Model, table: Table, rows: Rows, folds: Folds
+    request: Any, model: Model, table: ColumnTable, rows: FitRows, folds: Folds
 ) -> tuple[Floats, list[dict[str, float]]]:
     """Return each row as predicted by a fit to the known rows or by what is given; what was fitted.
 
     NaN where a rule is broken, and where a label with values of its own has no row that is known.
     Rows that tell laws of work are predicted law by law.
     """
-    to = tuple(rows.measured)[:1]
+    to = tuple(rows.measurements)[:1]
     found = np.full(len(rows.places), math.nan)
-    laws = _laws(question, model, table, rows)
-    if not question.fitted:
+    laws = _rows_by_law(request, model, table, rows)
+    if not request.fitted:
         for law, own in laws.items():
-            parts = parts_of(question, model, rows, **({} if law is None else {LAW: law}))
-            case = Case(model=model, parts=parts, to=to, free=())
-            found[own] = _evaluated(case, rows.kept(own), {})
+            parts = fixed_parts(request, model, rows, **({} if law is None else {LAW: law}))
+            case = FitCase(model=model, parts=parts, targets=to, free=())
+            found[own] = _evaluate_model(case, rows.select(own), {})
         return found, []
-    parts = parts_of(question, model, rows, question.fitted)
-    case, values = Case(model=model, parts=parts, to=to, free=question.fitted), []
+    parts = fixed_parts(request, model, rows, request.fitted)
+    case, values = FitCase(model=model, parts=parts, targets=to, free=request.fitted), []
     for out, known in folds:
         fold: dict[str, float] = {}
-        for own, one, label in _fits(question, table, rows, out, known):
+        for own, one, label in _fit_folds(request, table, rows, out, known):
             own_values = one.set_of(label) if label else one.set
-            found[own] = _evaluated(case, rows.kept(own), own_values)
+            found[own] = _evaluate_model(case, rows.select(own), own_values)
             fold |= one.values
         values.append(fold)
     return found, values
 
 
-def _laws(question: Any, model: Model, table: Table, rows: Rows) -> dict[Any, Places]:
+def _rows_by_law(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> dict[Any, Places]:
     """Return the rows of each law of work that a column tells; all, under None, without one."""
-    named = question.columns is None or LAW in question.columns
+    named = request.columns is None or LAW in request.columns
     known = LAW in table.columns and LAW in model.quantities
-    if not (named and known) or LAW in question.given:
+    if not (named and known) or LAW in request.given:
         return {None: np.arange(len(rows.places))}
-    if question.fitted:
+    if request.fitted:
         raise DseError(
             f"rows have a law each, in the column {LAW}, and a fit takes those of one: choose the "
             f"rows of one law and set it (set={{'{LAW}': ...}}), or free nothing"
         )
-    return groups_of(keys_of(table, [LAW], rows.places))
+    return group_rows(row_keys(table, [LAW], rows.places))
 
 
-def _fits(
-    question: Any, table: Table, rows: Rows, out: Places, known: Places
+def _fit_folds(
+    request: Any, table: ColumnTable, rows: FitRows, test_rows: Places, training_rows: Places
 ) -> Iterator[tuple[Places, Fit, str]]:
     """Rows that are predicted, the fit that does, and the label of whose own values it does."""
-    if not question.own:
-        yield out, _fit(question, rows, known), ""
+    if not request.own:
+        yield test_rows, _fit_rows(request, rows, training_rows), ""
         return
-    labels = np.array(keys_of(table, [*question.own], rows.places))
-    shared = _fit(question, rows, known, labels) if question.free else None
-    for label, places in groups_of(labels[out].tolist()).items():
-        seen = known[labels[known] == label]
+    labels = np.array(row_keys(table, [*request.own], rows.places))
+    shared = _fit_rows(request, rows, training_rows, labels) if request.free else None
+    for label, places in group_rows(labels[test_rows].tolist()).items():
+        seen = training_rows[labels[training_rows] == label]
         if seen.size:
             # what nothing joins is fitted by itself: the same values, found sooner
-            one = _fit(question, rows, seen, labels) if shared is None else shared
-            yield out[places], one, label
+            one = _fit_rows(request, rows, seen, labels) if shared is None else shared
+            yield test_rows[places], one, label
 
 
-def _fit(question: Any, rows: Rows, known: Places, labels: Any | None = None) -> Fit:
-    seen = rows.kept(known)
-    data: dict[str, Any] = {**seen.inputs, **seen.measured}
+def _fit_rows(request: Any, rows: FitRows, training_rows: Places, labels: Any | None = None) -> Fit:
+    seen = rows.select(training_rows)
+    data: dict[str, Any] = {**seen.inputs, **seen.measurements}
     if seen.workloads:
         data["workload"] = np.array(seen.workloads)
     if labels is not None:
-        data[next(iter(question.own))] = labels[known]
+        data[next(iter(request.own))] = labels[training_rows]
     return fit(
-        question.model,
+        request.model,
         data,
-        free=question.free,
-        per=question.own or None,
-        to=next(iter(rows.measured)),
-        **question.entries,
-        set=question.given,
-        residuals=question.residuals,
-        start=question.start,
-        bounds=question.bounds,
+        free=request.free,
+        per=request.own or None,
+        to=next(iter(rows.measurements)),
+        **request.entries,
+        set=request.given,
+        residuals=request.residuals,
+        start=request.start,
+        bounds=request.bounds,
         left_out="hat",
-        prefer=question.prefer,
+        prefer=request.prefer,
     )
 
 
-def _evaluated(case: Case, rows: Rows, values: Mapping[str, float]) -> Floats:
+def _evaluate_model(case: FitCase, rows: FitRows, values: Mapping[str, float]) -> Floats:
     """What the model yields on rows; NaN where a rule is broken."""
     grid = case.grid(rows, values)
-    roots = [grid.graph.flat(case.to[0]), grid.feasible_node(())]
+    roots = [grid.graph.flat(case.targets[0]), grid.feasible_node(())]
     found, feasible = grid.evaluate(roots, (), tuple(grid.axes))
     return np.where(np.asarray(feasible, dtype=bool), np.asarray(found, dtype=float), math.nan)

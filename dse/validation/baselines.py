@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dse.fitting.coordinates import Floats
-from dse.fitting.rows import Rows, Table, numbers
-from dse.inputs import Parts, read_parts
-from dse.validation.scores import DRAWN, Folds, Places, Score, groups_of, keys_of, score, tied
+from dse.fitting.rows import FitRows, ColumnTable, to_floats
+from dse.inputs import StudyInputs, merge_inputs
+from dse.validation.scores import TIES_SUFFIX, Folds, Places, Score, group_rows, row_keys, score, score_ties
 from symbolic.errors import DseError
 from symbolic.expression import parse
 from symbolic.model import Model
@@ -20,7 +20,7 @@ from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
 
-def scaled(measured: Floats, folds: Folds, formula: Floats) -> Floats:
+def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
     """A formula times the one factor that is right in the median of what is known."""
     found = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
@@ -32,7 +32,7 @@ def scaled(measured: Floats, folds: Folds, formula: Floats) -> Floats:
     return found
 
 
-def along(measured: Floats, folds: Folds, x: Floats, keys: Sequence[str]) -> Floats:
+def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Sequence[str]) -> Floats:
     """Linear interpolation over a column, between the known rows of the same key."""
     found = np.full(measured.size, math.nan)
     labels = np.array(keys)
@@ -56,7 +56,7 @@ def constant_choice(
     spaces_, labels = np.array(spaces), np.array(choices)
     for out, rest in folds:
         logs: dict[str, list[float]] = {}
-        for rows in groups_of(spaces_[rest].tolist()).values():
+        for rows in group_rows(spaces_[rest].tolist()).values():
             own = rest[rows]
             best = measured[own].min()
             for label, time in zip(labels[own].tolist(), measured[own], strict=True):
@@ -88,51 +88,51 @@ def random_search(
 
 
 #: The score on some rows, with the spaces among these, in their numbers.
-Scored = Callable[[Places, Sequence[Places]], Score]
+Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
-def beside(
-    question: Any,
+def baseline_scorers(
+    request: Any,
     model: Model,
-    table: Table,
-    rows: Rows,
+    table: ColumnTable,
+    rows: FitRows,
     folds: Folds,
-    choices: Sequence[Places],
+    choice_spaces: Sequence[Places],
     keys: Sequence[str],
-) -> dict[str, Scored]:
+) -> dict[str, Scorer]:
     """Each baseline that applies, by its name, as what scores it on some rows."""
-    measured = next(iter(rows.measured.values()))
-    elsewhere = ", learnt elsewhere" if question.leave_out else ""
+    measured = next(iter(rows.measurements.values()))
+    elsewhere = ", learnt elsewhere" if request.leave_out else ""
 
-    def by(predicted: Floats, **more: Any) -> Scored:
+    def make_scorer(predicted: Floats, **more: Any) -> Scorer:
         return lambda own, spaces: score(measured[own], predicted[own], spaces, **more)
 
-    found: dict[str, Scored] = {}
-    for name, text in question.baselines.items():
-        values = _formula(text, question, model, table, rows)
-        found[name] = by(values)
-        if tied(measured, values, choices) is not None:
-            found[name + DRAWN] = _drawn(measured, values)
-        if question.leave_out:
-            found[f"{name}, one factor{elsewhere}"] = by(scaled(measured, folds, values))
-    for name, text in question.orders.items():
-        found[name] = by(_formula(text, question, model, table, rows), errors=False)
-    if question.along is not None:
-        name, _ = table.find(question.along)
-        x = numbers(table.columns[name], name)[rows.places]
-        curves = keys_of(table, [next(iter(question.own))], rows.places) if question.own else keys
-        found[f"linear interpolation over {name}"] = by(along(measured, folds, x, curves))
-    if question.choose:
-        shapes = keys_of(table, question.choose, rows.places)
-        found[f"one choice of {', '.join(question.choose)}{elsewhere}"] = by(
+    found: dict[str, Scorer] = {}
+    for name, text in request.baselines.items():
+        values = _evaluate_formula(text, request, model, table, rows)
+        found[name] = make_scorer(values)
+        if score_ties(measured, values, choice_spaces) is not None:
+            found[name + TIES_SUFFIX] = _tie_scorer(measured, values)
+        if request.leave_out:
+            found[f"{name}, one factor{elsewhere}"] = make_scorer(fit_median_factor(measured, folds, values))
+    for name, text in request.orders.items():
+        found[name] = make_scorer(_evaluate_formula(text, request, model, table, rows), errors=False)
+    if request.along is not None:
+        name, _ = table.find_column(request.along)
+        x = to_floats(table.columns[name], name)[rows.places]
+        curves = row_keys(table, [next(iter(request.own))], rows.places) if request.own else keys
+        found[f"linear interpolation over {name}"] = make_scorer(interpolate(measured, folds, x, curves))
+    if request.choose:
+        shapes = row_keys(table, request.choose, rows.places)
+        found[f"one choice of {', '.join(request.choose)}{elsewhere}"] = make_scorer(
             constant_choice(measured, folds, keys, shapes), errors=False
         )
-    if choices:
-        tried = "one configuration" if question.budget == 1 else f"best of {question.budget}"
+    if choice_spaces:
+        tried = "one configuration" if request.budget == 1 else f"best of {request.budget}"
         found[f"{tried} at random"] = lambda own, spaces: random_search(
-            measured[own], spaces, question.budget
+            measured[own], spaces, request.budget
         )
-    median = scaled(measured, folds, np.ones(measured.size))
+    median = fit_median_factor(measured, folds, np.ones(measured.size))
     found[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
         score(measured[own], median[own], spaces),
         rank=math.nan,
@@ -142,30 +142,30 @@ def beside(
     return found
 
 
-def _drawn(measured: Floats, predicted: Floats) -> Scored:
+def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
     """A choice that is drawn of the equally good, where there are any among some rows."""
 
-    def scored(own: Places, spaces: Sequence[Places]) -> Score:
-        first = score(measured[own], predicted[own], spaces)
-        drawn = tied(measured[own], predicted[own], spaces) or first
+    def score_rows(rows: Places, spaces: Sequence[Places]) -> Score:
+        first = score(measured[rows], predicted[rows], spaces)
+        drawn = score_ties(measured[rows], predicted[rows], spaces) or first
         return Score(slowdown_median=drawn.slowdown_median, slowdown_p90=drawn.slowdown_p90)
 
-    return scored
+    return score_rows
 
 
-def _formula(text: str, question: Any, model: Model, table: Table, rows: Rows) -> Floats:
+def _evaluate_formula(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
     """A formula in columns and in what is given, for each row."""
     own = {
         n: Quantity(name=n) for n in table.columns if n not in model.quantities and n.isidentifier()
     }
     node = parse(text, {**model.quantities, **own})
-    parts = parts_of(question, model, rows, question.fitted)
+    parts = fixed_parts(request, model, rows, request.fitted)
     values: dict[str, Any] = {}
     for name in references(node):
         if name in rows.inputs:
             values[name] = rows.inputs[name]
         elif name in table.columns:
-            values[name] = numbers(table.columns[name], name)[rows.places]
+            values[name] = to_floats(table.columns[name], name)[rows.places]
         elif isinstance(given := parts.values.get(name), (int, float)):
             values[name] = np.array([float(given)])
         else:
@@ -176,17 +176,17 @@ def _formula(text: str, question: Any, model: Model, table: Table, rows: Rows) -
     return np.broadcast_to(found, (len(rows.places),)).copy()
 
 
-def parts_of(
-    question: Any, model: Model, rows: Rows, free: Sequence[str] = (), **given: Any
-) -> Parts:
+def fixed_parts(
+    request: Any, model: Model, rows: FitRows, free: Sequence[str] = (), **given: Any
+) -> StudyInputs:
     """Return what is given for all rows, besides their columns and what is free."""
-    for name in question.given:
-        if name in rows.inputs or name in rows.measured:
+    for name in request.given:
+        if name in rows.inputs or name in rows.measurements:
             raise DseError(f"{name} is a column and set: keep one of them")
-    return read_parts(
+    return merge_inputs(
         model,
         [rows.axis] if rows.workloads else (),
-        entries=question.entries,
-        given={**question.given, **given},
-        replaced=(*rows.inputs, *rows.measured, *free),
+        entries=request.entries,
+        set_values={**request.given, **given},
+        replaced=(*rows.inputs, *rows.measurements, *free),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting.coordinates import Floats
-from dse.fitting.rows import Table
+from dse.fitting.rows import ColumnTable
 from symbolic.answer import Answer, Report
 from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
@@ -20,9 +20,9 @@ Places = NDArray[np.int64]
 #: The rows that are predicted together, and those that are known then.
 Folds = Sequence[tuple[Places, Places]]
 #: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
-DRAWN = ", mean over its ties"
+TIES_SUFFIX = ", mean over its ties"
 #: Predictions that differ by a smaller share are equally good.
-SAME = 1e-9
+TIE_TOLERANCE = 1e-9
 #: What is compared with baselines: each measure, and whether more of it is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
@@ -68,7 +68,7 @@ def score(
     spaces: Sequence[Places] = (),
     *,
     errors: bool = True,
-    within: NDArray[np.bool_] | None = None,
+    is_in_interval: NDArray[np.bool_] | None = None,
 ) -> Score:
     """Score predictions, in the unit of what was measured unless ``errors`` is false.
 
@@ -86,7 +86,7 @@ def score(
         rank=rank_correlation(measured, predicted, spaces),
         slowdown_median=_quantile(slow, 0.5),
         slowdown_p90=_quantile(slow, 0.9),
-        coverage=math.nan if within is None else float(within[known].mean()),
+        coverage=math.nan if is_in_interval is None else float(is_in_interval[known].mean()),
         missing=int(np.count_nonzero(~known)),
     )
 
@@ -96,7 +96,7 @@ def _quantile(values: Floats, level: float) -> float:
 
 
 def slowdowns(
-    measured: Floats, predicted: Floats, spaces: Sequence[Places], *, drawn: bool = False
+    measured: Floats, predicted: Floats, spaces: Sequence[Places], *, over_ties: bool = False
 ) -> Floats:
     """What was measured at the least prediction, over the least measured, for each space.
 
@@ -110,20 +110,20 @@ def slowdowns(
     found = []
     for rows in spaces:
         hoped = np.where(np.isfinite(predicted[rows]), predicted[rows], math.inf)
-        chosen = _equal(hoped) if drawn else [np.argmin(hoped)]
+        chosen = _best_rows(hoped) if over_ties else [np.argmin(hoped)]
         found.append(measured[rows][chosen].mean() / measured[rows].min())
     return np.array(found)
 
 
-def _equal(hoped: Floats) -> NDArray[np.int64]:
+def _best_rows(predictions: Floats) -> NDArray[np.int64]:
     """The rows that are as good as the best."""
-    least = hoped.min()
-    return np.flatnonzero(hoped <= least + SAME * abs(least))
+    least = predictions.min()
+    return np.flatnonzero(predictions <= least + TIE_TOLERANCE * abs(least))
 
 
-def tied(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
+def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
     """What choosing costs if one of the equally good is drawn; None where nothing is as good."""
-    drawn = slowdowns(measured, predicted, spaces, drawn=True)
+    drawn = slowdowns(measured, predicted, spaces, over_ties=True)
     if np.array_equal(drawn, slowdowns(measured, predicted, spaces)):
         return None
     return Score(slowdown_median=_quantile(drawn, 0.5), slowdown_p90=_quantile(drawn, 0.9))
@@ -152,13 +152,13 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
 # --- Which rows are left out together, and in which spaces a configuration is chosen
 
 
-def keys_of(table: Table, columns: Sequence[str], places: Places) -> list[str]:
+def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list[str]:
     """What some columns say together, for each row."""
-    arrays = [np.asarray(table.columns[table.find(name)[0]])[places] for name in columns]
+    arrays = [np.asarray(table.columns[table.find_column(name)[0]])[places] for name in columns]
     return [", ".join(map(str, row)) for row in zip(*(a.tolist() for a in arrays), strict=True)]
 
 
-def groups_of(keys: Sequence[str]) -> dict[str, Places]:
+def group_rows(keys: Sequence[str]) -> dict[str, Places]:
     """The rows of each key, in the order in which keys come."""
     found: dict[str, list[int]] = {}
     for place, key in enumerate(keys):
@@ -166,13 +166,13 @@ def groups_of(keys: Sequence[str]) -> dict[str, Places]:
     return {key: np.array(rows, dtype=np.int64) for key, rows in found.items()}
 
 
-def deal(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
+def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
     """Rows to leave out together: all of a key at once, several keys where there are many.
 
-    >>> [fold.tolist() for fold in deal(["a", "b", "a", "c"], 3)]
+    >>> [fold.tolist() for fold in make_folds(["a", "b", "a", "c"], 3)]
     [[0, 2], [1], [3]]
     """
-    groups = list(groups_of(keys).values())
+    groups = list(group_rows(keys).values())
     if len(groups) < 2:
         raise DseError(
             f"all rows are of {keys[0]!r}: nothing is learnt where they are left out; name a "
@@ -184,10 +184,10 @@ def deal(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
     return [np.sort(np.concatenate([groups[k] for k in order[n::folds]])) for n in range(folds)]
 
 
-def subspaces(spaces: Sequence[Places], many: int, size: int, seed: int = 0) -> list[Places]:
+def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0) -> list[Places]:
     """Random parts of each space, drawn without replacement; a smaller space is taken whole."""
     rng = np.random.default_rng(seed)
-    return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(many)]
+    return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(count)]
 
 
 # --- What a validation found, as values, as text and as plain data
@@ -249,43 +249,43 @@ class Validation(Report):
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
         """Baselines that are better, and in which measures."""
-        return _losses(self.score, self.drawn, self.baselines)
+        return _find_losses(self.score, self.drawn, self.baselines)
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """For each label of ``by``, the baselines that are better there, and in which measures."""
-        found = {k: _losses(each, None, self.beside[k]) for k, each in self.by.items()}
+        found = {k: _find_losses(each, None, self.beside[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in found.items() if losses}
 
     @property
     def table(self) -> dict[str, Score]:
         """The model, with its ties where there are any, and each baseline."""
-        own = {} if self.drawn is None else {self.model + DRAWN: self.drawn}
+        own = {} if self.drawn is None else {self.model + TIES_SUFFIX: self.drawn}
         return {self.model: self.score, **own, **self.baselines}
 
     def _answer(self) -> Answer:
         every = self.table
-        shown = heads([*every.values(), *self.by.values()])
+        shown = measure_headings([*every.values(), *self.by.values()])
         by = []
         for label, each in self.by.items():
-            by.append([label, *cells(each, shown)])
+            by.append([label, *score_cells(each, shown)])
             others = self.beside[label] if self.per else {}
-            by += [[f"  {name}", *cells(other, shown)] for name, other in others.items()]
+            by += [[f"  {name}", *score_cells(other, shown)] for name, other in others.items()]
         parts = f"for each {' and '.join(self.per)}" if self.per else "each left out"
         losses = {"": self.losses, **(self.losses_by if self.per else {})}
         notes = [
-            f"LOSES{f' at {label}' if label else ''} to {name}: {', '.join(_HEADS[m] for m in in_)}"
+            f"LOSES{f' at {label}' if label else ''} to {name}: {', '.join(_MEASURE_HEADINGS[m] for m in in_)}"
             for label, of in losses.items()
             for name, in_ in of.items()
         ]
         if self.score.missing:
             notes.append(f"NOT PREDICTED: {self.score.missing:,} rows")
-        rows = [[name, *cells(score, shown)] for name, score in every.items()]
+        rows = [[name, *score_cells(score, shown)] for name, score in every.items()]
         return Answer(
             kind="Validation",
             title=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
             tables=[
-                AnswerTable(columns=("", *shown.values()), rows=rows, opened=True),
+                AnswerTable(columns=("", *shown.values()), rows=rows, is_open=True),
                 AnswerTable(
                     title=f"{self.model}, {parts}:",
                     columns=("", *shown.values()),
@@ -302,13 +302,13 @@ class Validation(Report):
             "to": self.to,
             "rows": self.rows,
             "how": self.how,
-            "score": _plain(self.score),
-            "drawn": None if self.drawn is None else _plain(self.drawn),
-            "baselines": {name: _plain(each) for name, each in self.baselines.items()},
+            "score": _to_dict(self.score),
+            "drawn": None if self.drawn is None else _to_dict(self.drawn),
+            "baselines": {name: _to_dict(each) for name, each in self.baselines.items()},
             "per": list(self.per),
-            "by": {name: _plain(each) for name, each in self.by.items()},
+            "by": {name: _to_dict(each) for name, each in self.by.items()},
             "beside": {
-                label: {name: _plain(each) for name, each in others.items()}
+                label: {name: _to_dict(each) for name, each in others.items()}
                 for label, others in self.beside.items()
             },
             "losses": {name: list(measures) for name, measures in self.losses.items()},
@@ -316,18 +316,18 @@ class Validation(Report):
         }
 
 
-def _losses(
-    own: Score, drawn: Score | None, baselines: Mapping[str, Score]
+def _find_losses(
+    model_score: Score, ties: Score | None, baselines: Mapping[str, Score]
 ) -> dict[str, tuple[str, ...]]:
     """Baselines that are better; ties are held against ties."""
     worse = {
-        name: (drawn if drawn is not None and name.endswith(DRAWN) else own).worse_than(other)
+        name: (ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score).worse_than(other)
         for name, other in baselines.items()
     }
     return {name: measures for name, measures in worse.items() if measures}
 
 
-_HEADS = {
+_MEASURE_HEADINGS = {
     "median": "median error",
     "mean": "mean error",
     "p90": "p90 error",
@@ -338,23 +338,23 @@ _HEADS = {
 }
 
 
-def heads(scores: Sequence[Score]) -> dict[str, str]:
+def measure_headings(scores: Sequence[Score]) -> dict[str, str]:
     """The measures that apply to any of some scores, with their headings."""
     return {
         name: head
-        for name, head in _HEADS.items()
+        for name, head in _MEASURE_HEADINGS.items()
         if any(not math.isnan(getattr(each, name)) for each in scores)
     }
 
 
-def cells(score: Score, shown: Mapping[str, str]) -> list[str]:
+def score_cells(score: Score, measures: Mapping[str, str]) -> list[str]:
     """A score in words, a measure a cell.
 
-    >>> cells(Score(median=0.123, rank=0.9), {"median": "", "rank": "", "slowdown_p90": ""})
+    >>> score_cells(Score(median=0.123, rank=0.9), {"median": "", "rank": "", "slowdown_p90": ""})
     ['12.3 %', '0.900', '-']
     """
     found = []
-    for name in shown:
+    for name in measures:
         value = getattr(score, name)
         share = name in ("median", "mean", "p90", "coverage")
         found.append(
@@ -363,6 +363,6 @@ def cells(score: Score, shown: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _plain(score: Score) -> dict[str, float | int | None]:
+def _to_dict(score: Score) -> dict[str, float | int | None]:
     plain = asdict(score)
     return {name: None if plain[name] != plain[name] else plain[name] for name in plain}

@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dse.given import a_mapping
-from dse.progress import Shown, shown
+from dse.given import require_mapping
+from dse.progress import ProgressOption, show_progress
 from dse.verbs.query import resolve_source, run_query, run_query_with_identity, verb
-from dse.verbs.sources import Askable
+from dse.verbs.sources import SourceLike
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.query import Source
+    from dse.verbs.query import ScanSource
     from sweeps.ask.spread import AnyFold
-    from sweeps.grid.grid import At
+    from sweeps.grid.grid import Indexers
 
 
 @verb
 def count(
-    source: Askable,
+    source: SourceLike,
     *,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """How many configurations are feasible, of how many; the grid of a study is not stored.
 
@@ -51,18 +51,18 @@ def count(
     """
     from sweeps.ask.spread import count as count_of
 
-    return _counted("count", source, count_of, where, per, progress)
+    return _query_feasible("count", source, count_of, where, per, progress)
 
 
 @verb
 def histogram(
-    source: Askable,
+    source: SourceLike,
     quantity: str,
     *,
     bins: int | Sequence[float | str] = 10,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """How many feasible configurations have a quantity or formula in each of some bins.
 
@@ -91,18 +91,18 @@ def histogram(
     from sweeps.ask.spread import histogram as histogram_of
 
     ask = partial(histogram_of, text=quantity, bins=bins)
-    return _counted("histogram", source, ask, where, per, progress, texts=[quantity])
+    return _query_feasible("histogram", source, ask, where, per, progress, texts=[quantity])
 
 
 @verb
 def quantiles(
-    source: Askable,
+    source: SourceLike,
     quantity: str,
     q: float | Sequence[float],
     *,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """The least values that given shares of the feasible configurations do not exceed; exact.
 
@@ -128,38 +128,38 @@ def quantiles(
     from sweeps.ask.spread import quantiles as quantiles_of
 
     ask = partial(quantiles_of, text=quantity, q=q)
-    return _counted("quantiles", source, ask, where, per, progress, texts=[quantity])
+    return _query_feasible("quantiles", source, ask, where, per, progress, texts=[quantity])
 
 
-def _counted(
+def _query_feasible(
     verb: str,
-    source: Askable,
-    ask: Callable[..., xr.Dataset],
+    source: SourceLike,
+    compute: Callable[..., xr.Dataset],
     where: str | Sequence[str],
     per: str | Sequence[str] | None,
-    progress: Shown,
+    progress: ProgressOption,
     **about: Any,
 ) -> xr.Dataset:
     """What is asked of the feasible configurations, for each of ``per``."""
     from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
-    with shown(progress, "counting"):
+    with show_progress(progress, "counting"):
         of = resolve_source(source)
         return run_query_with_identity(
-            verb, of, lambda part: ask(part, per=axes), where=texts, per=axes, **about
+            verb, of, lambda part: compute(part, per=axes), where=texts, per=axes, **about
         )
 
 
 @verb
 def fold(
-    source: Askable,
+    source: SourceLike,
     make: Callable[[], AnyFold],
     formulas: str | Sequence[str],
     *,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
     client: Any = None,
     workers: int | None = None,
 ) -> Any:
@@ -213,62 +213,62 @@ def fold(
     >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
     [7.53, 14.925]
     """
-    from sweeps.ask.source import for_each
-    from sweeps.ask.spread import checked, folded
-    from sweeps.cluster.scheduler import opened
+    from sweeps.ask.source import stack_answers
+    from sweeps.ask.spread import make_checked_fold, run_fold
+    from sweeps.cluster.scheduler import open_workers
     from sweeps.grid.dataset import assemble
     from sweeps.grid.goals import texts_of
 
     names, axes = texts_of(formulas, "formulas"), texts_of(per, "per")
     about: dict[str, Any] = {"texts": names, "where": texts_of(where, "where"), "per": axes}
 
-    def answer(part: Source) -> Any:
+    def answer(part: ScanSource) -> Any:
         if crew is None:
-            return folded(part, make, names).answer()
-        from sweeps.cluster.scheduler import parts_of, shared
+            return run_fold(part, make, names).answer()
+        from sweeps.cluster.scheduler import split_longest_axis, map_parts
 
-        whole = checked(make, names)
-        dims = [axis for axis in part.values(*names).dims if axis not in part.at]
-        parts = [{**part.at, **one} for one in parts_of(part.sizes, dims, crew)]
-        for one in shared(crew, partial(_share, make=make, **about), of, parts):
+        whole = make_checked_fold(make, names)
+        dims = [axis for axis in part.values(*names).dims if axis not in part.fixed_indices]
+        parts = [{**part.fixed_indices, **one} for one in split_longest_axis(part.sizes, dims, crew)]
+        for one in map_parts(crew, partial(_partial_fold, make=make, **about), of, parts):
             whole.merge(one)
         return whole.answer()
 
-    def labelled(part: Source) -> xr.Dataset:
+    def answer_dataset(part: ScanSource) -> xr.Dataset:
         told = answer(part)
         return told if hasattr(told, "data_vars") else assemble({"answer": ((), told)}, {}, {})
 
-    def ask(whole: Source) -> Any:
+    def compute(whole: ScanSource) -> Any:
         if not axes:
             return answer(whole)
-        found = for_each(whole, axes, labelled)
+        found = stack_answers(whole, axes, answer_dataset)
         return found.get("answer", found)
 
-    with shown(progress, "folding"), opened(client, workers) as crew:
+    with show_progress(progress, "folding"), open_workers(client, workers) as crew:
         of = resolve_source(source)
-        return run_query("fold", of, ask, **about)
+        return run_query("fold", of, compute, **about)
 
 
-def _share(
-    source: Any, at: At, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
+def _partial_fold(
+    source: Any, part: Indexers, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
 ) -> AnyFold:
     """A fold that has seen a part of what is asked."""
-    from sweeps.ask.spread import folded
+    from sweeps.ask.spread import run_fold
 
     of = resolve_source(source)
-    return run_query("fold", of, lambda whole: folded(whole, make, texts, at), texts=texts, **about)
+    return run_query("fold", of, lambda whole: run_fold(whole, make, texts, part), texts=texts, **about)
 
 
 # --- What moves a quantity: the shares of its variance, or its slopes, by input
 @verb
 def sensitivity(
-    source: Askable,
+    source: SourceLike,
     output: str | Sequence[str] | None = None,
     *,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """How much of an output's variance each axis explains, curves of its mean, and elasticities.
 
@@ -318,25 +318,25 @@ def sensitivity(
     >>> found.total.sel(output="cs_throughput").values.round(3).tolist()
     [0.525, 0.528]
     """
-    from dse.effects import analysed, read_source
-    from sweeps.ask.source import for_each
+    from dse.effects import analyse, read_analysis_source
+    from sweeps.ask.source import stack_answers
     from sweeps.grid.goals import texts_of
 
-    point = a_mapping(at)
+    point = require_mapping(at)
     texts = None if output is None else texts_of(output, "output")
     if texts == ():
         raise DseError("output is empty: name a quantity, or leave it out for all outputs")
     conditions, axes = texts_of(where, "where"), texts_of(per, "per")
-    with shown(progress, "looking at every point"):
+    with show_progress(progress, "looking at every point"):
         of = resolve_source(source)
 
-        def ask(part: Source) -> xr.Dataset:
-            place = dict(part.at)
-            found = analysed(read_source(of, texts, conditions, point, place))
+        def compute(part: ScanSource) -> xr.Dataset:
+            place = dict(part.fixed_indices)
+            found = analyse(read_analysis_source(of, texts, conditions, point, place))
             here = [str(axis) for axis in found.axis.values if axis in place]
             return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
 
         about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
         return run_query_with_identity(
-            "sensitivity", of, lambda whole: for_each(whole, axes, ask), **about
+            "sensitivity", of, lambda whole: stack_answers(whole, axes, compute), **about
         )

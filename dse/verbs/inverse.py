@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.given import a_mapping
-from dse.progress import Shown, shown
+from dse.given import require_mapping
+from dse.progress import ProgressOption, show_progress
 from dse.verbs.query import verb
-from dse.verbs.sources import Askable, one_answer
-from sweeps.runtime.stopping import handing_back, time_limited
+from dse.verbs.sources import SourceLike, joined_answer
+from sweeps.runtime.stopping import return_best_on_interrupt, time_limited
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 # --- Where a case ends, along each axis
 @verb
 def borders(
-    source: Askable,
+    source: SourceLike,
     quantity: str | None = None,
     *,
     along: str | Sequence[str] | Mapping[str, Any] | None = None,
     at: Mapping[str, Any] | None = None,
     where: str | Sequence[str] = (),
     closed_form: bool = False,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """Where one case gives way to the next, below and above every configuration of a study.
 
@@ -80,23 +80,23 @@ def borders(
     from dse.inverse.crossing import borders_of
     from sweeps.grid.goals import texts_of
 
-    given = quantity, along, a_mapping(at), texts_of(where, "where"), closed_form
-    with shown(progress, "following every line"):
-        return one_answer("borders", source, lambda study: borders_of(study, *given))
+    given = quantity, along, require_mapping(at), texts_of(where, "where"), closed_form
+    with show_progress(progress, "following every line"):
+        return joined_answer("borders", source, lambda study: borders_of(study, *given))
 
 
 # --- Which configurations meet every target
 @verb
-@handing_back
+@return_best_on_interrupt
 def meets(
-    source: Askable,
+    source: SourceLike,
     targets: str | Sequence[str],
     *,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     boxes: int = 10_000,
     time_limit: float | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """The configurations of a study that meet targets, as boxes of the design space.
 
@@ -142,26 +142,26 @@ def meets(
     >>> int(found.threads_first.min()), int(found.intensity_first.min())
     (322, 31)
     """
-    from dse.inverse.within import met
+    from dse.inverse.within import meets_of
     from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(targets, "targets"), texts_of(per, "per")
     conditions = texts_of(where, "where")
     given = texts, boxes, time_limit, conditions, axes
-    with time_limited(time_limit), shown(progress, "halving boxes"):
-        return one_answer("meets", source, lambda study: met(study, *given))
+    with time_limited(time_limit), show_progress(progress, "halving boxes"):
+        return joined_answer("meets", source, lambda study: meets_of(study, *given))
 
 
 @verb
 def ranges(
-    source: Askable,
+    source: SourceLike,
     within: Mapping[str, Any],
     *,
     outputs: str | Sequence[str] | None = None,
     minimize: str | None = None,
     maximize: str | None = None,
     where: str | Sequence[str] = (),
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """Between which values the outputs lie where some inputs are known only within ±.
 
@@ -211,7 +211,7 @@ def ranges(
     >>> found.can_be_best.values.tolist()
     [False, False, True]
     """
-    from dse.inverse.within import ranged
+    from dse.inverse.within import ranges_of
     from sweeps.grid.goals import read_goals, texts_of
 
     named = minimize is not None or maximize is not None
@@ -219,6 +219,6 @@ def ranges(
     wanted = None if outputs is None else texts_of(outputs, "outputs")
     texts, goal = texts_of(where, "where"), goals[0] if goals else None
     given = within, wanted, goal, texts
-    with shown(progress, "enclosing"):
+    with show_progress(progress, "enclosing"):
         several = len(goals) > 1
-        return one_answer("ranges", source, lambda s: ranged(s, *given), objectives=several)
+        return joined_answer("ranges", source, lambda s: ranges_of(s, *given), objectives=several)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.progress import Shown, shown
+from dse.progress import ProgressOption, show_progress
 from dse.study.data import StudyData
 from dse.verbs.query import resolve_source, run_query_with_identity, verb
-from dse.verbs.sources import Askable
+from dse.verbs.sources import SourceLike
 from sweeps.runtime.stopping import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.verbs.query import Source
+    from dse.verbs.query import ScanSource
 
 
 # --- The best configurations
 @verb
 def optimum(
-    source: Askable,
+    source: SourceLike,
     *,
     minimize: str | Sequence[str] | None = None,
     maximize: str | Sequence[str] | None = None,
@@ -33,7 +33,7 @@ def optimum(
     method: str = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """The best configurations: of a study, whose grid is not stored, or of a Dataset.
 
@@ -68,7 +68,7 @@ def optimum(
     method : {"auto", "scan", "certified"}
         A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
         small grids. The attribute ``method`` says which, and a certified answer's attributes
-        ``bound`` and ``gap`` what is proven (``sweeps.sources.proof.GridProof.told``).
+        ``bound`` and ``gap`` what is proven (``sweeps.sources.proof.GridProof.result_attributes``).
     time_limit, gap : float, optional
         Of a certified optimum: seconds, and the share by which the answer may miss the best (0).
     progress : bool
@@ -88,7 +88,7 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.ask.source import ask_for
+    from sweeps.ask.source import build_query
     from sweeps.grid.goals import goals_in_order, texts_of
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
@@ -99,14 +99,14 @@ def optimum(
     given |= {"objectives": len(goals) > 1, "method": method not in ("auto", "scan")}
     given |= {"time_limit": time_limit is not None, "gap": gap is not None}
 
-    def ask(source: Source) -> xr.Dataset:
-        from sweeps.sources.proof import best_of
+    def compute(source: ScanSource) -> xr.Dataset:
+        from sweeps.sources.proof import find_optimum
 
-        return best_of(source, ask_for(goals, tuple(source.sizes), per=axes, **asked))
+        return find_optimum(source, build_query(goals, tuple(source.sizes), per=axes, **asked))
 
-    with time_limited(time_limit), shown(progress, "searching", goals[0].sign):
+    with time_limited(time_limit), show_progress(progress, "searching", goals[0].sign):
         about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
-        return run_query_with_identity("optimum", resolve_source(source), ask, **about)
+        return run_query_with_identity("optimum", resolve_source(source), compute, **about)
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def best_config(best: xr.Dataset) -> dict[str, Any]:
 
     A winner of rank 1 is taken where the Dataset ranks several.
     """
-    from dse.given import a_dataset
+    from dse.given import require_dataset
 
-    if "rank" in a_dataset(best, "best").sizes:
+    if "rank" in require_dataset(best, "best").sizes:
         best = best.isel(rank=0)
     if best.sizes:
         dims = ", ".join(map(str, best.sizes))
@@ -126,7 +126,7 @@ def best_config(best: xr.Dataset) -> dict[str, Any]:
 
 @verb
 def pareto(
-    source: Askable,
+    source: SourceLike,
     *,
     minimize: str | Sequence[str] | None = None,
     maximize: str | Sequence[str] | None = None,
@@ -134,7 +134,7 @@ def pareto(
     per: str | Sequence[str] | None = None,
     method: str = "auto",
     time_limit: float | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """The configurations that no other beats in every objective (dimension ``point``).
 
@@ -159,33 +159,33 @@ def pareto(
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
     """
-    from sweeps.ask.source import ask_for
+    from sweeps.ask.source import build_query
     from sweeps.grid.goals import read_goals, texts_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
     given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
 
-    def ask(source: Source) -> xr.Dataset:
-        from sweeps.sources.proof import front_of
+    def compute(source: ScanSource) -> xr.Dataset:
+        from sweeps.sources.proof import find_front
 
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
-        return front_of(source, ask_for(goals, tuple(source.sizes), per=axes, **limits))
+        return find_front(source, build_query(goals, tuple(source.sizes), per=axes, **limits))
 
-    with time_limited(time_limit), shown(progress, "searching"):
+    with time_limited(time_limit), show_progress(progress, "searching"):
         about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
-        return run_query_with_identity("pareto", resolve_source(source), ask, **about)
+        return run_query_with_identity("pareto", resolve_source(source), compute, **about)
 
 
 # --- Where models that are compared disagree, and what choosing by one costs
 def disagreement(
-    source: Askable,
+    source: SourceLike,
     *,
     minimize: str | None = None,
     maximize: str | None = None,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """Where the models of a Dataset disagree, and what it costs to follow one if another is right.
 
@@ -232,7 +232,7 @@ def disagreement(
     from sweeps.ask.differences import dataset_disagreement, flag_names
     from sweeps.grid.goals import one_goal, texts_of
 
-    with shown(progress, "comparing"):
+    with show_progress(progress, "comparing"):
         of = resolve_source(source, values=True)
         if isinstance(of, StudyData):
             raise DseError("a study of one model disagrees with none: give a list, model=[...]")

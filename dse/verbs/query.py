@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import dse
-from dse.given import a_dataset
+from dse.given import require_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.data import StudyData
-from dse.verbs.sources import Askable, kind_of, with_file_read
+from dse.verbs.sources import SourceLike, source_kind, load_if_study_file
 from dse.verbs.study import run
-from sweeps.ask.matrix import MODIFIERS, refuse
-from sweeps.runtime.stopping import handing_back
+from sweeps.ask.matrix import MODIFIERS, check_supported
+from sweeps.runtime.stopping import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 #: What a question is asked of.
-Source: TypeAlias = "GridScan | TableScan"
+ScanSource: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
 
 #: What tells of which study an answer is.
 _IDENTITY = ("model", "study", "simt_dse_version")
 #: What was assumed when the file of somebody else was read.
-_ASSUMED = "assumptions"
+_ASSUMPTIONS_KEY = "assumptions"
 
 
-def resolve_source(source: Askable, *, values: bool = False) -> StudyData | xr.Dataset:
+def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | xr.Dataset:
     """Return what answers a question: a study, or a Dataset whose values are scanned.
 
     The study of a finished store answers for it, and nothing is read but what tells the study;
@@ -55,36 +55,36 @@ def resolve_source(source: Askable, *, values: bool = False) -> StudyData | xr.D
     from dse.identity import stored_study
     from sweeps.store.records import check_finished
 
-    of = with_file_read(source)
+    of = load_if_study_file(source)
     if isinstance(of, StudyData):
         return of
     if isinstance(of, ComparisonData):
         return run(of)
     is_path = isinstance(of, (str, Path))
     if not is_path:
-        a_dataset(of, "source", "a Study, a Dataset, or the path of one")
+        require_dataset(of, "source", "a Study, a Dataset, or the path of one")
     check_finished(of)
     study = None if values else stored_study(of)
     return study or (opened(of) if is_path else of)
 
 
-@handing_back
+@return_best_on_interrupt
 def run_query_with_identity(
-    verb: str, of: StudyData | xr.Dataset, ask: Callable[[Source], xr.Dataset], **about: Any
+    verb: str, data: StudyData | xr.Dataset, compute: Callable[[ScanSource], xr.Dataset], **about: Any
 ) -> xr.Dataset:
     """As :func:`run_query`; the answer says of which study it is."""
-    return identified(run_query(verb, of, ask, **about), of)
+    return add_identity(run_query(verb, data, compute, **about), data)
 
 
 def run_query(
     verb: str,
-    of: StudyData | xr.Dataset,
-    ask: Callable[[Source], _T],
+    data: StudyData | xr.Dataset,
+    compute: Callable[[ScanSource], _T],
     *,
     texts: Sequence[str | Goal] = (),
     where: Sequence[str] = (),
     per: Sequence[str] = (),
-    given: dict[str, bool] | None = None,
+    modifiers: dict[str, bool] | None = None,
 ) -> _T:
     """Return what is asked of a source.
 
@@ -93,59 +93,59 @@ def run_query(
     ``verb`` names it in refusals; ``ask`` asks a source of ``sweeps.ask``; ``texts``, ``where`` and
     ``per`` are the formulas, conditions and axes in it, ``given`` its further modifiers.
     """
-    refuse(verb, kind_of(of), {"where": bool(where), "per": bool(per), **(given or {})})
-    if isinstance(of, StudyData):
+    check_supported(verb, source_kind(data), {"where": bool(where), "per": bool(per), **(modifiers or {})})
+    if isinstance(data, StudyData):
         from sweeps.sources.grids import GridScan
 
-        source = GridScan(grid=of._question(texts, where, per))
+        source = GridScan(grid=data._query_grid(texts, where, per))
         try:
-            return ask(source)
+            return compute(source)
         except InternalError as error:
-            raise error.of(of.text()) from error
+            raise error.with_study(data.text()) from error
     try:
-        return ask(_scan(of, where, per))
+        return compute(_scan(data, where, per))
     except UnknownNameError as error:
-        more, study = _missing(of, texts, where, error)
-    return ask(_scan(_completed(of, more, study), where, per))
+        more, study = _find_missing(data, texts, where, error)
+    return compute(_scan(_add_quantities(data, more, study), where, per))
 
 
-def identified(answer: xr.Dataset, asked: StudyData | xr.Dataset) -> xr.Dataset:
+def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
     """An answer that says of which study it is, as a Dataset of that study says of itself."""
-    if isinstance(asked, StudyData):
+    if isinstance(data, StudyData):
         from dse.provenance import version
 
-        told = (asked._parts.model.name, asked.text(), version())
-        notes = {"notes": dumps(asked.notes)} if asked.notes else {}
+        told = (data._parts.model.name, data.text(), version())
+        notes = {"notes": dumps(data.notes)} if data.notes else {}
         return answer.assign_attrs({**dict(zip(_IDENTITY, told, strict=True)), **notes})
-    said = asked.attrs
-    known = _IDENTITY if "model" in said else (*_IDENTITY, _ASSUMED)
+    said = data.attrs
+    known = _IDENTITY if "model" in said else (*_IDENTITY, _ASSUMPTIONS_KEY)
     return answer.assign_attrs({key: said[key] for key in known if key in said})
 
 
 def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan:
-    from sweeps.scan.values import Table, grouped
+    from sweeps.scan.values import DatasetTable, columns_as_axes
     from sweeps.sources.table import TableScan
 
-    return TableScan(table=Table(grouped(ds, per), where))
+    return TableScan(table=DatasetTable(columns_as_axes(ds, per), where))
 
 
-def _completed(ds: Any, names: Sequence[str], study: StudyData) -> Any:
+def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     """A Dataset with quantities of its study; labels that it does not hold are those of all."""
     from dse.files import derive
-    from sweeps.grid.dataset import placed
-    from symbolic.quantities import label_of
+    from sweeps.grid.dataset import add_label_indices
+    from symbolic.quantities import indexed_quantity
 
-    quantities = [name for name in names if name == label_of(name)]
+    quantities = [name for name in names if name == indexed_quantity(name)]
     grid = study.grid(names)
     known = {}
     for place in [name for name in names if name not in quantities]:
         leaf = grid.leaves[next(iter(grid.leaves))][place]
-        alone = None if leaf.axes or leaf.switched else float(leaf.array)
-        known[label_of(place)] = grid.model.quantities[label_of(place)].places, alone
-    return placed(derive(ds, quantities) if quantities else ds, known)
+        alone = None if leaf.axes or leaf.switch_axes else float(leaf.array)
+        known[indexed_quantity(place)] = grid.model.quantities[indexed_quantity(place)].axis_labels, alone
+    return add_label_indices(derive(ds, quantities) if quantities else ds, known)
 
 
-def _missing(
+def _find_missing(
     ds: Any, texts: Sequence[str | Goal], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
     """The quantities of a question that a Dataset does not hold and its study has, and the study.
@@ -164,7 +164,7 @@ def _missing(
         raise DseError(f"{error}; nor can it be computed: {changed}") from None
     quantities = study.grid().model.quantities
     try:
-        nodes = [study._node(text) for text in texts]
+        nodes = [study._parse_formula(text) for text in texts]
         nodes += [parse_condition(text, quantities) for text in where]
         names = [name for name in references(*nodes) if name not in ds.variables]
         study.grid(names)
@@ -179,9 +179,9 @@ def _missing(
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
 #: The verbs whose modules were loaded, by name.
-_LOADED: dict[str, Callable[..., Any]] = {}
-_KEYWORDS = {name: name for name in MODIFIERS if name != "objectives"}
-_KEYWORDS |= {"minimize": "objectives", "maximize": "objectives"}
+_VERBS: dict[str, Callable[..., Any]] = {}
+_MODIFIER_OF_KEYWORD = {name: name for name in MODIFIERS if name != "objectives"}
+_MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
@@ -189,22 +189,22 @@ def verb(function: _Verb) -> _Verb:
     name = function.__name__
 
     @wraps(function)
-    def asked(*source: Any, **given: Any) -> Any:
+    def checked_verb(*source: Any, **options: Any) -> Any:
         taken = signature(function).parameters
-        if others := {m: True for key, m in _KEYWORDS.items() if key in given.keys() - taken}:
-            of = with_file_read(source[0] if source else given.get("source"))
+        if others := {m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in options.keys() - taken}:
+            of = load_if_study_file(source[0] if source else options.get("source"))
             if not isinstance(of, (StudyData, ComparisonData)):
                 of = resolve_source(of)
-            refuse(name, kind_of(of), others)
-        return function(*source, **given)
+            check_supported(name, source_kind(of), others)
+        return function(*source, **options)
 
-    _LOADED[name] = asked
-    return asked  # type: ignore[return-value]
+    _VERBS[name] = checked_verb
+    return checked_verb  # type: ignore[return-value]
 
 
 def verbs() -> dict[str, Callable[..., Any]]:
     """Return every verb by its name, in alphabetical order."""
-    for home in set(dse._HOMES.values()):
+    for home in set(dse._MODULE_OF.values()):
         if home.startswith("dse.verbs."):
             importlib.import_module(home)
-    return dict(sorted(_LOADED.items()))
+    return dict(sorted(_VERBS.items()))

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.given import a_mapping
-from dse.progress import Shown, shown
-from dse.study.comparison import ComparisonData, joined_answers
+from dse.given import require_mapping
+from dse.progress import ProgressOption, show_progress
+from dse.study.comparison import ComparisonData, join_answers
 from dse.study.data import StudyData
-from dse.study.uncertain import redrawn, uncertain_of
-from dse.verbs.query import identified, resolve_source, verb
-from dse.verbs.sources import Askable, each_study, kind_of, one_answer, with_file_read
-from sweeps.ask.matrix import refuse
-from sweeps.runtime.stopping import handing_back
-from symbolic.errors import DseError, check_known
+from dse.study.uncertain import replace_draws, require_random_inputs
+from dse.verbs.query import add_identity, resolve_source, verb
+from dse.verbs.sources import SourceLike, map_studies, source_kind, joined_answer, load_if_study_file
+from sweeps.ask.matrix import check_supported
+from sweeps.runtime.stopping import return_best_on_interrupt
+from symbolic.errors import DseError, check_name
 from symbolic.statistic import DRAW, RUN
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.uncertain.draws import Uncertain
+    from dse.uncertain.draws import RandomInputs
     from dse.uncertain.output import OutputLaw
-    from sweeps.ask.chances import Draws
+    from sweeps.ask.chances import SourceOverDraws
     from sweeps.grid.goals import Goal
     from sweeps.grid.grid import Grid
 
 
 # --- Where inputs are random: who can be best, and how likely
 @verb
-@handing_back
+@return_best_on_interrupt
 def chances(
-    source: Askable,
+    source: SourceLike,
     *,
     minimize: str | None = None,
     maximize: str | None = None,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
     top: int | None = None,
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """How likely each configuration is the best one, and what it costs where it is not.
 
@@ -82,56 +82,56 @@ def chances(
     >>> found.threads.values.tolist(), found.chance.values.tolist()
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
-    from sweeps.ask.chances import Draws, draws_along
+    from sweeps.ask.chances import SourceOverDraws, draw_dimension
     from sweeps.ask.chances import chances as chances_of
     from sweeps.grid.goals import read_goals, texts_of
-    from sweeps.scan.values import Table
+    from sweeps.scan.values import DatasetTable
     from sweeps.sources.table import TableScan
 
     goals = read_goals(minimize, maximize)
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     given = {"per": bool(axes), "objectives": len(goals) > 1}
 
-    def ask(of: StudyData | xr.Dataset) -> xr.Dataset:
-        if not isinstance(of, StudyData) and RUN in of.dims and DRAW not in of.dims:
+    def compute(data: StudyData | xr.Dataset) -> xr.Dataset:
+        if not isinstance(data, StudyData) and RUN in data.dims and DRAW not in data.dims:
             from dse.measured.runs import chances_of_runs
 
-            refuse("chances", "rows", {"per": bool(axes)})
+            check_supported("chances", "rows", {"per": bool(axes)})
             asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
-            return identified(chances_of_runs(of, **asked, where=texts, top=top), of)
+            return add_identity(chances_of_runs(data, **asked, where=texts, top=top), data)
         (goal,) = goals
-        if not isinstance(of, StudyData) and DRAW not in of.dims and "study" in of.attrs:
+        if not isinstance(data, StudyData) and DRAW not in data.dims and "study" in data.attrs:
             from dse.identity import study_of
 
-            of = study_of(of)
-        if isinstance(of, StudyData):
-            draws = _draws(of, goal, texts)
+            data = study_of(data)
+        if isinstance(data, StudyData):
+            draws = _draws(data, goal, texts)
         else:
-            table = Table(of, texts)
-            draws = Draws(source=TableScan(table=table), along=draws_along(table.axes))
-        return identified(chances_of(draws, goal, per=axes, top=top), of)
+            table = DatasetTable(data, texts)
+            draws = SourceOverDraws(source=TableScan(table=table), draw_axis=draw_dimension(table.axes))
+        return add_identity(chances_of(draws, goal, per=axes, top=top), data)
 
-    with shown(progress, "looking at every draw"):
-        of = with_file_read(source)
+    with show_progress(progress, "looking at every draw"):
+        of = load_if_study_file(source)
         if isinstance(of, ComparisonData):
             for study in of.each.values():
-                refuse("chances", kind_of(study), given)
-            return joined_answers({model: ask(study) for model, study in of.each.items()})
+                check_supported("chances", source_kind(study), given)
+            return join_answers({model: compute(study) for model, study in of.each.items()})
         one = resolve_source(of)
-        refuse("chances", kind_of(one), given)
-        return ask(one)
+        check_supported("chances", source_kind(one), given)
+        return compute(one)
 
 
 # --- What it would be worth to know inputs
 @verb
 def information(
-    source: Askable,
+    source: SourceLike,
     *,
     minimize: str | None = None,
     maximize: str | None = None,
     where: str | Sequence[str] = (),
     sets: Sequence[Sequence[str]] = (),
-    progress: Shown = False,
+    progress: ProgressOption = False,
 ) -> xr.Dataset:
     """What it would be worth to know random inputs before choosing, and which to measure next.
 
@@ -180,34 +180,34 @@ def information(
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     goal = goals[0]
 
-    def ask(study: StudyData) -> xr.Dataset:
-        about = uncertain_of(study)
+    def compute(study: StudyData) -> xr.Dataset:
+        about = require_random_inputs(study)
         named = _sets(about, sets)
         inner = 1 << ((about.draws.bit_length() + 1) // 2)
         outer = 4 * about.draws // inner
 
-        def nested(name: str) -> tuple[Grid, int, int]:
-            axis = about.nested(named[name], outer, inner)
-            return redrawn(study, axis)._question([goal], texts, per=[DRAW]), outer, inner
+        def nested_grid(name: str) -> tuple[Grid, int, int]:
+            axis = about.nested_axis(named[name], outer, inner)
+            return replace_draws(study, axis)._query_grid([goal], texts, per=[DRAW]), outer, inner
 
         of = {name: [q for key in keys for q in about.inputs[key]] for name, keys in named.items()}
-        return identified(information_of(_draws(study, goal, texts), goal, of, nested), study)
+        return add_identity(information_of(_draws(study, goal, texts), goal, of, nested_grid), study)
 
-    with shown(progress, "looking at every draw"):
-        return one_answer("information", source, ask, objectives=len(goals) > 1)
+    with show_progress(progress, "looking at every draw"):
+        return joined_answer("information", source, compute, objectives=len(goals) > 1)
 
 
-def _sets(about: Uncertain, given: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _sets(about: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Each input alone, and the sets that are asked, by their names."""
     inputs = about.inputs
-    if isinstance(given, str):
-        raise DseError(f"sets = {given!r}: expected lists of inputs, such as [['a', 'b']]")
+    if isinstance(sets, str):
+        raise DseError(f"sets = {sets!r}: expected lists of inputs, such as [['a', 'b']]")
     found: dict[str, tuple[str, ...]] = {name: (name,) for name in inputs}
-    for one in given:
+    for one in sets:
         names = (one,) if isinstance(one, str) else tuple(one)
         for name in names:
             said = f"sets names {name!r}, which is no random input"
-            check_known(name, inputs, said, "these are")
+            check_name(name, inputs, said, "these are")
         if not names:
             raise DseError("sets holds a set of nothing: name inputs that become known together")
         found[", ".join(names)] = tuple(dict.fromkeys(names))
@@ -216,7 +216,7 @@ def _sets(about: Uncertain, given: Sequence[Sequence[str]]) -> dict[str, tuple[s
 
 # --- The law of an output
 @verb
-def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
+def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
     """The law of an output at one configuration, where inputs are random.
 
     It is exact where laws are enumerated, and where one input alone is random in the output, along
@@ -249,36 +249,36 @@ def law(source: Askable, quantity: str, at: Mapping[str, Any] | None = None) -> 
     >>> study.law("cs_throughput", at={"threads": 256})
     cs_throughput at threads = 256: 4.19672, 90 % within 3.61229 and 5.00676 (monotone)
     """
-    from dse.uncertain.output import law_of
+    from dse.uncertain.output import output_law
     from sweeps.grid.goals import Goal, texts_of
 
-    of = with_file_read(source)
+    of = load_if_study_file(source)
     if isinstance(of, ComparisonData):
         raise DseError(f"a law is that of one model: ask each of {', '.join(of.each)} by itself")
     texts = texts_of(quantity, "quantity")
     if len(texts) != 1:
         raise DseError(f"quantity = {quantity!r}: expected one quantity or formula")
-    goal, place = Goal(text=texts[0], sign=1.0), a_mapping(at)
+    goal, place = Goal(text=texts[0], sign=1.0), require_mapping(at)
 
-    def ask(study: StudyData) -> OutputLaw:
-        about = uncertain_of(study)
-        grid = study._question([goal], (), per=[DRAW])
+    def compute(study: StudyData) -> OutputLaw:
+        about = require_random_inputs(study)
+        grid = study._query_grid([goal], (), per=[DRAW])
         row = grid.model.quantities.get(goal.text)
-        return law_of(grid, goal, about, place, row.unit if row is not None else "")
+        return output_law(grid, goal, about, place, row.unit if row is not None else "")
 
-    found = each_study(of, ask, "law")
+    found = map_studies(of, compute, "law")
     assert not isinstance(found, dict)
     return found
 
 
-def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> Draws:
+def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraws:
     """Return the draws of a study: all there are, or fresh ones beside those it was chosen by."""
-    from sweeps.ask.chances import Draws
+    from sweeps.ask.chances import SourceOverDraws
     from sweeps.sources.grids import GridScan
 
-    about = uncertain_of(study)
-    source = GridScan(grid=study._question([goal], where, per=[DRAW]))
-    if about.exact:
-        return Draws(source=source, exact=True)
-    fresh = redrawn(study, about.fresh())
-    return Draws(source=source, fresh=GridScan(grid=fresh._question([goal], where, per=[DRAW])))
+    about = require_random_inputs(study)
+    source = GridScan(grid=study._query_grid([goal], where, per=[DRAW]))
+    if about.is_exact:
+        return SourceOverDraws(source=source, exact=True)
+    fresh = replace_draws(study, about.fresh_axis())
+    return SourceOverDraws(source=source, fresh=GridScan(grid=fresh._query_grid([goal], where, per=[DRAW])))

@@ -6,29 +6,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from dse.study.comparison import ComparisonData, joined_answers
+from dse.study.comparison import ComparisonData, join_answers
 from dse.study.data import StudyData
-from sweeps.ask.matrix import refuse
+from sweeps.ask.matrix import check_supported
 from symbolic.errors import DseError
-from symbolic.reach import Reach
+from symbolic.reach import FileScope
 
 if TYPE_CHECKING:
     import xarray as xr
 
 #: What every verb takes.
-Askable: TypeAlias = "StudyData | ComparisonData | xr.Dataset | str | Path"
+SourceLike: TypeAlias = "StudyData | ComparisonData | xr.Dataset | str | Path"
 
 _T = TypeVar("_T")
 
 
-def kind_of(of: StudyData | ComparisonData | xr.Dataset) -> str:
+def source_kind(source: StudyData | ComparisonData | xr.Dataset) -> str:
     """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
-    if isinstance(of, StudyData):
+    if isinstance(source, StudyData):
         return "study"
-    return "rows" if "configuration" in getattr(of, "dims", ()) else "Dataset"
+    return "rows" if "configuration" in getattr(source, "dims", ()) else "Dataset"
 
 
-def read_file(
+def load_study_file(
     path: str | Path, allow: Callable[[Path], bool] | None = None
 ) -> StudyData | ComparisonData:
     """The study, or the models compared, of a file; ``allow`` as for ``Study.from_toml``."""
@@ -36,21 +36,21 @@ def read_file(
 
     tree, folder = read_study_file(Path(path)), Path(path).resolve().parent
     check_code(tree, folder, allow)
-    reach, models = Reach(folder, folder), tree.pop("model")
+    reach, models = FileScope(folder, folder), tree.pop("model")
     if isinstance(models, list):
-        return ComparisonData.of(StudyData, models, folder=reach, **tree)
+        return ComparisonData.from_models(StudyData, models, folder=reach, **tree)
     return StudyData(model=models, folder=reach, **tree)
 
 
-def with_file_read(source: Any) -> Any:
+def load_if_study_file(source: Any) -> Any:
     """What a study file says, given by its path; anything else as it is."""
     if isinstance(source, (str, Path)) and Path(source).suffix == ".toml":
-        return read_file(source)
+        return load_study_file(source)
     return source
 
 
-def each_study(
-    source: Askable, ask: Callable[[StudyData], _T], verb: str = "", **given: bool
+def map_studies(
+    source: SourceLike, compute: Callable[[StudyData], _T], verb: str = "", **modifiers: bool
 ) -> _T | dict[str, _T]:
     """What is asked of equations: of a study, of that of a Dataset or file, of each model compared.
 
@@ -64,11 +64,11 @@ def each_study(
     from dse.files import open as opened
     from dse.identity import stored_study, study_of
 
-    of = with_file_read(source)
+    of = load_if_study_file(source)
     if isinstance(of, ComparisonData):
         for study in of.each.values() if verb else ():
-            refuse(verb, kind_of(study), given)
-        return {model: ask(study) for model, study in of.each.items()}
+            check_supported(verb, source_kind(study), modifiers)
+        return {model: compute(study) for model, study in of.each.items()}
     if isinstance(of, (str, Path)):
         of = stored_study(of) or opened(of)
     if not isinstance(of, StudyData) and not hasattr(of, "data_vars"):
@@ -78,13 +78,13 @@ def each_study(
             "dse.Study.from_toml reads from its file"
         )
     if verb:
-        refuse(verb, kind_of(of), given)
-    return ask(of if isinstance(of, StudyData) else study_of(of))
+        check_supported(verb, source_kind(of), modifiers)
+    return compute(of if isinstance(of, StudyData) else study_of(of))
 
 
-def one_answer(
-    verb: str, source: Askable, ask: Callable[[StudyData], xr.Dataset], **given: bool
+def joined_answer(
+    verb: str, source: SourceLike, compute: Callable[[StudyData], xr.Dataset], **modifiers: bool
 ) -> xr.Dataset:
-    """As :func:`each_study`; the Datasets of models compared lie along ``model``."""
-    found = each_study(source, ask, verb, **given)
-    return joined_answers(found) if isinstance(found, dict) else found
+    """As :func:`map_studies`; the Datasets of models compared lie along ``model``."""
+    found = map_studies(source, compute, verb, **modifiers)
+    return join_answers(found) if isinstance(found, dict) else found

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dse.answers import warn_of
-from dse.given import places_of
-from dse.progress import Shown
-from dse.study.comparison import ComparisonData, joined_runs
+from dse.answers import warn_failures
+from dse.given import axis_indices
+from dse.progress import ProgressOption
+from dse.study.comparison import ComparisonData, join_runs
 from dse.study.data import StudyData
-from dse.verbs.sources import Askable, each_study, with_file_read
+from dse.verbs.sources import SourceLike, map_studies, load_if_study_file
 from symbolic.answer import Answer, Report, Table, value_text
-from symbolic.errors import DseError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.model import Model
 from symbolic.ops import interpret_arrays
-from symbolic.quantities import label_of
+from symbolic.quantities import indexed_quantity
 from symbolic.statistic import StatisticName, statistics_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def advise(
     **point: Any,
 ) -> Advice: ...
 def advise(
-    source: Askable | Model,
+    source: SourceLike | Model,
     /,
     *,
     machine: str | None = None,
@@ -88,17 +88,17 @@ def advise(
     ...              mem_latency=600)["ms_peak"])  # doctest: +ELLIPSIS
     raise ms_peak from 1 to 1.67869: then thread; gain 1.67869, ms_throughput x 1.67869   [thread...
     """
-    from dse.advice.advise import advice
+    from dse.advice.advise import build_advice
 
-    def ask(what: str | Model | StudyData) -> Advice:
+    def compute(what: str | Model | StudyData) -> Advice:
         entries = {"machine": machine, "workload": workload}
-        return advice(what, entries, prefer, point, goal, levers)
+        return build_advice(what, entries, prefer, point, goal, levers)
 
     if isinstance(source, Model):
-        return ask(source)
+        return compute(source)
     if isinstance(source, str) and ("+" in source or Path(source).suffix.lower() in ("", ".py")):
-        return ask(source)
-    return each_study(source, ask)
+        return compute(source)
+    return map_studies(source, compute)
 
 
 @overload
@@ -107,7 +107,7 @@ def explain(source: ComparisonData, /, **point: Any) -> dict[str, Explanation]: 
 def explain(source: StudyData | xr.Dataset | str | Path, /, **point: Any) -> Explanation: ...
 
 
-def explain(source: Askable, /, **point: Any) -> Explanation | dict[str, Explanation]:
+def explain(source: SourceLike, /, **point: Any) -> Explanation | dict[str, Explanation]:
     """Every intermediate at one configuration: value, unit, equation, source.
 
     Parameters
@@ -120,14 +120,14 @@ def explain(source: Askable, /, **point: Any) -> Explanation | dict[str, Explana
         most central draw (``draw``).
     """
 
-    return each_study(source, lambda study: explained(study, point))
+    return map_studies(source, lambda study: explain_point(study, point))
 
 
 @overload
 def plan(source: ComparisonData, *, expand: bool = False) -> dict[str, Plan]: ...
 @overload
 def plan(source: StudyData | xr.Dataset | str | Path, *, expand: bool = False) -> Plan: ...
-def plan(source: Askable, *, expand: bool = False) -> Plan | dict[str, Plan]:
+def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
     """What a run would do, before any work: points, tiles, bytes, what depends on what.
 
     Warns of a swept clock that costs nothing: see the plan's ``warnings``.
@@ -143,7 +143,7 @@ def plan(source: Askable, *, expand: bool = False) -> Plan | dict[str, Plan]:
 
     from dse.study.plan import make_plan
 
-    planned = each_study(source, lambda study: make_plan(study, expand=expand))
+    planned = map_studies(source, lambda study: make_plan(study, expand=expand))
     for one in planned.values() if isinstance(planned, dict) else [planned]:
         for text in one.warnings:
             warnings.warn(text, stacklevel=2)
@@ -152,7 +152,7 @@ def plan(source: Askable, *, expand: bool = False) -> Plan | dict[str, Plan]:
 
 # --- One configuration, every intermediate: value, unit, equation, source
 #: So many steps are shown unfolded.
-_FEW = 20
+_OPEN_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ class Explanation(Report):
             if step.name == name:
                 return step
         known = [step.name for step in self.steps]
-        raise UnknownNameError(f"{name!r} is no step of this explanation{nearest(name, known)}")
+        raise UnknownNameError(f"{name!r} is no step of this explanation{nearest_hint(name, known)}")
 
     def _answer(self) -> Answer:
         units = {step.name: step.unit for step in self.steps}
@@ -204,31 +204,31 @@ class Explanation(Report):
                     title=f"{len(steps):,} quantities, in the order of computation",
                     columns=("quantity", "value", "meaning [from; source]"),
                     rows=steps,
-                    opened=len(steps) <= _FEW,
+                    is_open=len(steps) <= _OPEN_STEPS,
                 ),
-                Table(title="conditions", rows=holds, opened=not all(self.conditions.values())),
+                Table(title="conditions", rows=holds, is_open=not all(self.conditions.values())),
             ],
         )
 
 
-def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
+def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """See :func:`dse.explain`; what is random stands at its most central draw."""
     grid, parts = study.grid(draws=True), study._parts
-    said = places_of(grid, point, word="")
-    places = {name: said.get(name, axis.unsaid) for name, axis in grid.axes.items()}
+    said = axis_indices(grid, point, prefix="")
+    places = {name: said.get(name, axis.default_index) for name, axis in grid.axes.items()}
     at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
     key = tuple(grid.axes[axis].labels[places[axis]] for axis in grid.switch_axes)
     graph = grid.graphs[key]
     own = {n: d for n, d in graph.definitions.items() if not isinstance(n, StatisticName)}
-    values = grid.at(places, list(own))
+    values = grid.evaluate_point(places, list(own))
     steps = []
     for name, definition in own.items():
         value = values[name]
         shown: float | str = value.item() if hasattr(value, "item") else value
-        if name != label_of(name):
-            name, shown = grid.told(name, value)
+        if name != indexed_quantity(name):
+            name, shown = grid.decode_value(name, value)
         row = grid.model.quantity(name)
-        flags = grid.flags(name)
+        flags = grid.flag_meanings(name)
         if flags:
             shown = f"{int(float(shown))} ({flags.get(int(float(shown)), '?')})"
         eq = definition.equation
@@ -240,30 +240,30 @@ def explained(study: StudyData, point: Mapping[str, Any]) -> Explanation:
                 unit=row.unit,
                 meaning=row.meaning,
                 how=f"equation of {', '.join(definition.needs)}" if eq else definition.kind,
-                source=source + (f", with {eq.switches}" if eq is not None and eq.when else ""),
+                source=source + (f", with {eq.switch_text}" if eq is not None and eq.when else ""),
             )
         )
     asked = statistics_of(condition.node for condition in graph.conditions)
-    values |= grid.at(places, asked)
+    values |= grid.evaluate_point(places, asked)
     conditions = {}
     for condition in graph.conditions:
         conditions[condition.text] = bool(interpret_arrays((condition.node,), values)[0])
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
 
 
-def _origin(said: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
+def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
     """Where a value is from; of what an axis supplies, at the label that stands here."""
-    if isinstance(said, Mapping):
-        return next((said[label] for label in labels if label in said), "the model's own")
-    return said or "default of the quantity"
+    if isinstance(origins, Mapping):
+        return next((origins[label] for label in labels if label in origins), "the model's own")
+    return origins or "default of the quantity"
 
 
 def run(
-    source: Askable,
+    source: SourceLike,
     *,
     store: str | Path | None = None,
     expand: bool = False,
-    progress: Shown = False,
+    progress: ProgressOption = False,
     fresh: bool = False,
     client: Any = None,
     workers: int | None = None,
@@ -313,7 +313,7 @@ def run(
     whole: dict[str, Any] = {"expand": expand, "progress": progress}
     of_store: dict[str, Any] = {"store": store, "fresh": fresh, "client": client}
     of_store |= {"workers": workers, "extend": extend, "compression": compression}
-    of = with_file_read(source)
+    of = load_if_study_file(source)
     if isinstance(of, ComparisonData):
         if wrong := [name for name, value in of_store.items() if value]:
             raise DseError(
@@ -321,13 +321,13 @@ def run(
                 "writes its Dataset, or run each model into a store of its own"
             )
         runs = {model: run(study, **whole) for model, study in of.each.items()}
-        return joined_runs(runs, of.outputs)
+        return join_runs(runs, of.outputs)
     if not isinstance(of, StudyData):
         raise DseError(f"{of!r} cannot be run: give a Study, or the path of a study file (.toml)")
     done = run_study(of, **whole, **of_store)
-    if done.failed:
-        warn_of(done.failed)
-    opened: xr.Dataset = done.open()
+    if done.failures:
+        warn_failures(done.failures)
+    opened: xr.Dataset = done.open_dataset()
     return opened
 
 
@@ -352,12 +352,12 @@ def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset
     DseError
         Sizes of blocks that do not fit the axes.
     """
-    from dse.identity import attributes_of
+    from dse.identity import dataset_attributes
     from sweeps.files.lazy_outputs import lazy_dataset
 
-    of = with_file_read(source)
+    of = load_if_study_file(source)
     if isinstance(of, ComparisonData):
         runs = {model: lazy(study, chunks, expand=expand) for model, study in of.each.items()}
-        return joined_runs(runs, of.outputs)
-    attributes = attributes_of(of, expand=expand)
+        return join_runs(runs, of.outputs)
+    attributes = dataset_attributes(of, expand=expand)
     return lazy_dataset(of.grid(), attributes, chunks=chunks, expand=expand)

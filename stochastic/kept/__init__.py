@@ -6,18 +6,18 @@ looked for in :mod:`stochastic.kept.folder`, compiled by Numba where it is not t
 without Numba, which takes longer to import than most runs take.
 """
 
-from stochastic.kept.body import Body, compile_seconds, compiled, interpreted
-from stochastic.kept.folder import load, place, save
-from stochastic.kept.identity import Later, telling
+from stochastic.kept.body import CompiledFunction, compile_seconds, compiled, is_jit_disabled
+from stochastic.kept.folder import load, cache_folder, save
+from stochastic.kept.identity import LazyImport, compile_listener
 
 __all__ = [
-    "Body",
-    "Later",
+    "CompiledFunction",
+    "LazyImport",
     "compile_seconds",
     "compiled",
-    "interpreted",
+    "is_jit_disabled",
     "load",
-    "place",
+    "cache_folder",
     "save",
-    "telling",
+    "compile_listener",
 ]

@@ -10,24 +10,24 @@ from types import FunctionType
 from typing import Any, overload
 
 from stochastic.kept.folder import load, save
-from stochastic.kept.identity import Marked, tell
-from stochastic.kept.native import UnfitError, kind_of, loaded
+from stochastic.kept.identity import Compilable, notify_listeners
+from stochastic.kept.native import NativeCodeError, kind_of, load_function
 
 _lock = threading.RLock()
-_spent = [0.0]
+_compile_times = [0.0]
 
 
-def interpreted() -> bool:
+def is_jit_disabled() -> bool:
     """Whether Numba is told to compile nothing: bodies are then the functions that they were."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def compile_seconds() -> float:
     """Return the seconds in which this process has compiled bodies, Numba's import included."""
-    return _spent[0]
+    return _compile_times[0]
 
 
-class Body(Marked):
+class CompiledFunction(Compilable):
     """A function whose machine code is kept; called from Python, or from other bodies.
 
     From Python it takes numbers, arrays and tuples of these; what comes back are numbers, arrays in
@@ -36,68 +36,68 @@ class Body(Marked):
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         super().__init__(function, options)
-        self._ready: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Run it, once it is compiled for such arguments."""
         kinds = tuple(map(kind_of, args))
-        ready = self._ready.get(kinds)
-        return (ready or self._made(kinds, args))(*args)
+        ready = self._functions.get(kinds)
+        return (ready or self._get_or_compile(kinds, args))(*args)
 
     def prepare(self, *args: Any) -> None:
         """Compile it for arguments such as these, or find it compiled; nothing is run."""
         kinds = tuple(map(kind_of, args))
-        if kinds not in self._ready:
-            self._made(kinds, args)
+        if kinds not in self._functions:
+            self._get_or_compile(kinds, args)
 
-    def apart(self, *args: Any) -> None:
+    def compile_separately(self, *args: Any) -> None:
         """Compile what others call of it, where it ``gives`` something; see :func:`compiled`."""
-        from stochastic.kept.build import part, types_of
+        from stochastic.kept.build import separate_bitcode, argument_types
 
-        part(self, types_of(self, args))
+        separate_bitcode(self, argument_types(self, args))
 
-    def _made(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+    def _get_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
         with _lock:
-            ready = self._ready.get(kinds)
+            ready = self._functions.get(kinds)
             if ready is None:
-                ready = self._ready[kinds] = self._kept(kinds, args)
+                ready = self._functions[kinds] = self._load_or_compile(kinds, args)
             return ready
 
-    def _kept(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
-        if interpreted():
+    def _load_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+        if is_jit_disabled():
             return self.function
         key = self.key(kinds)
-        ready = _found(key, kinds)
-        if ready is None and tell(self.__name__):
-            ready = _found(key, kinds)  # a listener may have waited for another process
+        ready = _load_cached(key, kinds)
+        if ready is None and notify_listeners(self.__name__):
+            ready = _load_cached(key, kinds)  # a listener may have waited for another process
         if ready is not None:
             return ready
         began = time.monotonic()
         try:
-            return self._compiled(key, kinds, args)
+            return self._compile(key, kinds, args)
         finally:
-            _spent[0] += time.monotonic() - began
+            _compile_times[0] += time.monotonic() - began
 
-    def _compiled(
+    def _compile(
         self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]
     ) -> Callable[..., Any]:
-        from stochastic.kept.build import built, dispatcher
+        from stochastic.kept.build import build_code, dispatcher
 
         try:
-            data = built(self, args)
-            ready = loaded(data, kinds)
-        except (UnfitError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
+            data = build_code(self, args)
+            ready = load_function(data, kinds)
+        except (NativeCodeError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
             # not to be called without Numba, or by another version of it than those known
-            return dispatcher(self, wrapped=True, whole=True)  # type: ignore[no-any-return]
+            return dispatcher(self, from_python=True, self_contained=True)  # type: ignore[no-any-return]
         save(key, data)
         return ready
 
 
-def _found(key: str, kinds: tuple[Any, ...]) -> Callable[..., Any] | None:
+def _load_cached(key: str, kinds: tuple[Any, ...]) -> Callable[..., Any] | None:
     """Return what was kept under a key, if it can be used; else it is made anew."""
     try:
         data = load(key)
-        return None if data is None else loaded(data, kinds)
+        return None if data is None else load_function(data, kinds)
     except Exception:
         return None
 
@@ -121,4 +121,4 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return lambda body: compiled(body, **options)
     if not isinstance(function, FunctionType):
         raise TypeError(f"no function to compile: {function!r}")
-    return Body(function, {"nogil": True, "error_model": "numpy", **options})
+    return CompiledFunction(function, {"nogil": True, "error_model": "numpy", **options})

@@ -44,15 +44,15 @@ from numba.core.untyped_passes import (
 )
 from numba.extending import intrinsic
 
-from stochastic.kept.flat import Flat, Words
+from stochastic.kept.flat import FlatArray, WordTuple
 from stochastic.kept.folder import load, save
-from stochastic.kept.identity import Later, Marked, names, tell
-from stochastic.kept.native import UnfitError, packed
+from stochastic.kept.identity import LazyImport, Compilable, used_globals, notify_listeners
+from stochastic.kept.native import NativeCodeError, pack_code
 
 #: What Numba's code calls. Of memory: a count of its holders, three fields that are not used but
 #: for the third, where the data are, and two more; then the data. Of what the C library holds under
 #: other names: how a number is made of a fraction and a power of two, and taken apart.
-_CALLED = """
+_RUNTIME_IR = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare double @ldexp(double, i32)
@@ -92,61 +92,61 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
   ret void
 }
 """
-_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
-_dispatchers: weakref.WeakKeyDictionary[Marked, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_SCALAR_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
+_dispatchers: weakref.WeakKeyDictionary[Compilable, dict[Any, Any]] = weakref.WeakKeyDictionary()
 #: What is called apart, by the name under which it is called, and for what types.
-_apart: dict[str, tuple[Marked, tuple[Any, ...]]] = {}
+_separate_functions: dict[str, tuple[Compilable, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
 
-def dispatcher(body: Marked, *, wrapped: bool = False, whole: bool = False) -> Any:
+def dispatcher(body: Compilable, *, from_python: bool = False, self_contained: bool = False) -> Any:
     """A body as Numba knows it, with all it calls; ``wrapped`` to be called from Python.
 
     ``whole`` with what else would be compiled apart.
     """
     with _lock:
         made = _dispatchers.setdefault(body, {})
-        if (wrapped, whole) not in made:
+        if (from_python, self_contained) not in made:
             function = body.function
             options = {"no_cfunc_wrapper": True, **body.options}
             for own in ("flat", "gives", "noalias"):
                 options.pop(own, None)
-            if not wrapped:
+            if not from_python:
                 options["no_cpython_wrapper"] = True
             if body.options.get("_nrt") is False:
-                options["pipeline_class"] = Short
+                options["pipeline_class"] = _ShortCompiler
             known = {"__builtins__": builtins, "__name__": function.__module__}
-            known |= {name: _resolved(value, whole) for name, value in names(function)}
-            cells = tuple(_cell(cell, whole) for cell in function.__closure__ or ()) or None
+            known |= {name: _resolve(value, self_contained) for name, value in used_globals(function)}
+            cells = tuple(_resolve_cell(cell, self_contained) for cell in function.__closure__ or ()) or None
             twin = FunctionType(
                 function.__code__, known, function.__name__, function.__defaults__, cells
             )
             twin.__qualname__ = function.__qualname__
-            made[wrapped, whole] = numba.njit(**options)(twin)
-        return made[wrapped, whole]
+            made[from_python, self_contained] = numba.njit(**options)(twin)
+        return made[from_python, self_contained]
 
 
-def _resolved(value: Any, whole: bool) -> Any:
-    if isinstance(value, Later):
-        return value.found()
-    if not isinstance(value, Marked):
+def _resolve(value: Any, self_contained: bool) -> Any:
+    if isinstance(value, LazyImport):
+        return value.resolve()
+    if not isinstance(value, Compilable):
         return value
-    if "gives" in value.options and not whole:
-        return _call(value)
-    return dispatcher(value, whole=whole)
+    if "gives" in value.options and not self_contained:
+        return _separate_call(value)
+    return dispatcher(value, self_contained=self_contained)
 
 
-def _cell(cell: Any, whole: bool) -> Any:
-    resolved = _resolved(cell.cell_contents, whole)
+def _resolve_cell(cell: Any, self_contained: bool) -> Any:
+    resolved = _resolve(cell.cell_contents, self_contained)
     return (lambda: resolved).__closure__[0]  # type: ignore[index]
 
 
-def _call(body: Marked) -> Any:
+def _separate_call(body: Compilable) -> Any:
     """What calls a body by name, wherever its machine code is."""
 
     def call(_: Any, *args: Any) -> Any:
-        form, symbol = typed(body.options["gives"]), _symbol(body, args)
-        _apart[symbol] = body, args
+        form, symbol = _numba_type(body.options["gives"]), _separate_symbol(body, args)
+        _separate_functions[symbol] = body, args
 
         def code(context: Any, builder: Any, _: Any, values: Any) -> Any:
             convention = context.call_conv
@@ -168,20 +168,20 @@ def _call(body: Marked) -> Any:
     return intrinsic(call)
 
 
-def _symbol(body: Marked, given: tuple[Any, ...]) -> str:
-    return f"apart_{body.__name__}_{body.key(tuple(map(str, given)))}"
+def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
+    return f"apart_{body.__name__}_{body.key(tuple(map(str, arg_types)))}"
 
 
-def part(body: Marked, given: tuple[Any, ...]) -> bytes:
+def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
     """What others call of a body, for such types, as LLVM reads it: as it was kept, or made."""
-    symbol = _symbol(body, given)
+    symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
-    if code is None and tell(body.__name__):  # a listener may have waited, as for any body
+    if code is None and notify_listeners(body.__name__):  # a listener may have waited, as for any body
         code = load(key)
     if code is None:
-        made, module = _compiled(body, given)
-        if made.signature.return_type != typed(body.options["gives"]):
+        made, module = _compile(body, arg_types)
+        if made.signature.return_type != _numba_type(body.options["gives"]):
             raise TypeError(f"{body.__name__} gives {made.signature.return_type}")
         module.get_function(made.fndesc.llvm_func_name).name = symbol
         code = module.as_bitcode()
@@ -189,7 +189,7 @@ def part(body: Marked, given: tuple[Any, ...]) -> bytes:
     return code
 
 
-def built(body: Marked, args: tuple[Any, ...]) -> bytes:
+def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
     """The machine code of a body for such arguments, with what is needed to call it.
 
     Raises
@@ -198,35 +198,35 @@ def built(body: Marked, args: tuple[Any, ...]) -> bytes:
         If it cannot be called without Numba: it gives what is no number, array or tuple of these,
         or it calls Python.
     """
-    forms, flat = types_of(body, args), body.options.get("flat")
-    made, module = _compiled(body, forms)
-    returned, symbol = _kind(made.signature.return_type), f"kept_{body.__name__}"
+    forms, flat = argument_types(body, args), body.options.get("flat")
+    made, module = _compile(body, forms)
+    returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
     function = module.get_function(made.fndesc.llvm_func_name)
-    module.link_in(llvm.parse_assembly(_entry(symbol, function, forms, body.options)))
-    module.link_in(llvm.parse_assembly(_CALLED))
-    while parts := _declared(module) & _apart.keys():
+    module.link_in(llvm.parse_assembly(_entry_point(symbol, function, forms, body.options)))
+    module.link_in(llvm.parse_assembly(_RUNTIME_IR))
+    while parts := _declared_functions(module) & _separate_functions.keys():
         for name in sorted(parts):
-            module.link_in(llvm.parse_bitcode(part(*_apart[name])))
-    needed = sorted(name for name in _declared(module) if not name.startswith("llvm."))
+            module.link_in(llvm.parse_bitcode(separate_bitcode(*_separate_functions[name])))
+    needed = sorted(name for name in _declared_functions(module) if not name.startswith("llvm."))
     symbols = ctypes.CDLL(None)
     for name in needed:
         if name.startswith(("Py", "_Py", "NRT", "numba")) or not hasattr(symbols, name):
-            raise UnfitError(f"{body.__name__} calls {name}")
+            raise NativeCodeError(f"{body.__name__} calls {name}")
     for defined in module.functions:
         if not defined.is_declaration and defined.name != symbol:
             defined.linkage = "internal"  # what nobody else calls is written into its one caller
     library, codegen = copy(made.library), made.library.codegen
     library._final_module = module
     if body.options.get("_nrt") is False:
-        passes, builder = _plain(codegen) if flat else codegen._module_pass_manager()
+        passes, builder = _passes_without_loops(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
     else:  # once more before, so that counts of who holds an array are seen to cancel
         JITCodeLibrary._optimize_final_module(library)
     code = codegen._tm.emit_object(module)
-    return packed(symbol, returned, needed, code)
+    return pack_code(symbol, returned, needed, code)
 
 
-def _plain(codegen: Any) -> tuple[Any, Any]:
+def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
     """LLVM's passes where branches take the time: loops stay as they are, half the code."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=1)
     tuning.loop_unrolling = tuning.loop_vectorization = tuning.loop_interleaving = False
@@ -234,28 +234,28 @@ def _plain(codegen: Any) -> tuple[Any, Any]:
     return builder.getModulePassManager(), builder
 
 
-def _compiled(body: Marked, given: tuple[Any, ...]) -> tuple[Any, Any]:
+def _compile(body: Compilable, arg_types: tuple[Any, ...]) -> tuple[Any, Any]:
     """A body as Numba compiled it, and a module of it and what it calls, not optimised."""
     made = dispatcher(body)
-    with plainly():
-        made.compile(given)
-        result = made.overloads[given]
+    with without_optimization():
+        made.compile(arg_types)
+        result = made.overloads[arg_types]
         result.library._ensure_finalized()
     return result, result.library._final_module.clone()
 
 
-def _declared(module: Any) -> set[str]:
+def _declared_functions(module: Any) -> set[str]:
     return {function.name for function in module.functions if function.is_declaration}
 
 
-def _entry(symbol: str, function: Any, given: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options: Mapping[str, Any]) -> str:
     """The way in from Python: arguments in words, which Numba's convention has each by itself."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
     lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
     passed = ["ptr %result", "ptr %error"]
-    places = _places(given) if options.get("flat") else [(k, False) for k in range(len(forms) - 2)]
+    places = _word_places(arg_types) if options.get("flat") else [(k, False) for k in range(len(forms) - 2)]
     for k, (form, (place, itself)) in enumerate(zip(forms[2:], places, strict=True)):
         lines += [f"%{'a' if itself else 'p'}{k} = getelementptr i64, ptr %words, i64 {place}"]
         lines += [] if itself else [f"%a{k} = load {form}, ptr %p{k}"]
@@ -264,34 +264,34 @@ def _entry(symbol: str, function: Any, given: tuple[Any, ...], options: Mapping[
     return "\n".join(lines)
 
 
-def _places(given: tuple[Any, ...]) -> list[tuple[int, bool]]:
+def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
     """Which words are passed on; or where they are, of a tuple."""
     found, place = [], 0
-    for kind in given:
-        if isinstance(kind, Flat):
+    for kind in arg_types:
+        if isinstance(kind, FlatArray):
             found += [(place + 4 + k, False) for k in range(1 + kind.ndim)]
         else:
-            found.append((place, isinstance(kind, Words)))
+            found.append((place, isinstance(kind, WordTuple)))
         place += getattr(kind, "words", 1)
     return found
 
 
-def types_of(body: Marked, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def argument_types(body: Compilable, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The types of the arguments of a body."""
-    return tuple(typed(value, body.options.get("flat", False)) for value in args)
+    return tuple(_numba_type(value, body.options.get("flat", False)) for value in args)
 
 
-def typed(value: Any, flat: bool = False) -> Any:
+def _numba_type(value: Any, flat: bool = False) -> Any:
     """The type of an argument, as broad as its kind."""
     if isinstance(value, np.ndarray):
         kind, plain = numba.from_dtype(value.dtype), value.flags.c_contiguous
         if flat and not plain:
-            raise UnfitError("an array that is not in C order")
-        return Flat(kind, value.ndim) if flat else types.Array(kind, value.ndim, "AC"[plain])
+            raise NativeCodeError("an array that is not in C order")
+        return FlatArray(kind, value.ndim) if flat else types.Array(kind, value.ndim, "AC"[plain])
     if isinstance(value, tuple):
-        parts = tuple(typed(part, flat) for part in value)
+        parts = tuple(_numba_type(part, flat) for part in value)
         if flat:
-            return Words(parts, getattr(value, "_fields", ()))
+            return WordTuple(parts, getattr(value, "_fields", ()))
         if hasattr(value, "_fields"):
             alike = len(set(parts)) == 1
             form = types.NamedUniTuple if alike else types.NamedTuple
@@ -302,21 +302,21 @@ def typed(value: Any, flat: bool = False) -> Any:
     return types.float64 if isinstance(value, float | np.floating) else types.int64
 
 
-def _kind(kind: Any) -> Any:
+def _result_kind(kind: Any) -> Any:
     """What comes back, for :mod:`stochastic.kept.native`."""
     if kind == types.none:
         return None
-    if kind in _KINDS:
-        return _KINDS[kind]
+    if kind in _SCALAR_KINDS:
+        return _SCALAR_KINDS[kind]
     if isinstance(kind, types.BaseAnonymousTuple):
-        return ["tuple", *map(_kind, kind)]
+        return ["tuple", *map(_result_kind, kind)]
     if isinstance(kind, types.Array) and kind.layout == "C":
         return ["array", numba.np.numpy_support.as_dtype(kind.dtype).str, kind.ndim]
-    raise UnfitError(f"{kind} comes back")
+    raise NativeCodeError(f"{kind} comes back")
 
 
 # --- as little of Numba as there need be: LLVM does the rest, all at once
-class Short(CompilerBase):  # type: ignore[misc]
+class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's passes for bodies that make no arrays: without those that look for what does.
 
     Nor those that give a name anew wherever it is bound, or say where it ends: LLVM finds that out
@@ -324,7 +324,7 @@ class Short(CompilerBase):  # type: ignore[misc]
     """
 
     #: What is left out.
-    _idle = (
+    _skipped_passes = (
         *(NopythonRewrites, InlineClosureLikes, DeadBranchPrune),
         *(ReconstructSSA, PreLowerStripPhis, IRLegalization),
         *(WithLifting, RewriteSemanticConstants, RewriteDynamicRaises, MakeFunctionToJitFunction),
@@ -335,13 +335,13 @@ class Short(CompilerBase):  # type: ignore[misc]
         """Numba's own, less what is left out."""
         usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
         for step, told in usual.passes:
-            if step not in self._idle:
+            if step not in self._skipped_passes:
                 short.add_pass(step, told)
         short.finalize()
         return [short]
 
 
-class _Plain(JITCodeLibrary):  # type: ignore[misc]
+class _UnoptimizedLibrary(JITCodeLibrary):  # type: ignore[misc]
     """What Numba makes of a function, as it is: only what calls it is optimised, all at once."""
 
     def _optimize_functions(self, module: Any) -> None:
@@ -357,32 +357,32 @@ class _Plain(JITCodeLibrary):  # type: ignore[misc]
         return 0  # nobody calls it
 
 
-_typed: dict[Any, Any] = {}
-_search: Any = types.Function.get_call_type
+_call_types: dict[Any, Any] = {}
+_find_call_type: Any = types.Function.get_call_type
 
 
-def _remembered(function: Any, context: Any, args: Any, kws: Any) -> Any:
+def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
     """What a function gives for such arguments: Numba tries all it may be, for every call anew.
 
     What is written in Python is found anew: how it is compiled depends on who calls it.
     """
     key = function, context, tuple(args)
-    if kws or key not in _typed:
-        found = _search(function, context, args, kws)
+    if kws or key not in _call_types:
+        found = _find_call_type(function, context, args, kws)
         written = (getattr(form, "_compiled_overloads", ()) for form in function.templates)
         if kws or any(found.args in known for known in written):
             return found
-        _typed[key] = found
-    return _typed[key]
+        _call_types[key] = found
+    return _call_types[key]
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def without_optimization() -> Iterator[None]:
     """Have Numba keep its hands off machine code: it would make it of each function by itself."""
     with global_compiler_lock:
         codegen = cpu_target.target_context.codegen()
-        codegen._library_class, codegen.set_env = _Plain, lambda *_: None
-        setattr(types.Function, "get_call_type", _remembered)  # noqa: B010 - mypy
+        codegen._library_class, codegen.set_env = _UnoptimizedLibrary, lambda *_: None
+        setattr(types.Function, "get_call_type", _cached_call_type)  # noqa: B010 - mypy
         collecting = gc.isenabled()
         gc.disable()  # millions of small things live until the end: looking through them is a fifth
         try:

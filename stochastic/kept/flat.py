@@ -26,7 +26,7 @@ from numba.extending import models, register_model
 _WORD = ir.IntType(64)
 
 
-class Flat(types.Type):  # type: ignore[misc]
+class FlatArray(types.Type):  # type: ignore[misc]
     """An array in C order."""
 
     def __init__(self, dtype: Any, ndim: int) -> None:
@@ -34,12 +34,12 @@ class Flat(types.Type):  # type: ignore[misc]
         super().__init__(f"flat({dtype}, {ndim})")
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """How many words an array is in those that Python gives."""
         return 5 + 2 * self.ndim
 
 
-class Words(types.BaseTuple):  # type: ignore[misc]
+class WordTuple(types.BaseTuple):  # type: ignore[misc]
     """A tuple in words that lie somewhere."""
 
     def __init__(self, parts: tuple[Any, ...], names: tuple[str, ...]) -> None:
@@ -56,18 +56,18 @@ class Words(types.BaseTuple):  # type: ignore[misc]
         return self.types[place]
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """How many words it is."""
         return sum(getattr(part, "words", 1) for part in self.types)
 
-    def read(self, context: Any, builder: Any, words: Any, number: int) -> Any:
+    def load_item(self, context: Any, builder: Any, words: Any, number: int) -> Any:
         """One of its parts; nobody writes words, so that they are read once."""
         kind = self.types[number]
         place = sum(getattr(part, "words", 1) for part in self.types[:number])
-        return part(context, builder, kind, words, place)
+        return load_value(context, builder, kind, words, place)
 
 
-def part(context: Any, builder: Any, kind: Any, words: Any, place: int) -> Any:
+def load_value(context: Any, builder: Any, kind: Any, words: Any, place: int) -> Any:
     """What some type is, of the words from a place on."""
 
     def read(ahead: int, form: Any) -> Any:
@@ -76,9 +76,9 @@ def part(context: Any, builder: Any, kind: Any, words: Any, place: int) -> Any:
         found.set_metadata("invariant.load", builder.module.add_metadata([]))
         return found
 
-    if isinstance(kind, Words):
+    if isinstance(kind, WordTuple):
         return builder.gep(words, [_WORD(place)], inbounds=True)
-    if isinstance(kind, Flat):
+    if isinstance(kind, FlatArray):
         data = context.get_value_type(types.CPointer(kind.dtype))
         shape = [read(5 + k, _WORD) for k in range(kind.ndim)]
         return cgutils.pack_struct(builder, [read(4, data), *shape])
@@ -87,23 +87,23 @@ def part(context: Any, builder: Any, kind: Any, words: Any, place: int) -> Any:
     return read(0, context.get_value_type(kind))
 
 
-@register_model(Flat)
-class _FlatModel(models.StructModel):  # type: ignore[misc]
+@register_model(FlatArray)
+class _FlatArrayModel(models.StructModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
         sizes = [(f"size{k}", types.int64) for k in range(kind.ndim)]
         super().__init__(manager, kind, [("data", types.CPointer(kind.dtype)), *sizes])
 
 
-@register_model(Words)
-class _WordsModel(models.PrimitiveModel):  # type: ignore[misc]
+@register_model(WordTuple)
+class _WordTupleModel(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
 # --- what they have: sizes, items, parts
 @infer_getattr
-class _FlatHas(AttributeTemplate):  # type: ignore[misc]
-    key = Flat
+class _FlatArrayAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = FlatArray
 
     def resolve_shape(self, kind: Any) -> Any:
         return types.UniTuple(types.int64, kind.ndim)
@@ -113,74 +113,74 @@ class _FlatHas(AttributeTemplate):  # type: ignore[misc]
 
 
 @infer_getattr
-class _WordsHas(AttributeTemplate):  # type: ignore[misc]
-    key = Words
+class _WordTupleAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = WordTuple
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
         return kind.types[kind.names.index(name)] if name in kind.names else None
 
 
-@lower_getattr(Flat, "shape")  # type: ignore[untyped-decorator]
-def _shape(_: Any, builder: Any, kind: Any, array: Any) -> Any:
-    return cgutils.pack_array(builder, _sizes(builder, kind, array))
+@lower_getattr(FlatArray, "shape")  # type: ignore[untyped-decorator]
+def _lower_shape(_: Any, builder: Any, kind: Any, array: Any) -> Any:
+    return cgutils.pack_array(builder, _dimension_sizes(builder, kind, array))
 
 
-@lower_getattr(Flat, "size")  # type: ignore[untyped-decorator]
-def _size(_: Any, builder: Any, kind: Any, array: Any) -> Any:
-    found, *rest = _sizes(builder, kind, array)
+@lower_getattr(FlatArray, "size")  # type: ignore[untyped-decorator]
+def _lower_size(_: Any, builder: Any, kind: Any, array: Any) -> Any:
+    found, *rest = _dimension_sizes(builder, kind, array)
     for size in rest:
         found = builder.mul(found, size)
     return found
 
 
-def _sizes(builder: Any, kind: Any, array: Any) -> list[Any]:
+def _dimension_sizes(builder: Any, kind: Any, array: Any) -> list[Any]:
     return [builder.extract_value(array, k + 1) for k in range(kind.ndim)]
 
 
-@lower_getattr_generic(Words)  # type: ignore[untyped-decorator]
-def _named(context: Any, builder: Any, kind: Any, words: Any, name: str) -> Any:
+@lower_getattr_generic(WordTuple)  # type: ignore[untyped-decorator]
+def _lower_attribute(context: Any, builder: Any, kind: Any, words: Any, name: str) -> Any:
     return kind.read(context, builder, words, kind.names.index(name))
 
 
-@lower_builtin("static_getitem", Words, types.IntegerLiteral)  # type: ignore[untyped-decorator]
-def _numbered(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@lower_builtin("static_getitem", WordTuple, types.IntegerLiteral)  # type: ignore[untyped-decorator]
+def _lower_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return signature.args[0].read(context, builder, *args)
 
 
-def _indices(kind: Any, index: Any) -> int | None:
+def _index_count(kind: Any, index: Any) -> int | None:
     """How many indices there are, where they are whole numbers."""
     parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     whole = all(isinstance(part, types.Integer | types.Boolean) for part in parts)
-    return len(parts) if isinstance(kind, Flat) and whole else None
+    return len(parts) if isinstance(kind, FlatArray) and whole else None
 
 
 @infer_global(operator.getitem)
-class _Item(AbstractTemplate):  # type: ignore[misc]
+class _GetItemTyping(AbstractTemplate):  # type: ignore[misc]
     def generic(self, args: Any, _: Any) -> Any:
         array, index = args
-        count = _indices(array, index)
+        count = _index_count(array, index)
         if count is None or count > array.ndim:
             return None
         rest = array.ndim - count
-        found = Flat(array.dtype, rest) if rest else array.dtype
+        found = FlatArray(array.dtype, rest) if rest else array.dtype
         return typing.signature(found, array, index)
 
 
 @infer_global(operator.setitem)
-class _Put(AbstractTemplate):  # type: ignore[misc]
+class _SetItemTyping(AbstractTemplate):  # type: ignore[misc]
     def generic(self, args: Any, _: Any) -> Any:
         array, index, _ = args
-        if _indices(array, index) != getattr(array, "ndim", 0):
+        if _index_count(array, index) != getattr(array, "ndim", 0):
             return None
         return typing.signature(types.none, array, index, array.dtype)
 
 
-def _at(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _item_address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Where an item or a row is, and the sizes of the row."""
     (kind, form), (array, index) = signature.args[:2], args[:2]
     single = not isinstance(form, types.BaseTuple)
     forms, parts = ((form,), [index]) if single else (form, cgutils.unpack_tuple(builder, index))
-    sizes, place = _sizes(builder, kind, array), None
+    sizes, place = _dimension_sizes(builder, kind, array), None
     steps = [context.cast(builder, *pair, types.int64) for pair in zip(parts, forms, strict=True)]
     for k, size in enumerate(sizes):
         if place is not None:
@@ -191,16 +191,16 @@ def _at(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return data, sizes[len(steps) :]
 
 
-@lower_builtin(operator.getitem, Flat, types.Any)  # type: ignore[untyped-decorator]
-def _get(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    data, sizes = _at(context, builder, signature, args)
+@lower_builtin(operator.getitem, FlatArray, types.Any)  # type: ignore[untyped-decorator]
+def _lower_getitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    data, sizes = _item_address(context, builder, signature, args)
     if sizes:
         return cgutils.pack_struct(builder, [data, *sizes])
     return context.unpack_value(builder, signature.return_type, data)
 
 
-@lower_builtin(operator.setitem, Flat, types.Any, types.Any)  # type: ignore[untyped-decorator]
-def _set(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    data, _ = _at(context, builder, signature, args)
+@lower_builtin(operator.setitem, FlatArray, types.Any, types.Any)  # type: ignore[untyped-decorator]
+def _lower_setitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    data, _ = _item_address(context, builder, signature, args)
     context.pack_value(builder, signature.args[0].dtype, args[2], data)
     return context.get_dummy_value()

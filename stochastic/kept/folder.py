@@ -18,13 +18,13 @@ import time
 from pathlib import Path
 
 #: Bytes and days of entries that are kept; a use is noted once a day; temporary files live shorter.
-_MOST, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
-_SUFFIX, _PART = ".code", ".part"
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_swept: set[Path] = set()
+_MAX_BYTES, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
+_SUFFIX, _TEMP_SUFFIX = ".code", ".part"
+_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_swept_folders: set[Path] = set()
 
 
-def place() -> Path | None:
+def cache_folder() -> Path | None:
     """The folder of kept machine code, whether or not it exists; None where none is wanted."""
     given = os.environ.get("DSE_CACHE")
     if given is not None:
@@ -44,14 +44,14 @@ def place() -> Path | None:
 def load(key: str) -> bytes | None:
     """What was kept under a key, if it is whole and this user's own."""
     try:
-        folder = place()
-        if folder is None or not _own(os.lstat(folder), stat.S_ISDIR):
+        folder = cache_folder()
+        if folder is None or not _is_trusted(os.lstat(folder), stat.S_ISDIR):
             return None
         path = folder / (key + _SUFFIX)
-        handle = os.open(path, os.O_RDONLY | _PLAIN)
+        handle = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
-            if not _own(about, stat.S_ISREG) or about.st_size > _MOST:
+            if not _is_trusted(about, stat.S_ISREG) or about.st_size > _MAX_BYTES:
                 return None
             data = file.read()
         if data[:32] != _checksum(key, data[32:]):
@@ -67,13 +67,13 @@ def load(key: str) -> bytes | None:
 def save(key: str, data: bytes) -> None:
     """Keep something under a key, over whatever is there."""
     try:
-        folder = place()
+        folder = cache_folder()
         if folder is None:
             return
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _own(os.lstat(folder), stat.S_ISDIR):
+        if not _is_trusted(os.lstat(folder), stat.S_ISDIR):
             return
-        handle, part = tempfile.mkstemp(prefix=key[:16], suffix=_PART, dir=folder)
+        handle, part = tempfile.mkstemp(prefix=key[:16], suffix=_TEMP_SUFFIX, dir=folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_checksum(key, data) + data)
@@ -82,9 +82,9 @@ def save(key: str, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(part)
             raise
-        if folder not in _swept:
-            _swept.add(folder)
-            _sweep(folder)
+        if folder not in _swept_folders:
+            _swept_folders.add(folder)
+            _remove_stale(folder)
     except (OSError, ValueError):
         return
 
@@ -93,29 +93,29 @@ def _checksum(key: str, data: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
-def _own(about: os.stat_result, kind: object) -> bool:
+def _is_trusted(status: os.stat_result, kind: object) -> bool:
     """Whether something is of a kind, this user's, and for nobody else to write."""
-    if not kind(about.st_mode):  # type: ignore[operator]
+    if not kind(status.st_mode):  # type: ignore[operator]
         return False
     if not hasattr(os, "getuid"):  # folders of users are closed to others there
         return True
-    return about.st_uid == os.getuid() and not about.st_mode & 0o022
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
-def _sweep(folder: Path) -> None:
+def _remove_stale(folder: Path) -> None:
     """Remove what was not used for long, what is too much, and what was never finished."""
     now, held = time.time(), []
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):
             about = entry.stat(follow_symlinks=False)
             age = now - about.st_mtime
-            if entry.name.endswith(_PART) and age > _DAY:
+            if entry.name.endswith(_TEMP_SUFFIX) and age > _DAY:
                 os.unlink(entry.path)
             elif entry.name.endswith(_SUFFIX):
                 held.append((age, about.st_size, entry.path))
     total = 0
     for age, size, path in sorted(held):
         total += size
-        if total > _MOST or age > _DAYS * _DAY:
+        if total > _MAX_BYTES or age > _DAYS * _DAY:
             with contextlib.suppress(OSError):
                 os.unlink(path)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.kept.native import UnfitError
+from stochastic.kept.native import NativeCodeError
 
 
-class Later:
+class LazyImport:
     """What bodies use and only Numba knows, an intrinsic say: imported when one is compiled."""
 
     __slots__ = ("module", "name")
@@ -30,16 +30,16 @@ class Later:
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
 
-    def found(self) -> Any:
+    def resolve(self) -> Any:
         """The thing itself."""
         return getattr(importlib.import_module(self.module), self.name)
 
     def identity(self) -> str:
         """What it is known by: its name, and the text of its module."""
-        return f"{self.module}.{self.name} {_text(self.module)}"
+        return f"{self.module}.{self.name} {_module_digest(self.module)}"
 
 
-class Marked:
+class Compilable:
     """A function marked to be compiled, with the options of ``numba.njit``."""
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
@@ -51,82 +51,82 @@ class Marked:
     def identity(self) -> str:
         """What its machine code depends on: its text, that of all it calls, and its options."""
         if self._identity is None:
-            options = sorted((name, _told(value)) for name, value in self.options.items())
+            options = sorted((name, _as_text(value)) for name, value in self.options.items())
             digest = hashlib.sha256(repr(options).encode())
-            for part in _parts(self.function):
+            for part in _function_parts(self.function):
                 digest.update(part.encode() + b"\0")
             self._identity = digest.hexdigest()
         return self._identity
 
     def key(self, kinds: tuple[Any, ...]) -> str:
         """What its machine code for some kinds of arguments is kept under."""
-        return hashlib.sha256(f"{_machine()}\0{self.identity()}\0{kinds}".encode()).hexdigest()
+        return hashlib.sha256(f"{_platform()}\0{self.identity()}\0{kinds}".encode()).hexdigest()
 
 
 @cache
-def _machine() -> str:
+def _platform() -> str:
     """The processor, the compilers, and what changes what they make."""
     import llvmlite
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features().flatten()
-    given = sorted(item for item in os.environ.items() if _changes(item[0]))
+    given = sorted(item for item in os.environ.items() if _affects_code(item[0]))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
-    own = [_text(f"stochastic.kept.{name}") for name in ("build", "flat", "native")]
+    own = [_module_digest(f"stochastic.kept.{name}") for name in ("build", "flat", "native")]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
 
 
-def _changes(setting: str) -> bool:
+def _affects_code(setting: str) -> bool:
     """Whether a setting is one of Numba's, and not of GPUs, such as that of their simulator."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
 @cache
-def _text(module: str) -> str:
+def _module_digest(module: str) -> str:
     """A digest of the text of a module, which is not run."""
     found = importlib.util.find_spec(module)
     if found is None or found.origin is None:
-        raise UnfitError(f"no text of {module}")
+        raise NativeCodeError(f"no text of {module}")
     return hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()
 
 
-def _parts(function: FunctionType) -> Iterator[str]:
+def _function_parts(function: FunctionType) -> Iterator[str]:
     """All that a function says, and what the names in it stand for."""
     yield repr(function.__defaults__)
-    for code in _codes(function.__code__):
+    for code in _nested_codes(function.__code__):
         yield from (code.co_name, code.co_code.hex(), str(code.co_flags))
         yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
-        yield from (_told(value) for value in code.co_consts if not isinstance(value, CodeType))
-    yield from (f"{name}={_told(value)}" for name, value in names(function))
+        yield from (_as_text(value) for value in code.co_consts if not isinstance(value, CodeType))
+    yield from (f"{name}={_as_text(value)}" for name, value in used_globals(function))
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        yield f"{name}={_told(cell.cell_contents)}"
+        yield f"{name}={_as_text(cell.cell_contents)}"
 
 
-def names(function: FunctionType) -> list[tuple[str, Any]]:
+def used_globals(function: FunctionType) -> list[tuple[str, Any]]:
     """The names of its module that a function uses, and what they stand for."""
-    used = {name for code in _codes(function.__code__) for name in code.co_names}
+    used = {name for code in _nested_codes(function.__code__) for name in code.co_names}
     known = function.__globals__
     return [(name, known[name]) for name in sorted(used & known.keys())]
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def _nested_codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for value in code.co_consts:
         if isinstance(value, CodeType):
-            yield from _codes(value)
+            yield from _nested_codes(value)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """What a body is compiled with, as text."""
-    if isinstance(value, Marked | Later):
+    if isinstance(value, Compilable | LazyImport):
         return value.identity()
     if isinstance(value, ModuleType) and value is not sizes:  # a size is known by its value
         return value.__name__
     if isinstance(value, tuple):
-        return f"({', '.join(map(_told, value))})"
+        return f"({', '.join(map(_as_text, value))})"
     if isinstance(value, set | frozenset):  # in an order that differs between processes
-        return f"{{{', '.join(sorted(map(_told, value)))}}}"
+        return f"{{{', '.join(sorted(map(_as_text, value)))}}}"
     if isinstance(value, np.generic | np.dtype):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, type | BuiltinFunctionType | np.ufunc):
@@ -143,7 +143,7 @@ _listeners: list[Callable[[str], None]] = []
 
 
 @contextmanager
-def telling(listener: Callable[[str], None]) -> Iterator[None]:
+def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
     """Have a listener told the name of each body that is about to be compiled, which takes time."""
     _listeners.append(listener)
     try:
@@ -152,7 +152,7 @@ def telling(listener: Callable[[str], None]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def tell(name: str) -> bool:
+def notify_listeners(name: str) -> bool:
     """Tell of a body; whether anybody listened."""
     for listener in _listeners:
         listener(name)

@@ -33,30 +33,30 @@ from stochastic.kept import compiled
 #: Deficits done at once; rows are done four at a time.
 TILE = sizes.SWEEP_TILE
 _SPECTRA_TILE = sizes.SPECTRA_TILE
-_FUSED: dict[str, Any] = {"fastmath": {"contract"}}
+_FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 
 # --- the sweep
-def starts(lanes: int, top: int) -> Ints:
+def row_starts(lanes: int, top: int) -> Ints:
     """Where each row of the state begins, and last its size, for values up to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
 
 @compiled
-def _clear(to: Floats) -> None:
-    for u in range(len(to)):
-        to[u] = 0.0
+def _clear(target: Floats) -> None:
+    for u in range(len(target)):
+        target[u] = 0.0
 
 
 @compiled
-def _copy(of: Floats, to: Floats) -> None:
-    for u in range(len(to)):
-        to[u] = of[u]
+def _copy(source: Floats, target: Floats) -> None:
+    for u in range(len(target)):
+        target[u] = source[u]
 
 
-@compiled(**_FUSED)
-def _within(tile: Floats, t: Floats, i: int) -> None:
+@compiled(**_FMA_OPTIONS)
+def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
     """Rows i .. i + 3 take up those of them that are above."""
     y = tile[i * TILE : (i + 4) * TILE]
     t1, t2, t3 = t[4], t[5], t[6]
@@ -67,8 +67,8 @@ def _within(tile: Floats, t: Floats, i: int) -> None:
         y[3 * TILE + u] += t3 * x0 + t2 * x1 + t1 * x2
 
 
-@compiled(**_FUSED)
-def _between(tile: Floats, t: Floats, i: int, j: int) -> None:
+@compiled(**_FMA_OPTIONS)
+def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
     """Rows i .. i + 3 take up rows j .. j + 3, all above them."""
     y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
     k = i - j
@@ -81,8 +81,8 @@ def _between(tile: Floats, t: Floats, i: int, j: int) -> None:
         y[3 * TILE + u] += t6 * x0 + t5 * x1 + t4 * x2 + t3 * x3
 
 
-@compiled(**_FUSED)
-def _last(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
+@compiled(**_FMA_OPTIONS)
+def _last_row(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
     """The row of all items, without the term in which none is a."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
@@ -92,7 +92,7 @@ def _last(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None
             atoms[u] += t0 * x[u] + t1 * x[TILE + u] + t2 * x[2 * TILE + u] + t3 * x[3 * TILE + u]
 
 
-@compiled(**_FUSED)
+@compiled(**_FMA_OPTIONS)
 def sweep(
     values: Ints,
     weights: Floats,
@@ -103,7 +103,7 @@ def sweep(
     start: Ints,
     state: Floats,
     base: Ints,
-    found: Floats,
+    out: Floats,
     masses: Floats,
 ) -> None:
     """All atoms: P(max = values[p], sum = b) into ``found[base[p] + b]``.
@@ -119,7 +119,7 @@ def sweep(
     scale : float
         What atoms are multiplied by at last: lanes! / 2**(q·lanes).
     start, state : arrays
-        Of :func:`starts`, and zeros of that size: the rows, over deficits.
+        Of :func:`row_starts`, and zeros of that size: the rows, over deficits.
     base, found, masses : arrays
         Where the atoms go, and their sum for each value.
     """
@@ -152,20 +152,20 @@ def sweep(
                 at = start[i] + u - i * gap
                 _clear(tile[j * TILE : j * TILE + moved])
                 _copy(state[at + moved : at + TILE], tile[j * TILE + moved : (j + 1) * TILE])
-            _last(tile, t, first, rows, atoms)
+            _last_row(tile, t, first, rows, atoms)
             for k in range(TILE):
                 mass[k] += atoms[k]
             count = min(TILE, (lanes - 1) * a - u + 1)
             end = base[p] + lanes * a - u + 1
-            into = found[end - count : end]
+            into = out[end - count : end]
             for k in range(count):
                 into[count - 1 - k] = atoms[k] * scale
             if p + 1 == len(values):
                 continue
             for i in range(rows - 4, first - 1, -4):
-                _within(tile, t, i)
+                _update_within_rows(tile, t, i)
                 for j in range(first, i, 4):
-                    _between(tile, t, i, j)
+                    _update_from_rows(tile, t, i, j)
             for j in range(least, rows):
                 at = start[j - pad] + u
                 _copy(tile[j * TILE : (j + 1) * TILE], state[at : at + TILE])
@@ -173,13 +173,13 @@ def sweep(
 
 
 # --- the transform
-@compiled(**_FUSED)
+@compiled(**_FMA_OPTIONS)
 def _square(a: Floats, b: Floats) -> None:
     for k in range(_SPECTRA_TILE):
         a[k], b[k] = (a[k] - b[k]) * (a[k] + b[k]), 2.0 * a[k] * b[k]
 
 
-@compiled(**_FUSED)
+@compiled(**_FMA_OPTIONS)
 def _multiply(a: Floats, b: Floats, c: Floats, d: Floats) -> None:
     for k in range(_SPECTRA_TILE):
         a[k], b[k] = a[k] * c[k] - b[k] * d[k], a[k] * d[k] + b[k] * c[k]
@@ -200,14 +200,14 @@ def _power(
             _square(c, d)
 
 
-@compiled(**_FUSED)
+@compiled(**_FMA_OPTIONS)
 def spectra(
     values: Ints,
     weights: Floats,
     lanes: int,
     roots: npt.NDArray[np.complex128],
     before: npt.NDArray[np.complex128],
-    found: npt.NDArray[np.complex128],
+    out: npt.NDArray[np.complex128],
 ) -> None:
     """G_a**lanes - G_before**lanes at the first half of the roots of unity, a row for each value.
 
@@ -239,13 +239,13 @@ def spectra(
                     at -= size
             _power(real, imaginary, lanes, a, b, c, d)
             for i in range(count):
-                found[p, k + i] = complex(a[i] - past[i], b[i] - past_i[i])
+                out[p, k + i] = complex(a[i] - past[i], b[i] - past_i[i])
                 past[i], past_i[i] = a[i], b[i]
 
 
 # --- merging
 @compiled
-def farey(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Numerators and denominators of the Farey fractions from 0 up to below 1, ascending."""
     totient = np.arange(order + 1)
     for p in range(2, order + 1):
@@ -263,13 +263,13 @@ def farey(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
 
 
 @compiled
-def places(
-    above: npt.NDArray[np.int32], below: npt.NDArray[np.int32], order: int, least: int
+def farey_places(
+    numerators: npt.NDArray[np.int32], denominators: npt.NDArray[np.int32], order: int, least: int
 ) -> npt.NDArray[np.int32]:
     """At a·(a - 1)/2 + r the place of r/a among the Farey fractions, for a from ``least`` on."""
     found = np.empty(order * (order + 1) // 2, dtype=np.int32)
-    for i in range(len(above)):
-        r, p = int(above[i]), int(below[i])
+    for i in range(len(numerators)):
+        r, p = int(numerators[i]), int(denominators[i])
         for k in range(max((least + p - 1) // p, 1), order // p + 1):
             a = k * p
             found[a * (a - 1) // 2 + k * r] = i
@@ -277,7 +277,7 @@ def places(
 
 
 @compiled
-def gather(
+def gather_ratios(
     values: Ints,
     first: Ints,
     step: int,
@@ -315,16 +315,16 @@ def gather(
 
 
 @compiled
-def losses(
+def reduced_losses(
     ratios: Floats,
-    above: npt.NDArray[np.int32],
-    below: npt.NDArray[np.int32],
+    farey_numerators: npt.NDArray[np.int32],
+    farey_denominators: npt.NDArray[np.int32],
     lanes: int,
     numerator: npt.NDArray[np.int32],
     denominator: npt.NDArray[np.int32],
     probability: Floats,
 ) -> None:
-    """Of what :func:`gather` found, losses = lanes · max / sum in lowest terms, ascending.
+    """Of what :func:`gather_ratios` found, losses = lanes · max / sum in lowest terms, ascending.
 
     Those of probability zero are left out; ``lanes`` times the order is below 2**31.
     """
@@ -334,7 +334,7 @@ def losses(
         if lanes % k == 0:
             for i in range(0, lanes, k):
                 divisor[i] = k
-    size, at = len(above), 0
+    size, at = len(farey_numerators), 0
     if ratios[-1] > 0:
         numerator[0] = denominator[0] = 1
         probability[0] = ratios[-1]
@@ -343,9 +343,9 @@ def losses(
         part = ratios[(m - 1) * size : m * size]
         for i in range(size - 1, -1, -1):
             if part[i] > 0:
-                q = np.uint32(m * below[i] + above[i])
+                q = np.uint32(m * farey_denominators[i] + farey_numerators[i])
                 common = divisor[q % every]
-                numerator[at] = every // common * below[i]
+                numerator[at] = every // common * farey_denominators[i]
                 denominator[at] = q // common
                 probability[at] = part[i]
                 at += 1

@@ -9,7 +9,7 @@ from stochastic.kept import compiled
 
 @compiled
 def best_for_slowdown(  # type: ignore[no-untyped-def]
-    values, weights, lanes, shares, bins, places, room, best, begin
+    values, weights, lanes, shares, bins, places, scratch, best, begin
 ) -> None:
     """The least Σ P(bin)·E[max of the bin], and where its last bin begins.
 
@@ -24,14 +24,14 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
     for first in range(ends - 1):
         mass = 0.0
         for j in range(len(lanes)):
-            room[j] = 0.0
+            scratch[j] = 0.0
         last = first + 1
         for r in range(places[first], places[ends - 1]):
             mass += weights[r]
             longest, log = 0.0, math.log1p(-weights[r] / mass)
             for j in range(len(lanes)):
-                room[j] -= math.expm1(lanes[j] * log) * (values[r] - room[j])
-                longest += shares[j] * room[j]
+                scratch[j] -= math.expm1(lanes[j] * log) * (values[r] - scratch[j])
+                longest += shares[j] * scratch[j]
             if r + 1 == places[last]:
                 for b in range(min(bins, first + 1)):
                     cost = best[first, b] + mass * longest
@@ -43,7 +43,7 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
 
 @compiled
 def best_for_loss(  # type: ignore[no-untyped-def]
-    values, weights, lanes, bins, places, nodes, used, step, decay, room, best, begin
+    values, weights, lanes, bins, places, nodes, used, step, decay, scratch, best, begin
 ) -> None:
     """As above for the least Σ P(bin)·E[lanes·max / sum of the bin].
 
@@ -54,7 +54,7 @@ def best_for_loss(  # type: ignore[no-untyped-def]
     """
     ends = len(places)
     below = nodes[0] / math.expm1(step)  # the sum of the nodes that would come before
-    transform, base, power, before, inside = room[0], room[1], room[2], room[3], room[4]
+    transform, base, power, before, inside = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     for first in range(ends - 1):
         mass = longest = 0.0
         n = used[first]
@@ -97,7 +97,7 @@ def best_for_loss(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def pieces(weights, thresholds, overhead, lanes, law, found) -> None:  # type: ignore[no-untyped-def]
+def piece_statistics(weights, thresholds, overhead, lanes, law, out) -> None:  # type: ignore[no-untyped-def]
     """Columns: E[pieces of an item], E[max of ``lanes`` pieces], E[piece]; a row a threshold.
 
     ``weights`` are of the values 0, 1, 2, ...; an item above the threshold T is cut into pieces of
@@ -122,6 +122,6 @@ def pieces(weights, thresholds, overhead, lanes, law, found) -> None:  # type: i
             tail += law[a] / count
             mean += tail
             longest -= math.expm1(lanes * math.log1p(-min(tail, 1.0)))
-        found[which, 0] = count
-        found[which, 1] = longest
-        found[which, 2] = mean
+        out[which, 0] = count
+        out[which, 1] = longest
+        out[which, 2] = mean

@@ -27,7 +27,7 @@ if SIMULATED:
         """A clock that never runs backwards, in place of the multiprocessor's. [ns]"""
         return time.perf_counter_ns()
 
-    def wait(mask: int) -> None:
+    def sync_lanes(mask: int) -> None:
         """Wait for the lanes of the group; the simulator knows the barrier of a block only."""
         cuda.syncthreads()
 
@@ -56,13 +56,13 @@ else:
     clock = special_register(64, "mov.u64 $0, %clock64;")
 
     @cuda.jit(device=True)
-    def wait(mask: Any) -> None:
+    def sync_lanes(mask: Any) -> None:
         """Wait for the lanes of a mask, all of one warp."""
         cuda.syncwarp(mask)
 
 
 @cache
-def kernel(size: int, synchronised: bool) -> Any:
+def power_kernel(size: int, synchronised: bool) -> Any:
     """The kernel for matrices of one size.
 
     A block runs one group, on the first lanes of its first warp. With synchronisation the lanes of
@@ -107,7 +107,7 @@ def kernel(size: int, synchronised: bool) -> Any:
                             total += row[inner] * matrix[inner, j]
                         power[i, j] = total
             if synchronised:
-                wait(mask)
+                sync_lanes(mask)
             if working:
                 done = clock()
             if k == 0:
@@ -124,7 +124,7 @@ def kernel(size: int, synchronised: bool) -> Any:
     return powers_of
 
 
-def launches(
+def run_launches(
     matrices: npt.NDArray[np.float32],
     exponents: npt.NDArray[np.int32],
     *,
@@ -137,7 +137,7 @@ def launches(
     on the device, valid until the next launch.
     """
     chunk, lanes, size, _ = matrices.shape
-    run = kernel(size, synchronised)
+    run = power_kernel(size, synchronised)
     there = cuda.to_device(matrices)
     powers = cuda.device_array(matrices.shape, np.float32)
     for first in range(0, len(exponents), chunk):
@@ -147,7 +147,7 @@ def launches(
         yield first, clocks.copy_to_host(), powers
 
 
-def available() -> bool:
+def is_available() -> bool:
     """Whether there is a GPU with a driver, or its simulator."""
     return bool(cuda.is_available())
 
@@ -157,7 +157,7 @@ def free_memory() -> float:
     return float(cuda.current_context().get_memory_info().free)
 
 
-def facts() -> dict[str, Any]:
+def device_facts() -> dict[str, Any]:
     """What runs the kernels: name, compute capability, multiprocessors, clock, driver."""
     if SIMULATED:
         return {"device": "simulator of numba-cuda: no measurement"}

@@ -27,7 +27,7 @@ _CONVOLVE_PART = sizes.CONVOLVE_PART
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
-def transforms(
+def spectrum_coefficients(
     frequencies: Ints,
     period: int,
     columns: Floats,
@@ -43,7 +43,7 @@ def transforms(
     lacking: Floats,
     power: Floats,
     used: Ints,
-    found: Floats,
+    out: Floats,
 ) -> int:
     """What each frequency tells of P(max = value, sum >= s), of the values that are ``kept``.
 
@@ -130,8 +130,8 @@ def transforms(
         for i in range(kept):
             a, b = power[0, i] - x, power[1, i] - y
             if i >= idle:
-                found[0, size, i - idle] = real * a - imag * b
-                found[1, size, i - idle] = real * b + imag * a
+                out[0, size, i - idle] = real * a - imag * b
+                out[1, size, i - idle] = real * b + imag * a
             x, y = power[0, i], power[1, i]
         used[size] = frequencies[f]
         size += 1
@@ -139,7 +139,7 @@ def transforms(
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
-def probabilities(
+def spectrum_probabilities(
     sums: Ints,
     end: int,
     period: int,
@@ -149,8 +149,8 @@ def probabilities(
     coefficients: Floats,
     at_end: Floats,
     chances: Floats,
-    room: Floats,
-    found: Floats,
+    scratch: Floats,
+    out: Floats,
 ) -> None:
     """P(sum >= the least sum of its largest value), summed over values, of each row of ``sums``.
 
@@ -163,7 +163,7 @@ def probabilities(
         for t in range(len(sums)):
             first, last = begin, min(begin + BLOCK, kept)
             while first < last and sums[t, first] <= end - period:
-                found[t] += chances[first]
+                out[t] += chances[first]
                 first += 1
             while last > first and sums[t, last - 1] >= end:
                 last -= 1
@@ -173,8 +173,8 @@ def probabilities(
             # rows of room: places, totals; powers of the roots, now and as the latest leap left
             # them; the roots themselves and those of a leap
             for i in range(size):
-                room[0, i] = (sums[t, first + i] - origin) - fraction
-                room[1, i] = 0.0
+                scratch[0, i] = (sums[t, first + i] - origin) - fraction
+                scratch[1, i] = 0.0
             before = run = 0
             for f in range(-2, count):
                 now = frequencies[f] if f >= 0 else (1 if f == -2 else _LEAP)
@@ -184,38 +184,38 @@ def probabilities(
                     at = 6 if f == -2 else 8 if f == -1 else 2
                     for i in range(size):
                         if at == 2 and now == 1:
-                            room[2, i], room[3, i] = room[6, i], room[7, i]
+                            scratch[2, i], scratch[3, i] = scratch[6, i], scratch[7, i]
                         else:
-                            turns = now * room[0, i] / period
+                            turns = now * scratch[0, i] / period
                             angle = -2.0 * math.pi * (turns - math.floor(turns))
-                            room[at, i], room[at + 1, i] = math.cos(angle), math.sin(angle)
-                        room[4, i], room[5, i] = room[2, i], room[3, i]
+                            scratch[at, i], scratch[at + 1, i] = math.cos(angle), math.sin(angle)
+                        scratch[4, i], scratch[5, i] = scratch[2, i], scratch[3, i]
                     run = 0
                 elif run % _LEAP == 0:
                     for i in range(size):
-                        x, y, a, b = room[4, i], room[5, i], room[8, i], room[9, i]
-                        room[2, i] = room[4, i] = x * a - y * b
-                        room[3, i] = room[5, i] = x * b + y * a
+                        x, y, a, b = scratch[4, i], scratch[5, i], scratch[8, i], scratch[9, i]
+                        scratch[2, i] = scratch[4, i] = x * a - y * b
+                        scratch[3, i] = scratch[5, i] = x * b + y * a
                 else:
                     for i in range(size):
-                        x, y, a, b = room[2, i], room[3, i], room[6, i], room[7, i]
-                        room[2, i] = x * a - y * b
-                        room[3, i] = x * b + y * a
+                        x, y, a, b = scratch[2, i], scratch[3, i], scratch[6, i], scratch[7, i]
+                        scratch[2, i] = x * a - y * b
+                        scratch[3, i] = x * b + y * a
                 if f < 0:
                     continue
                 before = now
                 run += 1
                 real, imag = coefficients[0, f, first:], coefficients[1, f, first:]
                 for i in range(size):
-                    room[1, i] += real[i] * room[2, i] - imag[i] * room[3, i]
+                    scratch[1, i] += real[i] * scratch[2, i] - imag[i] * scratch[3, i]
             for i in range(size):
                 k = first + i
-                found[t] += room[1, i] - at_end[k] + chances[k] * (end - sums[t, k]) / period
+                out[t] += scratch[1, i] - at_end[k] + chances[k] * (end - sums[t, k]) / period
 
 
 # --- a few lanes
 @compiled
-def _grow(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
+def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
     """One more value, of that weight, to sums of 1 ... ``orders`` items; ``last`` is its place.
 
     Of an order, j items have the new value and the others do not. Nothing is subtracted.
@@ -234,16 +234,16 @@ def _grow(sums: Floats, orders: int, place: int, weight: float, last: int) -> No
 
 
 @compiled(fastmath={"contract", "reassoc"})
-def _overlap(sums: Floats, below: Floats, begin: int, stop: int, first: int, last: int) -> float:
+def _overlap(sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int) -> float:
     """Sum over s of sums[s] · (below[last - s] - below[first - s])."""
     total = 0.0
     for s in range(begin, stop):
-        total += sums[s] * (below[last - s] - below[first - s])
+        total += sums[s] * (cumulative[last - s] - cumulative[first - s])
     return total
 
 
 @compiled
-def between(places: Ints, weights: Floats, lanes: int, idle: int, least: Ints) -> Floats:
+def convolution_probabilities(places: Ints, weights: Floats, lanes: int, idle: int, least: Ints) -> Floats:
     """P(sum >= the least sum of its largest value), of each row of ``least``.
 
     As P(max <= value, sum from its least sum up to that of the next value), summed over values;
@@ -259,7 +259,7 @@ def between(places: Ints, weights: Floats, lanes: int, idle: int, least: Ints) -
     previous = 0
     for a in range(len(places)):
         place = places[a]
-        _grow(sums, rest, place, weights[a], previous)
+        _add_value(sums, rest, place, weights[a], previous)
         previous = place
         if a < idle:
             continue
@@ -294,7 +294,7 @@ def between(places: Ints, weights: Floats, lanes: int, idle: int, least: Ints) -
 
 
 @compiled
-def of_two(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
+def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
     """The same of two items, one of which has the largest value, in one pass for each row."""
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):

@@ -20,8 +20,8 @@ AT_ONCE = 8
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
-def convolved(
-    weights: Floats, row: Floats, begin: int, first: int, last: int, room: Floats, into: Floats
+def convolve(
+    weights: Floats, row: Floats, begin: int, first: int, last: int, scratch: Floats, out: Floats
 ) -> None:
     """``into[u - first]`` = Σ_k weights[k]·row[u - k] for u = first..last.
 
@@ -31,7 +31,7 @@ def convolved(
     products in two rows of four, and two of Kahan's sum of such.
     """
     pad = len(weights)
-    main, lost = room[0], room[1]
+    main, lost = scratch[0], scratch[1]
     for start in range(first, last + 1, TILE):
         for k in range(TILE):
             main[k] = lost[k] = 0.0
@@ -51,20 +51,20 @@ def convolved(
                 lost[k] = (both - main[k]) - more
                 main[k] = both
         for k in range(TILE):
-            into[start - first + k] = main[k]
+            out[start - first + k] = main[k]
 
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
-def _power(a: Floats, b: Floats, into: Floats, across: Floats, exponent: int) -> None:
+def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> None:
     """``into`` becomes 1 - (1 - a)**exponent of a tile of complex numbers, which are used up."""
     for k in range(TILE):
-        into[k] = across[k] = 0.0
+        real[k] = imag[k] = 0.0
     while exponent:
         if exponent & 1:
             for k in range(TILE):
-                x, y = into[k], across[k]
-                into[k] = x + (a[k] * (1.0 - x) + b[k] * y)
-                across[k] = y + (b[k] * (1.0 - x) - a[k] * y)
+                x, y = real[k], imag[k]
+                real[k] = x + (a[k] * (1.0 - x) + b[k] * y)
+                imag[k] = y + (b[k] * (1.0 - x) - a[k] * y)
         exponent >>= 1
         if exponent:
             for k in range(TILE):
@@ -84,21 +84,21 @@ def _total(lanes: Floats) -> float:
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
-def chances(
+def launch_probabilities(
     times: Ints,
     first: int,
     last: int,
     slots: Ints,
-    counted: Floats,
+    earlier_starts: Floats,
     tails: Floats,
-    turns: Floats,
+    node_powers: Floats,
     starts: Floats,
-    endless: Floats,
+    unbounded_deficits: Floats,
     ratio: Floats,
     weights: Floats,
-    room: Floats,
+    scratch: Floats,
     ends: Floats,
-    found: Floats,
+    out: Floats,
 ) -> None:
     """P(all blocks end by t, the last begins in first..last) of each of ``times``, (times, 2).
 
@@ -110,7 +110,7 @@ def chances(
     x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1); ``weights`` (2, nodes).
     ``room`` is of (6 + 4·kinds, TILE), ``ends`` (2, kinds, rows).
     """
-    kinds, nodes, most = turns.shape[1], turns.shape[2], tails.shape[2] - 1
+    kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
     ended = True  # starts whose blocks have all ended add up at once if x is that of all kinds
     for g in range(kinds):
         for n in range(nodes):
@@ -119,53 +119,53 @@ def chances(
     for i in range(len(times)):
         t, chance, lost, across = times[i], 0.0, 0.0, 0.0
         if t < first:
-            found[i, 0] = found[i, 1] = 0.0
+            out[i, 0] = out[i, 1] = 0.0
             continue
         begin = max(first, min(t - most + 1, last + 1)) if ended else first
         for g in range(kinds):
-            for m in range(counted.shape[1]):
+            for m in range(earlier_starts.shape[1]):
                 for k in range(TILE):
-                    room[0, k] = room[1, k] = 0.0
+                    scratch[0, k] = scratch[1, k] = 0.0
                 for k in range(max(t - first + 1, 0), most, TILE):
                     size = min(TILE, most - k)
-                    one = counted[g, m, k : k + size]
+                    one = earlier_starts[g, m, k : k + size]
                     two = tails[0, g, k - (t - first) : k - (t - first) + size]
                     three = tails[1, g, k - (t - first) : k - (t - first) + size]
                     for j in range(size):
-                        room[0, j] += one[j] * two[j]
-                        room[1, j] += one[j] * three[j]
-                ends[0, g, m], ends[1, g, m] = _total(room[0]), _total(room[1])
+                        scratch[0, j] += one[j] * two[j]
+                        scratch[1, j] += one[j] * three[j]
+                ends[0, g, m], ends[1, g, m] = _total(scratch[0]), _total(scratch[1])
         for n in range(nodes):
             for k in range(TILE):
-                room[4, k] = room[5, k] = 0.0
+                scratch[4, k] = scratch[5, k] = 0.0
             # rows of a kind: what the end takes from D, and E before; E of first - 1; E in the tile
             real = imag = 0.0
             for g in range(kinds):
                 a = b = 0.0
                 if begin == first:
-                    for m in range(counted.shape[1]):
-                        a += turns[0, g, n, m] * ends[0, g, m]
-                        a -= turns[1, g, n, m] * ends[1, g, m]
-                        b += turns[1, g, n, m] * ends[0, g, m]
-                        b += turns[0, g, n, m] * ends[1, g, m]
+                    for m in range(earlier_starts.shape[1]):
+                        a += node_powers[0, g, n, m] * ends[0, g, m]
+                        a -= node_powers[1, g, n, m] * ends[1, g, m]
+                        b += node_powers[1, g, n, m] * ends[0, g, m]
+                        b += node_powers[0, g, n, m] * ends[1, g, m]
                 for k in range(TILE):
-                    room[0, k] = room[1, k] = 0.0
-                room[0, 0], room[1, 0] = endless[0, g, n, 0] + a, endless[1, g, n, 0] + b
-                room[0, 1] = endless[0, g, n, begin - first]
-                room[1, 1] = endless[1, g, n, begin - first]
-                _power(room[0], room[1], room[2], room[3], slots[g])
+                    scratch[0, k] = scratch[1, k] = 0.0
+                scratch[0, 0], scratch[1, 0] = unbounded_deficits[0, g, n, 0] + a, unbounded_deficits[1, g, n, 0] + b
+                scratch[0, 1] = unbounded_deficits[0, g, n, begin - first]
+                scratch[1, 1] = unbounded_deficits[1, g, n, begin - first]
+                _power(scratch[0], scratch[1], scratch[2], scratch[3], slots[g])
                 if first == 0:
-                    room[2, 0], room[3, 0] = endless[0, g, n, 0], endless[1, g, n, 0]
+                    scratch[2, 0], scratch[3, 0] = unbounded_deficits[0, g, n, 0], unbounded_deficits[1, g, n, 0]
                 at = 0 if begin == first else 1
-                early, late = room[6 + 4 * g], room[7 + 4 * g]
-                early[0], early[1], early[2], early[3] = a, b, room[2, at], room[3, at]
-                late[0], late[1] = room[2, 0], room[3, 0]
+                early, late = scratch[6 + 4 * g], scratch[7 + 4 * g]
+                early[0], early[1], early[2], early[3] = a, b, scratch[2, at], scratch[3, at]
+                late[0], late[1] = scratch[2, 0], scratch[3, 0]
             if begin > first:
                 x, y, p, q = 1.0, 0.0, 1.0, 0.0
                 for g in range(kinds):
-                    a, b = 1.0 - room[6 + 4 * g, 2], -room[6 + 4 * g, 3]
+                    a, b = 1.0 - scratch[6 + 4 * g, 2], -scratch[6 + 4 * g, 3]
                     x, y = x * a - y * b, x * b + y * a
-                    a, b = 1.0 - room[7 + 4 * g, 0], -room[7 + 4 * g, 1]
+                    a, b = 1.0 - scratch[7 + 4 * g, 0], -scratch[7 + 4 * g, 1]
                     p, q = p * a - q * b, p * b + q * a
                 x, y = x - p, y - q
                 a, b = ratio[0, 0, n, most], ratio[1, 0, n, most]
@@ -174,7 +174,7 @@ def chances(
             while s < stop:
                 count = min(TILE, stop - s)
                 for g in range(kinds):
-                    held = room[6 + 4 * g]
+                    held = scratch[6 + 4 * g]
                     x = y = 0.0
                     for k in range(TILE):
                         if k < count:
@@ -185,47 +185,47 @@ def chances(
                             x -= q * b
                             y += p * b
                             y += q * a
-                            room[0, k] = endless[0, g, n, s + k - first + 1] + (held[0] + x)
-                            room[1, k] = endless[1, g, n, s + k - first + 1] + (held[1] + y)
+                            scratch[0, k] = unbounded_deficits[0, g, n, s + k - first + 1] + (held[0] + x)
+                            scratch[1, k] = unbounded_deficits[1, g, n, s + k - first + 1] + (held[1] + y)
                         else:
-                            room[0, k] = room[1, k] = 0.0
+                            scratch[0, k] = scratch[1, k] = 0.0
                     held[0] += x
                     held[1] += y
-                    _power(room[0], room[1], room[8 + 4 * g], room[9 + 4 * g], slots[g])
+                    _power(scratch[0], scratch[1], scratch[8 + 4 * g], scratch[9 + 4 * g], slots[g])
                 for g in range(kinds):
-                    held, own, other = room[6 + 4 * g], room[8 + 4 * g], room[9 + 4 * g]
+                    held, own, other = scratch[6 + 4 * g], scratch[8 + 4 * g], scratch[9 + 4 * g]
                     for k in range(count):
                         a = (own[k - 1] if k else held[2]) - own[k]
                         b = (other[k - 1] if k else held[3]) - other[k]
                         j = min(t - s - k, most)
                         p, q = ratio[0, g, n, j], ratio[1, g, n, j]
-                        room[2, k], room[3, k] = a * p - b * q, a * q + b * p
+                        scratch[2, k], scratch[3, k] = a * p - b * q, a * q + b * p
                     for h in range(kinds):
                         if h == g:
                             continue
                         for k in range(count):
                             if h < g:  # served before: it has got its block
-                                a, b = room[8 + 4 * h, k], room[9 + 4 * h, k]
+                                a, b = scratch[8 + 4 * h, k], scratch[9 + 4 * h, k]
                             elif k:
-                                a, b = room[8 + 4 * h, k - 1], room[9 + 4 * h, k - 1]
+                                a, b = scratch[8 + 4 * h, k - 1], scratch[9 + 4 * h, k - 1]
                             else:
-                                a, b = room[6 + 4 * h, 2], room[6 + 4 * h, 3]
-                            x, y = room[2, k], room[3, k]
-                            room[2, k] = x - (x * a - y * b)
-                            room[3, k] = y - (x * b + y * a)
+                                a, b = scratch[6 + 4 * h, 2], scratch[6 + 4 * h, 3]
+                            x, y = scratch[2, k], scratch[3, k]
+                            scratch[2, k] = x - (x * a - y * b)
+                            scratch[3, k] = y - (x * b + y * a)
                     for k in range(count):
-                        room[4, k] += room[2, k]
-                        room[5, k] += room[3, k]
+                        scratch[4, k] += scratch[2, k]
+                        scratch[5, k] += scratch[3, k]
                 for g in range(kinds):
-                    held = room[6 + 4 * g]
-                    held[2], held[3] = room[8 + 4 * g, count - 1], room[9 + 4 * g, count - 1]
+                    held = scratch[6 + 4 * g]
+                    held[2], held[3] = scratch[8 + 4 * g, count - 1], scratch[9 + 4 * g, count - 1]
                 s += count
-            real += _total(room[4])
-            imag += _total(room[5])
+            real += _total(scratch[4])
+            imag += _total(scratch[5])
             term = real * weights[0, n] - imag * weights[1, n]
             both = chance + term
             part = both - chance
             lost += (chance - (both - part)) + (term - part)
             chance = both
             across += real * weights[1, n] + imag * weights[0, n]
-        found[i, 0], found[i, 1] = chance + lost, across
+        out[i, 0], out[i, 1] = chance + lost, across

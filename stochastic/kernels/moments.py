@@ -20,11 +20,11 @@ CHUNK = sizes.VARIANCE_CHUNK
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
-def raw(
+def integrate_moment(
     columns: Floats,
     rows: Floats,
     weights: Floats,
-    below: Floats,
+    column_weights: Floats,
     gains: Floats,
     start: float,
     order: float,
@@ -35,9 +35,9 @@ def raw(
     first: float,
     h: float,
     tails: Floats,
-    room: Floats,
-    seen: Floats,
-    told: Floats,
+    scratch: Floats,
+    history: Floats,
+    out: Floats,
 ) -> None:
     """E[(lanes·max/sum)**order; sum > 0], and a bound on what the ends leave out.
 
@@ -46,7 +46,7 @@ def raw(
     (order - 1)!. ``tails`` is room of the shape of ``weights``, ``room`` of five rows, ``seen`` of
     the nodes by which log t grows by log 2.
     """
-    count, nodes, stage = len(columns), len(seen), 0  # at the origin; upwards; downwards
+    count, nodes, stage = len(columns), len(history), 0  # at the origin; upwards; downwards
     chord, fade = math.exp(-h), math.exp(-h * order)
     flat = fade / (1.0 - fade)
     origin = result = carry = rest = left = beyond = share = 0.0
@@ -59,51 +59,51 @@ def raw(
         # P(W > value) of the law tilted by exp(-t·W) goes into the tails. A transform near 1 is
         # found from what it lacks to 1, so that a high power of it keeps its digits.
         for j in range(count):
-            room[0, j] = math.exp(-columns[j] * t)
-            room[1, j] = room[2, j] = 0.0
+            scratch[0, j] = math.exp(-columns[j] * t)
+            scratch[1, j] = scratch[2, j] = 0.0
         for r in range(len(rows) - 1, -1, -1):
             inner, less = math.exp(-rows[r] * t), -math.expm1(-rows[r] * t)
             for j in range(count):
-                tails[r, j] = room[1, j]
-                room[1, j] += weights[r, j] * inner * room[0, j]
-                room[2, j] += weights[r, j] * less
+                tails[r, j] = scratch[1, j]
+                scratch[1, j] += weights[r, j] * inner * scratch[0, j]
+                scratch[2, j] += weights[r, j] * less
         gone = lost = mass = fell = 0.0  # sums, with the roundings carried along
         for j in range(count - 1, -1, -1):
-            term = (room[0, j] * room[2, j] - below[j] * math.expm1(-columns[j] * t)) - lost
+            term = (scratch[0, j] * scratch[2, j] - column_weights[j] * math.expm1(-columns[j] * t)) - lost
             new = gone + term
             lost = (new - gone) - term
             gone = new
-            term = room[1, j] - fell
-            room[1, j] = mass
+            term = scratch[1, j] - fell
+            scratch[1, j] = mass
             new = mass + term
             fell = (new - mass) - term
             mass = new
         scale = 1.0 / (mass if gone > 0.5 else 1.0 - gone)
         log = math.log(mass) if gone > 0.5 else math.log1p(-gone)
         for j in range(count):
-            room[4, j] = 0.0
+            scratch[4, j] = 0.0
         work = 1.0
         for r in range(len(rows)):
             for j in range(count):
-                tails[r, j] = (tails[r, j] + room[1, j]) * scale
-                room[3, j] = tails[r, j]
+                tails[r, j] = (tails[r, j] + scratch[1, j]) * scale
+                scratch[3, j] = tails[r, j]
             bit = top // 2
             while bit > 0:  # 1 - (1 - tail)**m for m = 1 ... lanes: double, and add one where so
                 odd = 1.0 if lanes & bit else 0.0
                 for j in range(count):
-                    twice = 2.0 * room[3, j] - room[3, j] * room[3, j]
-                    room[3, j] = twice + odd * (tails[r, j] - tails[r, j] * twice)
+                    twice = 2.0 * scratch[3, j] - scratch[3, j] * scratch[3, j]
+                    scratch[3, j] = twice + odd * (tails[r, j] - tails[r, j] * twice)
                 bit //= 2
             if r == 0 and low == 0.0:
-                work = room[3, 0]
+                work = scratch[3, 0]
             for j in range(count):
-                room[4, j] += gains[r, j] * room[3, j]
+                scratch[4, j] += gains[r, j] * scratch[3, j]
         size = math.exp(lanes * (log - low * t))
-        seen[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
-        half = seen[(m + 1) % nodes]  # at half of the next t going up, or beyond it
+        history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
+        half = history[(m + 1) % nodes]  # at half of the next t going up, or beyond it
         expected = lost = 0.0
         for j in range(count - 1, -1, -1):
-            term = room[4, j] - lost
+            term = scratch[4, j] - lost
             new = expected + term
             lost = (new - expected) - term
             expected = new
@@ -130,15 +130,15 @@ def raw(
             m = 0 if stage == 1 else -1
             if stage == 1:
                 for i in range(nodes):
-                    seen[i] = 1.0
+                    history[i] = 1.0
         else:
             m += 1 if stage == 1 else -1
-    told[0] = result + share * beyond
-    told[1] = rest + abs(left)
+    out[0] = result + share * beyond
+    out[1] = rest + abs(left)
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
-def about(
+def integrate_square(
     columns: Floats,
     rows: Floats,
     column: Ints,
@@ -151,10 +151,10 @@ def about(
     first: float,
     h: float,
     edges: Floats,
-    room: Floats,
+    scratch: Floats,
     counts: Floats,
-    seen: Floats,
-    told: Floats,
+    history: Floats,
+    out: Floats,
 ) -> None:
     """E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
 
@@ -162,11 +162,11 @@ def about(
     stands in the table. Room: ``edges`` of 2, columns and rows; ``room`` of 6, values; ``counts``
     of 4, :data:`CHUNK`; ``seen`` of the nodes by which log t grows by log 2.
     """
-    count, width, nodes, stage = len(weights), len(columns), len(seen), 0
+    count, width, nodes, stage = len(weights), len(columns), len(history), 0
     most = 4.0 * max(float(lanes), centre) ** 2
     flat, chord = math.exp(-2.0 * h), math.exp(-3.0 * h)
     for i in range(nodes):
-        seen[i] = 1.0
+        history[i] = 1.0
     top = 1
     while 2 * top <= lanes - 1:
         top *= 2
@@ -184,24 +184,24 @@ def about(
             j, r = column[i], width + row[i]
             weight = weights[i] * edges[0, j] * edges[0, r]
             gone += weights[i] * (edges[1, j] + edges[0, j] * edges[1, r])
-            room[2, i] = mean
-            room[3, i] = square / mass if i > 0 else 0.0  # ... and a variance
+            scratch[2, i] = mean
+            scratch[3, i] = square / mass if i > 0 else 0.0  # ... and a variance
             upto = mass + weight
-            room[0, i], room[1, i] = weight / upto, mass / upto
-            room[4, i], room[5, i] = upto, weight
+            scratch[0, i], scratch[1, i] = weight / upto, mass / upto
+            scratch[4, i], scratch[5, i] = upto, weight
             gap = columns[j] + rows[r - width] - mean
-            square += weight * room[1, i] * gap * gap
-            mean += gap * room[0, i]
+            square += weight * scratch[1, i] * gap * gap
+            mean += gap * scratch[0, i]
             mass = upto
         whole = mass if gone > 0.5 else 1.0 - gone
         above = 0.0
         start = count
         while start > 0 and lanes * above < _FAR * whole:  # log P(max <= value), where it matters
             start -= 1
-            weight = room[5, start]
+            weight = scratch[5, start]
             near = above < 0.5 * whole
-            room[5, start] = lanes * (
-                math.log1p(-above / whole) if near else math.log(room[4, start] / whole)
+            scratch[5, start] = lanes * (
+                math.log1p(-above / whole) if near else math.log(scratch[4, start] / whole)
             )
             above += weight
         found = 0.0
@@ -211,14 +211,14 @@ def about(
             # P(K >= 1) of one item fewer. The items are doubled, and one is added where so: each is
             # a sum of positive terms or far from cancelling, and keeps its relative accuracy.
             for i in range(size):
-                counts[0, i], counts[1, i] = room[0, begin + i], room[1, begin + i]
+                counts[0, i], counts[1, i] = scratch[0, begin + i], scratch[1, begin + i]
                 counts[2, i] = counts[3, i] = 0.0
             bit = top
             while bit > 0:
                 bit //= 2
                 twice, once = bit > 0, bit == 0 or (lanes - 1) & bit != 0
                 for i in range(size):
-                    p, q = room[0, begin + i], room[1, begin + i]
+                    p, q = scratch[0, begin + i], scratch[1, begin + i]
                     some, none, more = counts[0, i], counts[1, i], counts[2, i]
                     if twice:
                         more = 2.0 * more + some * some
@@ -236,7 +236,7 @@ def about(
                 if some < _TINY:
                     continue
                 a = begin + i
-                p, q = room[0, a], room[1, a]
+                p, q = scratch[0, a], scratch[1, a]
                 expected = lanes * p
                 if expected < 1.0:  # spread is Var K / E[K] of a K that is at least 1
                     spread = ((lanes - 1) * p * some - more) / some
@@ -246,31 +246,31 @@ def about(
                     spread = q - (expected * (1.0 - some) / some if expected < 40.0 else 0.0)
                 others = lanes * q * fewer / some
                 x = columns[column[a]] + rows[row[a]]
-                gap = x - room[2, a]
+                gap = x - scratch[2, a]
                 if centre < 2.0:
                     off = (low + x) * (1.0 - centre) + centre / lanes * others * gap
                 else:
-                    all_ = expected / some * (low + x) + others * (low + room[2, a])
+                    all_ = expected / some * (low + x) + others * (low + scratch[2, a])
                     off = (low + x) - centre / lanes * all_
-                noise = gap * gap * expected / some * spread + others * room[3, a]
+                noise = gap * gap * expected / some * spread + others * scratch[3, a]
                 share = centre / (lanes * high)
-                found += math.exp(room[5, a]) * some * ((off / high) ** 2 + share * share * noise)
+                found += math.exp(scratch[5, a]) * some * ((off / high) ** 2 + share * share * noise)
         log = math.log(mass) if gone > 0.5 else math.log1p(-gone)
         size_ = math.exp(lanes * (log - low * t))
-        work = -math.expm1(room[5, 0]) if low == 0.0 and start == 0 else 1.0
+        work = -math.expm1(scratch[5, 0]) if low == 0.0 and start == 0 else 1.0
         found *= size_
         if stage == 0:
             origin = found
             stage, m = 1, 0
             continue
-        seen[m % nodes] = size_ * work
+        history[m % nodes] = size_ * work
         scale = (lanes * high * t) ** 2 * h
         term = scale * found - carry
         new = total + term
         carry = (new - total) - term
         total = new
         if stage == 1:
-            left = rest = most * seen[(m + 1) % nodes]
+            left = rest = most * history[(m + 1) % nodes]
         else:
             lost = origin - found
             left = scale * lost * flat / (1.0 - flat)
@@ -279,5 +279,5 @@ def about(
         else:
             stage += 1
             m = -1
-    told[0] = total + scale * (origin * flat / (1.0 - flat) - lost * chord / (1.0 - chord))
-    told[1] = rest + scale * abs(lost) * flat / (1.0 - flat)
+    out[0] = total + scale * (origin * flat / (1.0 - flat) - lost * chord / (1.0 - chord))
+    out[1] = rest + scale * abs(lost) * flat / (1.0 - flat)

@@ -9,7 +9,7 @@ _NEVER = 1e300
 
 
 @compiled
-def schedules(durations: Ints, kind: Ints, heap: Ints, found: Ints) -> None:
+def simulate_schedules(durations: Ints, kind: Ints, heap: Ints, out: Ints) -> None:
     """Time of the launch, start of the last block, total work: ``found`` (3, launches).
 
     ``durations`` (kinds, launches, blocks): how long a block takes where it runs on such a slot, 0
@@ -41,12 +41,12 @@ def schedules(durations: Ints, kind: Ints, heap: Ints, found: Ints) -> None:
                 heap[at] = heap[child]
                 at = child
             heap[at] = key
-        found[0, i], found[1, i], found[2, i] = end, start, total
+        out[0, i], out[1, i], out[2, i] = end, start, total
 
 
 @compiled
-def shared(
-    lengths: Floats, full: float, held: Ints, ends: Floats, clocks: Floats, found: Floats
+def simulate_shared_rate(
+    lengths: Floats, full: float, slot_state: Ints, ends: Floats, clocks: Floats, out: Floats
 ) -> None:
     """The time of each launch: ``lengths`` is of (launches, blocks, warps), all above 0, ascending
     along warps.
@@ -69,7 +69,7 @@ def shared(
             for p in range(places):
                 ends[0, p, r], ends[1, p, r] = 0.0, _NEVER
                 if begun < blocks:
-                    held[0, p, r], held[1, p, r] = begun, 0
+                    slot_state[0, p, r], slot_state[1, p, r] = begun, 0
                     ends[1, p, r] = lengths[i, begun, 0]
                     clocks[2, p] += warps
                     begun += 1
@@ -92,12 +92,12 @@ def shared(
             far = ends[1, at, slot]
             clocks[0, at], clocks[1, at] = far, time
             clocks[2, at] -= 1
-            held[1, at, slot] += 1
-            if held[1, at, slot] < warps:
-                begin, block = ends[0, at, slot], held[0, at, slot]
-                ends[1, at, slot] = begin + lengths[i, block, held[1, at, slot]]
+            slot_state[1, at, slot] += 1
+            if slot_state[1, at, slot] < warps:
+                begin, block = ends[0, at, slot], slot_state[0, at, slot]
+                ends[1, at, slot] = begin + lengths[i, block, slot_state[1, at, slot]]
             elif begun < blocks:
-                held[0, at, slot], held[1, at, slot] = begun, 0
+                slot_state[0, at, slot], slot_state[1, at, slot] = begun, 0
                 ends[0, at, slot], ends[1, at, slot] = far, far + lengths[i, begun, 0]
                 clocks[2, at] += warps
                 begun += 1
@@ -109,4 +109,4 @@ def shared(
             clocks[3, at] = _NEVER
             if near < _NEVER:
                 clocks[3, at] = time + (near - far) * max(1.0, clocks[2, at] / full)
-        found[i] = time
+        out[i] = time

@@ -50,7 +50,7 @@ def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
 
 
 @compiled(inline="always")
-def _mixed(state):  # type: ignore[no-untyped-def]
+def _mix_bits(state):  # type: ignore[no-untyped-def]
     """SplitMix64 (Steele, Lea and Flood 2014): 64 random bits of one state."""
     z = (state ^ (state >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
@@ -59,7 +59,7 @@ def _mixed(state):  # type: ignore[no-untyped-def]
 
 @compiled(inline="always")
 def _group(  # type: ignore[no-untyped-def]
-    group, lanes, low, table, keep, shift, key
+    group, lanes, low, table, threshold_shift, shift, key
 ):
     """Longest item and sum of one group: items number lanes·group, ... of the one stream.
 
@@ -70,17 +70,17 @@ def _group(  # type: ignore[no-untyped-def]
     longest = total = np.int64(0)
     for _ in range(lanes):
         state += _GOLDEN
-        z = _mixed(state)
+        z = _mix_bits(state)
         column = z >> shift
         place = np.int64(column) << 1
-        drawn = np.int64(column if (z << keep) < table[place] else table[place + 1])
+        drawn = np.int64(column if (z << threshold_shift) < table[place] else table[place + 1])
         longest = max(longest, drawn)
         total += drawn
     return longest + low, total + low * lanes
 
 
 @compiled
-def losses(  # type: ignore[no-untyped-def]
+def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
     """Losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
@@ -93,8 +93,8 @@ def losses(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def tally(  # type: ignore[no-untyped-def]
-    first, last, block, groups, lanes, low, table, bits, key, idle, centres, scale, seen, sums
+def tally_losses(  # type: ignore[no-untyped-def]
+    first, last, block, groups, lanes, low, table, bits, key, idle, centres, scale, fine_bins, sums
 ) -> None:
     """Blocks first, ..., last - 1 of ``block`` groups each, added to ``seen`` and ``sums``.
 
@@ -104,7 +104,7 @@ def tally(  # type: ignore[no-untyped-def]
     work has the loss ``idle``; where that is NaN, it counts for max and sum alone.
     """
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
-    middle = len(seen) // 2
+    middle = len(fine_bins) // 2
     bit_view = np.empty(1, np.float64)
     as_integer = bit_view.view(np.int64)
     one = np.int64(1023 << 13)
@@ -131,9 +131,9 @@ def tally(  # type: ignore[no-untyped-def]
             bit_view[0] = abs(x) * scale + 1.0
             distance = (as_integer[0] >> 39) - one
             row = middle + distance if x >= 0.0 else middle - 1 - distance
-            seen[row, 0] += 1.0
-            seen[row, 1] = min(seen[row, 1], loss)
-            seen[row, 2] = max(seen[row, 2], loss)
+            fine_bins[row, 0] += 1.0
+            fine_bins[row, 1] = min(fine_bins[row, 1], loss)
+            fine_bins[row, 2] = max(fine_bins[row, 2], loss)
         sums[which, 0] = c
         sums[which, 1] = x1
         sums[which, 2] = x2
@@ -148,7 +148,7 @@ def tally(  # type: ignore[no-untyped-def]
 
 # --- a finite workload
 @compiled
-def subset_longest(values, counts, size):  # type: ignore[no-untyped-def]
+def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
     P(max <= a) is a product over the items drawn, or over those longer than a, whichever are
@@ -173,7 +173,7 @@ def subset_longest(values, counts, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def subset_ratio(  # type: ignore[no-untyped-def]
+def subset_transform(  # type: ignore[no-untyped-def]
     values, counts, size, nodes
 ) -> Floats:
     """E[max·exp(-t·sum)] of ``size`` items drawn without replacement, at the given ``nodes`` t.
@@ -228,7 +228,7 @@ def subset_ratio(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def subset_sample(  # type: ignore[no-untyped-def]
+def sample_subset_losses(  # type: ignore[no-untyped-def]
     items, size, lanes, groups, key
 ) -> tuple[float, float]:
     """Sums of X - 1 and its square, X = lanes·max / sum of independent draws of ``size`` items.
@@ -242,7 +242,7 @@ def subset_sample(  # type: ignore[no-untyped-def]
         longest = total = np.int64(0)
         for i in range(size):
             state += _GOLDEN
-            z = _mixed(state)
+            z = _mix_bits(state)
             j = i + np.int64(np.float64(z >> _S11) * 2.0**-53 * (len(items) - i))
             item = items[j]
             items[j] = items[i]

@@ -34,25 +34,25 @@ Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Fl
 
 _EPS = 2.0**-52
 #: Probability that the transform leaves out, of each of three kinds: minus its logarithm.
-_NOTHING = 42.0
-LEFT_OUT = 3 * math.exp(-_NOTHING)
+_LOG_LEFT_OUT = 42.0
+_LEFT_OUT = 3 * math.exp(-_LOG_LEFT_OUT)
 
-WAYS = ("auto", "sweep", "fft")
+_METHODS = ("auto", "sweep", "fft")
 _MOST_BYTES = sizes.OUTCOMES_BYTES
 _MOST_SECONDS = 120.0
 #: Up to here the sweep, whose atoms have all digits however small they are, is worth any price.
-_PATIENCE = 2.0
+_MAX_SWEEP_SECONDS = 2.0
 #: The sweep is for lanes of which it computes atoms down to this size, at least.
-_LEAST_FLOOR = 1e-30
+_SWEEP_FLOOR = 1e-30
 _CHUNK = sizes.TRANSFORM_CHUNK  # probabilities computed at once
 #: Of the table of ratios that is not sorted.
 _TABLE_BYTES = sizes.RATIOS_BYTES
 #: Quotients of whole numbers are told apart as floats where the product of the largest is below.
-_TOLD_APART = 2**51
+_MAX_EXACT_PRODUCT = 2**51
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcomes:
+class _AtomProblem:
     """Of items with values ``low + step·values`` and positive ``weights``, in so many ``lanes``."""
 
     low: int
@@ -62,7 +62,7 @@ class Outcomes:
     lanes: int
 
     @classmethod
-    def of(cls, low: int, weights: Any, lanes: int) -> Outcomes:
+    def from_weights(cls, low: int, weights: Any, lanes: int) -> _AtomProblem:
         """Those of a law with weights of low, low + 1, ..."""
         weights = np.asarray(weights, dtype=np.float64)
         at = np.flatnonzero(weights)
@@ -105,7 +105,7 @@ class Outcomes:
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
-    def masses(self) -> Floats:
+    def maximum_probabilities(self) -> Floats:
         """P(max = value), with all its digits also where it is tiny."""
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
@@ -116,7 +116,7 @@ class Outcomes:
 
     # --- the sweep
     @cached_property
-    def shift(self) -> int:
+    def scale_bits(self) -> int:
         """q of the sweep: its row i is scaled by 2**(q·i) / i!, for none above 2**1000."""
         n = self.lanes
         q = int((1000.0 + _log2_factorial(n)) // n)
@@ -127,7 +127,7 @@ class Outcomes:
     @property
     def floor(self) -> float:
         """Atoms above it are computed by the sweep without underflow."""
-        n, q = self.lanes, self.shift
+        n, q = self.lanes, self.scale_bits
         most = min(n, 2**q)  # the row that is scaled up most
         lost = _log2_factorial(n) - _log2_factorial(most) - q * (n - most)
         return float(min(1e-300 * 2.0 ** min(lost, 1000.0), 1.0))
@@ -141,20 +141,20 @@ class Outcomes:
 
     # --- the transform
     @cached_property
-    def reach(self) -> tuple[int, int, int]:
+    def fft_window(self) -> tuple[int, int, int]:
         """First value, and first and last sum in steps, that the transform computes.
 
-        The others have a probability below :data:`LEFT_OUT` (of the sums by Bernstein).
+        The others have a probability below :data:`_LEFT_OUT` (of the sums by Bernstein).
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total
-        row = int(np.argmax(self.lanes * np.log(below) > -_NOTHING))
+        row = int(np.argmax(self.lanes * np.log(below) > -_LOG_LEFT_OUT))
         mean = float(self.weights @ self.values) / total
         spread = float(self.weights @ (self.values - mean) ** 2) / total * self.lanes
 
         def away(most: float) -> float:
-            part = _NOTHING * most / 3
-            return part + math.sqrt(part * part + 2 * _NOTHING * spread) + 1
+            part = _LOG_LEFT_OUT * most / 3
+            return part + math.sqrt(part * part + 2 * _LOG_LEFT_OUT * spread) + 1
 
         first = max(math.floor(self.lanes * mean - away(mean)), 0)
         last = min(math.ceil(self.lanes * mean + away(self.top - mean)), self.lanes * self.top)
@@ -163,7 +163,7 @@ class Outcomes:
     @property
     def fft_seconds(self) -> float:
         """About how long the transform takes."""
-        row, first, last = self.reach
+        row, first, last = self.fft_window
         return 1.4e-8 * (len(self.values) - row) * (last - first + 1)
 
 
@@ -171,25 +171,25 @@ def _log2_factorial(n: int) -> float:
     return math.lgamma(n + 1.0) / math.log(2.0)
 
 
-def choose_way(outcomes: Outcomes, how: str) -> str:
+def _choose_method(outcomes: _AtomProblem, method: str) -> str:
     """The sweep, unless it takes long or the lanes are too many for it, and the transform less."""
-    if how not in WAYS:
-        raise LawError(f"how = {how!r}: expected one of {', '.join(WAYS)}")
-    if how != "auto":
-        return how
-    if outcomes.floor > _LEAST_FLOOR:
+    if method not in _METHODS:
+        raise LawError(f"how = {method!r}: expected one of {', '.join(_METHODS)}")
+    if method != "auto":
+        return method
+    if outcomes.floor > _SWEEP_FLOOR:
         return "fft"
     seconds = outcomes.sweep_seconds
-    return "fft" if seconds > _PATIENCE and seconds > 2 * outcomes.fft_seconds else "sweep"
+    return "fft" if seconds > _MAX_SWEEP_SECONDS and seconds > 2 * outcomes.fft_seconds else "sweep"
 
 
-def refuse(outcomes: Outcomes, way: str, size: int) -> None:
+def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
     """An error where a result of ``size`` bytes is too large, or takes too long."""
     seconds = outcomes.fft_seconds
-    if way == "sweep":
+    if method == "sweep":
         size += 4 * outcomes.lanes * (outcomes.lanes * outcomes.top + 512)
         seconds = outcomes.sweep_seconds
-        if outcomes.floor > _LEAST_FLOOR:
+        if outcomes.floor > _SWEEP_FLOOR:
             raise LawError(
                 f"the sweep underflows in {outcomes.lanes} lanes: take 'auto' or 'fft' instead of "
                 "'sweep'; moments, CDF and quantiles need no atoms"
@@ -198,13 +198,13 @@ def refuse(outcomes: Outcomes, way: str, size: int) -> None:
         raise LawError(
             f"the atoms of {len(outcomes.values)} values up to {outcomes.maxima[-1]} in "
             f"{outcomes.lanes} lanes would take {size / 2**30:.3g} GiB and about {seconds:.2g} s "
-            f"(by the {way}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, CDF "
+            f"(by the {method}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, CDF "
             "and quantiles need no atoms; a larger eps cuts the support shorter; simulate draws"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Joint:
+class JointAtoms:
     """P(max = a, sum = b).
 
     Attributes
@@ -232,7 +232,7 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Merged:
+class LossAtoms:
     """P(X = numerator / denominator; sum > 0) of X = lanes · max / sum.
 
     Attributes
@@ -242,7 +242,7 @@ class Merged:
     probability : array of float, shape (atoms,)
         All above zero.
     method, error, floor
-        As of :class:`Joint`.
+        As of :class:`JointAtoms`.
     """
 
     numerator: npt.NDArray[np.integer[Any]]
@@ -253,12 +253,12 @@ class Merged:
     floor: float
 
 
-def choose(low: int, weights: Any, lanes: int, how: str = "auto") -> str:
+def atom_method(low: int, weights: Any, lanes: int, method: str = "auto") -> str:
     """The way in which atoms are computed: ``sweep`` or ``fft``."""
-    return choose_way(Outcomes.of(low, weights, lanes), how)
+    return _choose_method(_AtomProblem.from_weights(low, weights, lanes), method)
 
 
-def joint(low: int, weights: Any, lanes: int, how: str = "auto") -> Joint:
+def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> JointAtoms:
     """P(max = a, sum = b) of so many independent items (Swatman 2022, Eqs. 7-10).
 
     Parameters
@@ -275,22 +275,22 @@ def joint(low: int, weights: Any, lanes: int, how: str = "auto") -> Joint:
     LawError
         Where the result does not fit into memory or takes too long.
 
-    >>> found = joint(0, [0.5, 0.25, 0.25], 2)
+    >>> found = joint_atoms(0, [0.5, 0.25, 0.25], 2)
     >>> found.probabilities.tolist()[1], found.error < 1e-14
     ([0.0, 0.25, 0.0625, 0.0, 0.0], True)
     """
-    law = Outcomes.of(low, weights, lanes)
-    way = choose_way(law, how)
-    first_row, first, last = law.reach if way == "fft" else (0, 0, law.lanes * law.top)
+    law = _AtomProblem.from_weights(low, weights, lanes)
+    way = _choose_method(law, method)
+    first_row, first, last = law.fft_window if way == "fft" else (0, 0, law.lanes * law.top)
     width = last - first + 1
-    refuse(law, way, 8 * (len(law.values) - first_row) * width)
+    _check_affordable(law, way, 8 * (len(law.values) - first_row) * width)
     if way == "fft":
-        table, error, floor = *transformed(law), 0.0
+        table, error, floor = *_transform_atoms(law), 0.0
     else:
         table = np.zeros((len(law.values), width))
         base = np.arange(len(law.values), dtype=np.int64) * width
-        error, floor = _sweep(law, base, table.reshape(-1)), law.floor
-    return Joint(
+        error, floor = _run_sweep(law, base, table.reshape(-1)), law.floor
+    return JointAtoms(
         maxima=law.maxima[first_row:],
         sums=law.sums(first, last),
         probabilities=table,
@@ -300,38 +300,38 @@ def joint(low: int, weights: Any, lanes: int, how: str = "auto") -> Joint:
     )
 
 
-def merged(low: int, weights: Any, lanes: int, how: str = "auto") -> Merged:
+def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
     """The law of X = lanes · max / sum, equal fractions merged (Swatman 2022, Eq. 11).
 
     Groups without any work are left out, not made up for. Parameters and errors as of
-    :func:`joint`.
+    :func:`joint_atoms`.
 
-    >>> die = merged(1, [1 / 6] * 6, 2)
+    >>> die = loss_atoms(1, [1 / 6] * 6, 2)
     >>> [f"{a}/{b}" for a, b in zip(die.numerator, die.denominator)]
     ['1/1', '12/11', '10/9', '8/7', '6/5', '5/4', '4/3', '10/7', '3/2', '8/5', '5/3', '12/7']
     """
-    law = Outcomes.of(low, weights, lanes)
-    way = choose_way(law, how)
+    law = _AtomProblem.from_weights(low, weights, lanes)
+    way = _choose_method(law, method)
     if way == "fft":
-        first_row, first, last = law.reach
+        first_row, first, last = law.fft_window
         width = last - first + 1
         values = law.maxima[first_row:]
-        refuse(law, way, 16 * len(values) * width)
-        atoms, error = transformed(law)
+        _check_affordable(law, way, 16 * len(values) * width)
+        atoms, error = _transform_atoms(law)
         firsts = np.repeat(law.sums(first, first), len(values))
         start = np.arange(len(values) + 1) * width
         floor = 0.0
     else:
-        refuse(law, way, 16 * law.count)
+        _check_affordable(law, way, 16 * law.count)
         values, firsts = law.maxima, law.lanes * law.low + law.step * law.values
         sizes = (law.lanes - 1) * law.values + 1
         start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
         atoms = np.empty(start[-1])
-        error, floor = _sweep(law, start[:-1] - law.values, atoms), law.floor
-    numerator, denominator, probability = _merge_equal(
+        error, floor = _run_sweep(law, start[:-1] - law.values, atoms), law.floor
+    numerator, denominator, probability = _merge_fractions(
         values, firsts, start, law.step, atoms.reshape(-1), law.lanes
     )
-    return Merged(
+    return LossAtoms(
         numerator=numerator,
         denominator=denominator,
         probability=probability,
@@ -354,33 +354,33 @@ def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
     return mantissas, exponents, factorial / (1 << (shift * lanes))
 
 
-def _sweep(law: Outcomes, base: Ints, found: Floats) -> float:
+def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
     """Put the atoms of sum b, on the lattice, at base + b; their relative error."""
-    from stochastic.kernels.atoms import starts, sweep
+    from stochastic.kernels.atoms import row_starts, sweep
 
-    mantissas, exponents, scale = _factorials(law.lanes, law.shift)
+    mantissas, exponents, scale = _factorials(law.lanes, law.scale_bits)
     scale *= math.exp(-law.lanes * math.log1p(law.excess))
-    start = starts(law.lanes, law.top)
+    start = row_starts(law.lanes, law.top)
     masses = np.empty(len(law.values))
     sweep(
         law.values,
         law.weights,
-        law.shift,
+        law.scale_bits,
         mantissas,
         exponents,
         scale,
         start,
         np.zeros(start[-1]),
         base,
-        found,
+        out,
         masses,
     )
-    sure = law.masses > 1e-280
-    off = np.abs(masses[sure] / law.masses[sure] - 1.0)
+    sure = law.maximum_probabilities > 1e-280
+    off = np.abs(masses[sure] / law.maximum_probabilities[sure] - 1.0)
     return float(4.0 * off.max(initial=0.0)) + 8.0 * _EPS
 
 
-def transformed(law: Outcomes) -> tuple[Floats, float]:
+def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     """P(max, sum) in the rows and sums of ``law.reach``, and its absolute error.
 
     What rounding leaves where there is nothing is cleared; each row is scaled to P(max = a).
@@ -389,7 +389,7 @@ def transformed(law: Outcomes) -> tuple[Floats, float]:
 
     from stochastic.kernels.atoms import spectra
 
-    first_row, first, last = law.reach
+    first_row, first, last = law.fft_window
     weights = law.weights / (1.0 + law.excess)
     table = np.zeros((len(law.values) - first_row, last - first + 1))
     rows, error = max(_CHUNK // table.shape[1], 4), 0.0
@@ -405,18 +405,18 @@ def transformed(law: Outcomes) -> tuple[Floats, float]:
         spectra(values, weights[at : at + rows], law.lanes, roots, rfft(below), spectrum)
         found = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
         into = table[at - first_row :, : len(sums)]
-        for row, a, mass, to in zip(found, values, law.masses[at:], into, strict=False):
+        for row, a, mass, to in zip(found, values, law.maximum_probabilities[at:], into, strict=False):
             noise = max(-float(row.min()), 0.0)
             row[(row < 2 * noise) | (sums < a) | (sums > law.lanes * a)] = 0.0
             total = float(row.sum())
             if total > 0:
                 to[:] = row * (mass / total)
             error = max(error, 16 * noise, 4 * law.lanes * _EPS * float(to.max()))
-    return table, error + LEFT_OUT
+    return table, error + _LEFT_OUT
 
 
 # --- equal fractions: P(max = values[p], sum = first[p] + i·step) stands at atoms[start[p] + i]
-def _merge_equal(
+def _merge_fractions(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
     """Return numerator, denominator and probability of each loss in lowest terms, ascending.
@@ -428,11 +428,11 @@ def _merge_equal(
     values, first, start = values[idle:] // common, first[idle:] // common, start[idle:]
     if not len(values):
         return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
-    way = _by_farey if _are_dense(int(values[-1]), lanes, atoms) else _by_sorting
+    way = _merge_by_table if _is_dense(int(values[-1]), lanes, atoms) else _merge_by_sorting
     return way(values, first, start, step // common, atoms, lanes)
 
 
-def _are_dense(high: int, lanes: int, atoms: Floats) -> bool:
+def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
     """True if the fractions that can occur are so few that a table of all of them pays."""
     fractions = 0.304 * high**2 * lanes
     if 8 * fractions > _TABLE_BYTES:
@@ -441,23 +441,23 @@ def _are_dense(high: int, lanes: int, atoms: Floats) -> bool:
     return table < 1e-7 * int(np.count_nonzero(atoms))
 
 
-def _by_farey(
+def _merge_by_table(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    from stochastic.kernels.atoms import farey, gather, losses, places
+    from stochastic.kernels.atoms import farey_fractions, gather_ratios, reduced_losses, farey_places
 
     high = int(values[-1])
-    above, below = farey(high)
-    place = places(above, below, high, int(values[0]))
-    ratios = gather(values, first, step, start, atoms, place, len(above), lanes)
+    above, below = farey_fractions(high)
+    place = farey_places(above, below, high, int(values[0]))
+    ratios = gather_ratios(values, first, step, start, atoms, place, len(above), lanes)
     count = np.count_nonzero(ratios)
     numerator, denominator = np.empty(count, np.int32), np.empty(count, np.int32)
     probability = np.empty(count)
-    losses(ratios, above, below, lanes, numerator, denominator, probability)
+    reduced_losses(ratios, above, below, lanes, numerator, denominator, probability)
     return numerator, denominator, probability
 
 
-def _by_sorting(
+def _merge_by_sorting(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
     at = start[0] + np.flatnonzero(atoms[start[0] :])
@@ -469,21 +469,21 @@ def _by_sorting(
     # X - 1, whose numerators are small where the values are large but close to each other
     more = above - below
     keys: npt.NDArray[Any] = more / below
-    if int(more.max()) * int(below.max()) >= _TOLD_APART:
+    if int(more.max()) * int(below.max()) >= _MAX_EXACT_PRODUCT:
         keys = np.array(list(map(Fraction, more.tolist(), below.tolist())), dtype=object)
     order = np.argsort(keys)
     ordered = keys[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    numerator, denominator = _lowest(above[order[new]], below[order[new]])
+    numerator, denominator = _reduce_fractions(above[order[new]], below[order[new]])
     return numerator, denominator, np.add.reduceat(atoms[at[order]], np.flatnonzero(new))
 
 
-def _lowest(
-    above: Ints, below: Ints
+def _reduce_fractions(
+    numerator: Ints, denominator: Ints
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
     """Fractions in lowest terms, in 32 bits where they fit."""
-    common = np.gcd(above, below)
-    above, below = above // common, below // common
-    if len(above) and max(above.max(), below.max()) < 2**31:
-        return above.astype(np.int32), below.astype(np.int32)
-    return above, below
+    common = np.gcd(numerator, denominator)
+    numerator, denominator = numerator // common, denominator // common
+    if len(numerator) and max(numerator.max(), denominator.max()) < 2**31:
+        return numerator.astype(np.int32), denominator.astype(np.int32)
+    return numerator, denominator

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import fraction, whole
-from stochastic.loss.moments import WIDE, OrderStatistics, given_maximum, order_statistics
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.checks import check_fraction, whole
+from stochastic.loss.moments import LONG_DOUBLE, OrderStatistics, sum_given_maximum, order_statistics
+from stochastic.work.pmf import Pmf, check_law
 
 #: Roundings on the way to a bound, generously; besides one for each probability added up.
 _ROUNDINGS = 64.0
 #: Exponents of the tail P(sum < x) <= exp(-c) beyond which short sums are not told apart.
-_TAILS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
+_TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +95,12 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     >>> bool(1.2948 < found.lower <= 64877 / 49896 <= found.upper < 1.3067)
     True
     """
-    pmf = law_of_work(pmf)
+    pmf = check_law(pmf)
     lanes = whole("lanes", lanes, least=1, example=32)
-    tol = fraction("tol", tol, "1e-9")
+    tol = check_fraction("tol", tol, "1e-9")
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
-    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(WIDE).eps) * len(weights)
+    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(LONG_DOUBLE).eps) * len(weights)
     high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:
@@ -117,7 +117,7 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
         value *= 1.0 + slack
         return min(value + moved * (lanes - value) * (1.0 + slack), largest)
 
-    parts = _parts(low, weights, lanes)
+    parts = _finite_bounds(low, weights, lanes)
     found = order_statistics(low, weights, lanes)
     ratio = found.mean_max / found.mean if found.mean else 1.0
     uppers = {name: upper(parts[name]) for name in _UPPER}
@@ -138,18 +138,18 @@ _LOWER = ("conditional_jensen", "second_moment_lower")
 _UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
-def _second_order(found: OrderStatistics, lanes: int) -> float:
+def _second_order(moments: OrderStatistics, lanes: int) -> float:
     """E[max / sum]·E[sum] / E[max] to second order in the fluctuation of the sum."""
-    if found.mean == 0.0:
+    if moments.mean == 0.0:
         return 1.0
-    total = lanes * found.mean
-    return 1.0 + lanes * found.var / total**2 - found.cov_max_sum / (found.mean_max * total)
+    total = lanes * moments.mean
+    return 1.0 + lanes * moments.var / total**2 - moments.cov_max_sum / (moments.mean_max * total)
 
 
-def _parts(low: int, weights: Floats, lanes: int) -> dict[str, float]:
+def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     """Each bound for a finite law, before it is rounded."""
-    given = given_maximum(low, weights, lanes)
-    busy = given.a > 0
+    given = sum_given_maximum(low, weights, lanes)
+    busy = given.maximum > 0
     idle = float(given.probability[~busy].sum())
     a, chance, mean, var, below, above, rest, spread = (part[busy] for part in given)
     least, most = mean - below, mean + above
@@ -170,11 +170,11 @@ def _parts(low: int, weights: Floats, lanes: int) -> dict[str, float]:
             (below > 0) & (above > 0), 1.0 / (mean * least) - 1.0 / (mean * most), 0.0
         )
     sharp = parabola(from_least, least)
-    step = _TAILS * rest / 3.0  # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these
-    t = step + np.sqrt(step**2 + 2.0 * _TAILS * (lanes - 1) * spread)
+    step = _TAIL_EXPONENTS * rest / 3.0  # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these
+    t = step + np.sqrt(step**2 + 2.0 * _TAIL_EXPONENTS * (lanes - 1) * spread)
     start = least + (lanes - 1) * rest - t
     with np.errstate(divide="ignore", invalid="ignore"):
-        beyond = parabola(var / (mean - start), start) + np.exp(-_TAILS) / least
+        beyond = parabola(var / (mean - start), start) + np.exp(-_TAIL_EXPONENTS) / least
     inside = (start > least) & (start < mean)
     tail = np.minimum(sharp, np.where(inside, beyond, np.inf).min(axis=0))
     return {

@@ -58,17 +58,17 @@ import numpy.typing as npt
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
-from stochastic.loss.moments import any_work
+from stochastic.loss.moments import work_probability
 
-LEFT_OUT = 1e-18  # probability in a group of values that are left out
+_LEFT_OUT = 1e-18  # probability in a group of values that are left out
 #: Modulus of a characteristic function that is left out.
-NEGLIGIBLE = 1e-22
+_NEGLIGIBLE = 1e-22
 
-_FAR = 41.5  # -log of the probability beyond either end of the window
+_LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window
 _BEYOND_LAST = 1e-17  # most that all frequencies beyond the last may add to a probability
 #: Transforms of single values beyond which a search among frequencies pays.
-_WORTH = sizes.FREQUENCIES_WORTH
-_FINE = sizes.FREQUENCIES_FINE  # points of a grid to a turn at the largest value
+_SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
+_GRID_POINTS = sizes.FREQUENCIES_FINE  # points of a grid to a turn at the largest value
 _ROWS = sizes.COEFFICIENT_ROWS
 #: Cells a value, beyond which values are listed rather than cells.
 _SPARSE = sizes.COEFFICIENT_SPARSE
@@ -77,7 +77,7 @@ _EPS = 2.0**-53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Items:
+class ItemLattice:
     """The law of an item on its lattice: values ``first + step·places``, those that matter.
 
     ``above`` is P(W > value); ``idle`` counts values without work, 0 or 1.
@@ -87,15 +87,15 @@ class Items:
     step: int
     places: Ints
     weights: Floats
-    above: Floats
+    tail: Floats
 
     @classmethod
-    def of(cls, low: int, weights: Floats, lanes: int) -> Items:
+    def from_weights(cls, low: int, weights: Floats, lanes: int) -> ItemLattice:
         """Of probabilities of low, low + 1, ..., less both ends where no group of lanes is."""
         used = np.flatnonzero(weights)
         some = weights[used]
         above = np.append(np.cumsum(some[:0:-1])[::-1], 0.0)
-        least = LEFT_OUT / lanes
+        least = _LEFT_OUT / lanes
         kept = (np.append(1.0, above[:-1]) > least) & (np.cumsum(some) > least)
         used = used[kept]
         step = max(int(np.gcd.reduce(used - used[0])), 1)
@@ -113,7 +113,7 @@ class Items:
         return int(self.first == 0)
 
 
-def window(items: Items, lanes: int) -> tuple[int, int]:
+def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
     """First and last sum of ``lanes`` items that count.
 
     The Chernoff bound holds at any tilt; the tilt that is chosen is close to the best.
@@ -127,11 +127,11 @@ def window(items: Items, lanes: int) -> tuple[int, int]:
     ends = []
     for side in (-off, off):
         most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # nothing beyond a mean
-        tilts = math.sqrt(2.0 * _FAR / lanes) / spread * 2.0 ** np.arange(-8, 4)
+        tilts = math.sqrt(2.0 * _LOG_WINDOW_TAIL / lanes) / spread * 2.0 ** np.arange(-8, 4)
         for _ in range(2):
             tilts = np.minimum(tilts, most)
             logs = np.log1p((np.expm1(np.outer(tilts, side)) * weights).sum(axis=1))
-            reach = (lanes * logs + _FAR) / tilts
+            reach = (lanes * logs + _LOG_WINDOW_TAIL) / tilts
             best = int(np.argmin(reach))
             tilts = tilts[best] * 2.0 ** np.linspace(-0.6, 0.6, 5)
         ends.append(float(reach[best]))
@@ -140,8 +140,8 @@ def window(items: Items, lanes: int) -> tuple[int, int]:
     return max(first, lanes * int(places[0])), min(last, lanes * int(places[-1]))
 
 
-def frequencies(
-    items: Items, lanes: int, period: int, kept: int
+def frequency_runs(
+    items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> tuple[list[tuple[int, int]], float]:
     """Runs of frequencies 1, 2, ... of ``period`` that may matter, and what others add at most.
 
@@ -153,48 +153,48 @@ def frequencies(
     variation = float(weights[0] + steps.sum() + weights.max())
     # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·kept/lanes·(reach/k)**lanes
     reach = variation * period / 4.0
-    last = reach * (2.0 * kept / lanes / _BEYOND_LAST) ** (1.0 / lanes)
+    last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
     turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to there
-    near = min(_near(items, lanes, period, kept), last)
+    near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
     runs = [(1, near + 1), (turn + 1, last + 1)]
-    if float(last - turn) * len(weights) > _WORTH:
-        runs[1:] = _searched(turn + 1, last + 1, items, lanes, period, kept)
-    others = 2.0 * kept * NEGLIGIBLE * (1.0 + math.log(max(half, 1)))
+    if float(last - turn) * len(weights) > _SEARCH_THRESHOLD:
+        runs[1:] = _search_runs(turn + 1, last + 1, items, lanes, period, value_count)
+    others = 2.0 * value_count * _NEGLIGIBLE * (1.0 + math.log(max(half, 1)))
     return [(a, b) for a, b in runs if a < b], others + (_BEYOND_LAST if last < half else 0.0)
 
 
-def _near(items: Items, lanes: int, period: int, kept: int) -> int:
+def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: int) -> int:
     """The frequency beyond which the first bound says that none matters."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
-    mass = np.cumsum(weights)[-kept:]
-    first = np.cumsum(weights * off)[-kept:] / mass
-    square = np.cumsum(weights * off * off)[-kept:] / mass - first * first
+    mass = np.cumsum(weights)[-value_count:]
+    first = np.cumsum(weights * off)[-value_count:] / mass
+    square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first
     square -= 1e-12 * float((weights * off * off).sum())  # for the rounding of it
-    needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(NEGLIGIBLE)
+    needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(_NEGLIGIBLE)
     ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
     angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
     return math.ceil(min(angle / (2.0 * math.pi) * period, float(period)))
 
 
-def _searched(
-    start: int, stop: int, items: Items, lanes: int, period: int, kept: int
+def _search_runs(
+    start: int, stop: int, items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> list[tuple[int, int]]:
     """Runs of frequencies at which the third bound does not say that they do not matter."""
     places, weights = items.places, items.weights
     span = int(places[-1] - places[0])
-    level = NEGLIGIBLE ** (1.0 / lanes)
+    level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - kept - 1  # the last value that is not kept
+    first = len(weights) - value_count - 1  # the last value that is not kept
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
-    if period > _FINE * span:
-        size = 1 << (_FINE * span - 1).bit_length()
+    if period > _GRID_POINTS * span:
+        size = 1 << (_GRID_POINTS * span - 1).bit_length()
         slack = math.pi / size * float((np.abs(places - (places * weights).sum()) * weights).sum())
     if float(blocks) * size * math.log2(size) > float(stop - start) * len(weights):
         return [(start, stop)]
@@ -222,7 +222,7 @@ def _searched(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Spectrum:
+class SpectralMethod:
     """Probabilities from coefficients at each frequency, of each value of the largest item.
 
     Sums up to ``end`` are told apart within ``period``. The last ``held`` values are the largest of
@@ -230,12 +230,12 @@ class Spectrum:
     log P(max <= value).
     """
 
-    items: Items
+    items: ItemLattice
     lanes: int
     end: int
     period: int
-    log_upto: Floats
-    held: int
+    log_maximum_cdf: Floats
+    value_count: int
     idle: int
     runs: list[tuple[int, int]]
     left_out: float
@@ -243,15 +243,15 @@ class Spectrum:
     method = "characteristic function"
 
     @classmethod
-    def of(cls, items: Items, lanes: int) -> Spectrum:
+    def from_items(cls, items: ItemLattice, lanes: int) -> SpectralMethod:
         """Window, values and frequencies that matter; coefficients are computed when asked."""
-        begin, last = window(items, lanes)
+        begin, last = sum_window(items, lanes)
         period = (last - begin + 1) | 1
         below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
-        rest = np.log1p(-np.minimum(items.above, 0.5))
-        log_upto = lanes * np.where(items.above < 0.5, rest, below)
-        held = len(log_upto) - int(np.searchsorted(log_upto, math.log(LEFT_OUT)))
-        runs, left_out = frequencies(items, lanes, period, held)
+        rest = np.log1p(-np.minimum(items.tail, 0.5))
+        log_upto = lanes * np.where(items.tail < 0.5, rest, below)
+        held = len(log_upto) - int(np.searchsorted(log_upto, math.log(_LEFT_OUT)))
+        runs, left_out = frequency_runs(items, lanes, period, held)
         return cls(
             items=items,
             lanes=lanes,
@@ -265,12 +265,12 @@ class Spectrum:
         )
 
     @property
-    def kept(self) -> int:
+    def maximum_count(self) -> int:
         """Values that the largest item can have."""
-        return self.held - self.idle
+        return self.value_count - self.idle
 
     @property
-    def count(self) -> float:
+    def frequency_count(self) -> float:
         """How many frequencies may matter."""
         return float(sum(stop - start for start, stop in self.runs))
 
@@ -282,9 +282,9 @@ class Spectrum:
     @cached_property
     def coefficients(self) -> tuple[Ints, Floats]:
         """Frequencies that do matter, and their coefficients."""
-        from stochastic.kernels.inversion import transforms
+        from stochastic.kernels.inversion import spectrum_coefficients
 
-        places, held, centre = self.items.places, self.held, self._centre / 2**20
+        places, held, centre = self.items.places, self.value_count, self._centre / 2**20
         if places[-1] >= _SPARSE * len(places):
             rows, column = np.zeros(1), np.arange(len(places))
             columns = places - centre
@@ -293,17 +293,17 @@ class Spectrum:
             rows, column = np.arange(float(count)), places // count
             columns = count * np.arange(column[-1] + 1) - centre
         row = places % len(rows)
-        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.kept))]
+        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.maximum_count))]
         step = max(_CHUNK // held, 1)
         edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
         lacking, power = np.empty((2, 2, held))
         for start, stop in self.runs:
             for begin in range(start, stop, step):
                 asked = np.arange(begin, min(begin + step, stop))
-                chosen, found = np.empty_like(asked), np.empty((2, len(asked), self.kept))
-                size = transforms(
+                chosen, found = np.empty_like(asked), np.empty((2, len(asked), self.maximum_count))
+                size = spectrum_coefficients(
                     *(asked, self.period, columns, rows, column, row, self.items.weights),
-                    *(self.idle, self.lanes, NEGLIGIBLE),
+                    *(self.idle, self.lanes, _NEGLIGIBLE),
                     *(edges, turned, lacking, power, chosen, found),
                 )
                 used.append(chosen[:size])
@@ -318,23 +318,23 @@ class Spectrum:
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
         angles = -2.0 * math.pi * (turns - np.floor(turns))
         at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), found)
-        chances = np.diff(np.exp(self.log_upto[-self.held :]), prepend=0.0)[self.idle :]
+        chances = np.diff(np.exp(self.log_maximum_cdf[-self.value_count :]), prepend=0.0)[self.idle :]
         return origin, fraction / 2**20, at_end, chances
 
     @property
     def error(self) -> float:
         """Bound on what is left out of a probability, and an estimate of its rounding."""
-        roots = math.sqrt(self.held) + math.sqrt(len(self.coefficients[0]))
+        roots = math.sqrt(self.value_count) + math.sqrt(len(self.coefficients[0]))
         rounding = _EPS * (48.0 + roots + 0.5 * math.sqrt(self.lanes))
-        return self.left_out + 6.0 * LEFT_OUT + rounding
+        return self.left_out + 6.0 * _LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
         """Probabilities, one for each row of least sums."""
-        from stochastic.kernels.inversion import BLOCK, probabilities
+        from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
         found = np.zeros(len(least))
-        probabilities(
+        spectrum_probabilities(
             *(least, self.end, self.period, origin, fraction),
             *(*self.coefficients, at_end, chances),
             *(np.empty((10, BLOCK)), found),
@@ -343,9 +343,9 @@ class Spectrum:
 
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
-_LISTED = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
-_WHOLE = 2**53
-_LEVEL = 1e-17  # error where every loss is 1, but for what was left out
+_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
+_MAX_EXACT_INTEGER = 2**53
+_CONSTANT_ERROR = 1e-17  # error where every loss is 1, but for what was left out
 _COEFFICIENTS = sizes.LATTICE_KEPT  # most that are kept, of 16 bytes each
 _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # most of a single value at a frequency
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # most of a convolution
@@ -355,26 +355,26 @@ _TAIL = 1e-18  # probability of more items with work, which is left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Convolution:
+class ConvolutionMethod:
     """A few lanes: halves of the group convolved, while the largest value grows."""
 
-    items: Items
+    items: ItemLattice
     lanes: int
 
     method = "convolution"
 
     @property
-    def kept(self) -> int:
+    def maximum_count(self) -> int:
         """Values that the largest item can have."""
         return len(self.items.places) - self.items.idle
 
     @property
     def error(self) -> float:
         """Of a probability, estimated: sums of positive terms."""
-        return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * LEFT_OUT
+        return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * _LEFT_OUT
 
     @property
-    def products(self) -> float:
+    def product_count(self) -> float:
         """Products for the sums of halves, and for an answer, of three lanes or more."""
         half = self.lanes - self.lanes // 2
         places = self.items.places
@@ -382,31 +382,31 @@ class Convolution:
 
     def __call__(self, least: Ints) -> Floats:
         """Probabilities, one for each row of least sums."""
-        from stochastic.kernels.inversion import between, of_two
+        from stochastic.kernels.inversion import convolution_probabilities, pair_probabilities
 
         items = self.items
         if self.lanes == 2:
-            found = of_two(items.places, items.weights, items.idle, least)
+            found = pair_probabilities(items.places, items.weights, items.idle, least)
         else:
             # of equal weights, sums of 1 are exact where those of a fraction drift
             most = float(items.weights.max())
             weights = items.weights / most
-            found = between(items.places, weights, self.lanes, items.idle, least)
+            found = convolution_probabilities(items.places, weights, self.lanes, items.idle, least)
             found *= most**self.lanes
         return np.asarray(found)
 
 
-def _choose(items: Items, lanes: int) -> Convolution | Spectrum:
+def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | SpectralMethod:
     """The way that costs less for an answer: few lanes with a wide law are convolved."""
-    convolution = Convolution(items=items, lanes=lanes)
+    convolution = ConvolutionMethod(items=items, lanes=lanes)
     if lanes == 2:
         return convolution
-    spectrum = Spectrum.of(items, lanes)
-    needed = spectrum.count * spectrum.held
-    fits = needed <= _COEFFICIENTS and spectrum.count * len(items.places) <= _TRANSFORMS
-    if fits and needed <= convolution.products:
+    spectrum = SpectralMethod.from_items(items, lanes)
+    needed = spectrum.frequency_count * spectrum.value_count
+    fits = needed <= _COEFFICIENTS and spectrum.frequency_count * len(items.places) <= _TRANSFORMS
+    if fits and needed <= convolution.product_count:
         return spectrum
-    if convolution.products <= _PRODUCTS:
+    if convolution.product_count <= _PRODUCTS:
         return convolution
     if fits:
         return spectrum
@@ -417,7 +417,7 @@ def _choose(items: Items, lanes: int) -> Convolution | Spectrum:
     )
 
 
-class Inversion:
+class LossInversion:
     """The CDF of the loss X = lanes·max/sum of groups with work, prepared once.
 
     Groups without any work are left out, and the rest is not rescaled. It may be asked by several
@@ -454,7 +454,7 @@ class Inversion:
     Swatman 2022, Eqs. 4-11, for the law that is asked; no law is built. Coefficients are kept for
     each value that is the largest of a group with a probability above 1e-18 and each frequency.
 
-    >>> law = Inversion(1, np.full(6, 1 / 6), 32)
+    >>> law = LossInversion(1, np.full(6, 1 / 6), 32)
     >>> law.quantile(0.5), round(float(law.cdf(1.5)), 12)
     (1.7142857142857142, 0.05463910598)
     """
@@ -466,23 +466,23 @@ class Inversion:
 
     def __init__(self, low: int, weights: Floats, lanes: int, factor: int | None = None) -> None:
         high = low + len(weights) - 1
-        if lanes * high >= _WHOLE:
+        if lanes * high >= _MAX_EXACT_INTEGER:
             raise LawError(
                 f"{lanes} lanes of items up to {high} sum up to more than 2**53: give work in "
                 "larger units, or simulate it"
             )
         self._low, self._high, self._lanes = low, high, lanes
         self._factor = lanes if factor is None else factor
-        self.mass = any_work(low, weights, lanes)
-        items = Items.of(low, weights, lanes)
+        self.mass = work_probability(low, weights, lanes)
+        items = ItemLattice.from_weights(low, weights, lanes)
         self._step, self._least = items.step, lanes * items.first
         if lanes == 1 or len(items.places) == 1:  # X = 1
-            self._ask, self._values = None, items.places[:0]
-            self.method, self.error = "closed form", _LEVEL
+            self._evaluate, self._values = None, items.places[:0]
+            self.method, self.error = "closed form", _CONSTANT_ERROR
             return
-        way = _choose(items, lanes)
-        self._ask, self.method, self.error = way, way.method, way.error
-        self._values = items.first + items.step * items.places[len(items.places) - way.kept :]
+        way = _choose_method(items, lanes)
+        self._evaluate, self.method, self.error = way, way.method, way.error
+        self._values = items.first + items.step * items.places[len(items.places) - way.maximum_count :]
 
     def cdf(self, t: Any) -> Any:
         """P(X <= t; sum > 0), for a number or an array; a t stands for all that rounds to it."""
@@ -492,12 +492,12 @@ class Inversion:
             raise LawError("t is not a number: expected a loss to compare with, 1 or more")
         least = self._factor / self._lanes
         chances = np.where(flat >= least, self.mass, 0.0)
-        if self._ask is not None:
+        if self._evaluate is not None:
             inside = np.flatnonzero((flat >= least) & (flat < self._factor))
             rows = _AT_ONCE // max(len(self._values), 1) + 1
             for begin in range(0, len(inside), rows):
                 part = inside[begin : begin + rows]
-                chances[part] = np.clip(self._ask(self._steps(flat[part])), 0.0, self.mass)
+                chances[part] = np.clip(self._evaluate(self._steps(flat[part])), 0.0, self.mass)
         return chances.reshape(asked.shape)[()]
 
     def sf(self, t: Any) -> Any:
@@ -506,7 +506,7 @@ class Inversion:
 
     def _steps(self, t: npt.NDArray[Any]) -> Ints:
         """Return the least sums with factor·value/sum <= t, in steps of the lattice."""
-        return least_sums(t, self._values, self._factor, self._least, self._step)
+        return _least_sums(t, self._values, self._factor, self._least, self._step)
 
     def quantile(self, q: float) -> float:
         """Return the smallest loss x with P(X <= x; sum > 0) >= q.
@@ -554,7 +554,7 @@ class Inversion:
         while True:
             first, last = self._steps(np.array([above, below]))
             half = 0.5 * (below + above)
-            if int((last - first).sum()) <= _LISTED or not below < half < above:
+            if int((last - first).sum()) <= _MAX_CANDIDATES or not below < half < above:
                 return first, last
             line = (excess * below - lacking * above) / (excess - lacking)
             towards = math.copysign(1.0, half - line)
@@ -572,7 +572,7 @@ class Inversion:
                 below, lacking = point, found
 
 
-def least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
+def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
     """Least sums with lanes·value/sum <= t, as numbers of steps from ``least``: a row for each t.
 
     Division of doubles is rounded correctly, so that a loss, the quotient of two whole numbers
@@ -588,8 +588,8 @@ def least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> In
     return np.maximum(-((least - total.astype(np.int64)) // step), 0)
 
 
-class Rare:
-    """The CDF of the loss X = lanes·max/sum of a group, given that it has work; as ``Inversion``.
+class RareWorkInversion:
+    """The CDF of the loss X = lanes·max/sum of a group, given that it has work; as ``LossInversion``.
 
     Parameters
     ----------
@@ -598,7 +598,7 @@ class Rare:
     lanes : int
         Items in a group.
 
-    >>> law = Rare(np.array([1.0, 0.0, 1e-16]), 4)
+    >>> law = RareWorkInversion(np.array([1.0, 0.0, 1e-16]), 4)
     >>> law.quantile(0.9), f"{float(law.cdf(3.9)):.6g}"
     (4.0, '1.5e-16')
     """
@@ -616,7 +616,7 @@ class Rare:
         whole = math.fsum(shares)
         self._lanes, self.mass = lanes, 1.0
         self._parts = [
-            (share / whole, Inversion(low, weights[low:] / some, k, lanes))
+            (share / whole, LossInversion(low, weights[low:] / some, k, lanes))
             for k, share in enumerate(shares, 1)
         ]
         self.error = _TAIL + math.fsum(share * part.error for share, part in self._parts)

@@ -17,18 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, choice, fraction, losses, probability, whole
+from stochastic.checks import ZERO_WORK, check_choice, check_fraction, check_losses, check_probability, whole
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
-from stochastic.loss.moments import any_of, any_work, no_work
-from stochastic.work.alike import AlikeLaw, Sticky, alike_of
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.loss.moments import any_probability, work_probability, idle_probability
+from stochastic.work.alike import CorrelatedLoss, Sticky, parse_correlation
+from stochastic.work.pmf import Pmf, check_law
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from stochastic.loss.atoms import Joint, Merged
-    from stochastic.loss.inversion import Inversion, Rare
+    from stochastic.loss.atoms import JointAtoms, LossAtoms
+    from stochastic.loss.inversion import LossInversion, RareWorkInversion
     from stochastic.loss.moments import OrderStatistics
 
 _COARSE = 0.01  # the largest error of an atom that is an answer
@@ -142,33 +142,33 @@ class Law:
     tol: float
     zero_work: str
     _eps: float | None
-    _way: str
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    _atom_method: str
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Law({self.source!r}, lanes={self.lanes})"
 
-    def _once(self, key: str, make: Callable[[], Any]) -> Any:
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+    def _memoize(self, key: str, make: Callable[[], Any]) -> Any:
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
 
     @property
     def method(self) -> Mapping[str, str]:
         """How each answer is computed: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
-        from stochastic.loss.atoms import choose
+        from stochastic.loss.atoms import atom_method
 
-        known = self._kept.get("joint") or self._kept.get("merged")
+        known = self._cache.get("joint") or self._cache.get("merged")
         work = self.work
-        atoms = known.method if known else choose(work.low, work.weights, self.lanes, self._way)
-        moments, cdf = ("closed form",) * 2 if self._is_level else ("quadrature", "inversion")
+        atoms = known.method if known else atom_method(work.low, work.weights, self.lanes, self._atom_method)
+        moments, cdf = ("closed form",) * 2 if self._is_constant else ("quadrature", "inversion")
         return MappingProxyType({"moments": moments, "cdf": cdf, "atoms": atoms})
 
     @property
     def error(self) -> ErrorBound:
         """Bounds on the error: rigorous for the cut, estimated for the numerics."""
         mean, numerical = self._moment(1, self.work)
-        moved = self._moved
+        moved = self._cut_error
         return ErrorBound(
             missing=self.work.missing,
             cut=int(self.work.high),
@@ -180,7 +180,7 @@ class Law:
 
     # --- groups without any work, which the numerics leave out
     @property
-    def _is_level(self) -> bool:
+    def _is_constant(self) -> bool:
         """True if every group with work loses exactly 1."""
         return self.lanes == 1 or len(self.work.weights) == 1
 
@@ -189,22 +189,22 @@ class Law:
         """The loss of a group without work; None where it is not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
-    def _idle(self, work: Pmf) -> float:
+    def _idle_probability(self, work: Pmf) -> float:
         """Probability that no item of a group has any work."""
-        return no_work(work.low, work.weights, self.lanes)
+        return idle_probability(work.low, work.weights, self.lanes)
 
-    def _busy(self, work: Pmf) -> float:
+    def _work_probability(self, work: Pmf) -> float:
         """Probability that some item of a group has work."""
-        return any_work(work.low, work.weights, self.lanes)
+        return work_probability(work.low, work.weights, self.lanes)
 
     def _expect(
-        self, work: Pmf, part: float, error: float, of: Callable[[int], float]
+        self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
         """An expectation and its error, from those of its part over groups with work."""
         if self._idle_loss is None:
-            busy = self._busy(work)
+            busy = self._work_probability(work)
             return part / busy, error / busy
-        return part + self._idle(work) * of(self._idle_loss), error
+        return part + self._idle_probability(work) * function(self._idle_loss), error
 
     # --- moments
     def mean(self) -> float:
@@ -219,7 +219,7 @@ class Law:
     def moment(self, k: int) -> float:
         """Raw moment E[X**k], for k = 0, 1, 2, ..."""
         k = whole("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
-        work, moved = self._cut_for(k)
+        work, moved = self._cut_for_moment(k)
         value, error = self._moment(k, work)
         error += moved * max(self.lanes**k - value, value)
         self._check(error / max(value, 1.0), "mean" if k == 1 else f"moment {k}")
@@ -227,13 +227,13 @@ class Law:
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
         """E[X**k] of the law of work cut so, and its numerical error."""
-        known: tuple[float, float] = self._once(
+        known: tuple[float, float] = self._memoize(
             f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
         )
         return known
 
     def _new_moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        if k == 0 or (self._is_level and self.zero_work != "zero"):
+        if k == 0 or (self._is_constant and self.zero_work != "zero"):
             return 1.0, 0.0
         from stochastic.loss.moments import raw_moment
 
@@ -242,16 +242,16 @@ class Law:
 
     def var(self) -> float:
         """Variance of the loss, in a centred form that keeps its digits at any number of lanes."""
-        work, moved = self._cut_for(2)
+        work, moved = self._cut_for_moment(2)
         mean, _ = self._moment(1, work)
-        value, error = self._once("var", lambda: self._new_var(work, mean))
+        value, error = self._memoize("var", lambda: self._new_var(work, mean))
         error += moved * max(self.lanes - mean, mean) ** 2
         self._check(error / max(value, 1.0), "variance")
         return float(value)
 
     def _new_var(self, work: Pmf, mean: float) -> tuple[float, float]:
-        if self._is_level:
-            return (self._busy(work) * self._idle(work) if self.zero_work == "zero" else 0.0), 0.0
+        if self._is_constant:
+            return (self._work_probability(work) * self._idle_probability(work) if self.zero_work == "zero" else 0.0), 0.0
         from stochastic.loss.moments import variance
 
         part, error = variance(work.low, work.weights, self.lanes, mean)
@@ -263,30 +263,30 @@ class Law:
 
     def slowdown(self) -> Slowdown:
         """What a whole workload pays, E[max] / E[W], beside the mean loss of one group."""
-        if "slowdown" not in self._kept:
-            (longest, spread, both, mean, var), short = self._items()
+        if "slowdown" not in self._cache:
+            (longest, spread, both, mean, var), short = self._item_moments()
             ratio = longest / mean if mean else 1.0  # without any work nothing is waited for
             scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
-            self._kept["slowdown"] = Slowdown(
+            self._cache["slowdown"] = Slowdown(
                 value=ratio,
                 loss=self.mean(),
                 error=self.lanes * short / mean if mean else 0.0,
                 variance_of_one=max(scatter, 0.0) / (self.lanes * mean**2) if mean else 0.0,
             )
-        known: Slowdown = self._kept["slowdown"]
+        known: Slowdown = self._cache["slowdown"]
         self._check(known.error, "slowdown")
         return known
 
     def order_statistics(self) -> OrderStatistics:
         """Moments of the longest item of a group and of one, what was cut off at the cut."""
-        return self._items()[0]
+        return self._item_moments()[0]
 
-    def _items(self) -> tuple[OrderStatistics, float]:
-        from stochastic.loss.moments import order_statistics, uncut
+    def _item_moments(self) -> tuple[OrderStatistics, float]:
+        from stochastic.loss.moments import order_statistics, uncut_order_statistics
 
         if self.source.is_finite or self._eps is not None:
             return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
-        return uncut(self.source, _tail_for(self.tol, self.lanes, 2, self.source), self.lanes)
+        return uncut_order_statistics(self.source, _allowed_tail(self.tol, self.lanes, 2, self.source), self.lanes)
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
@@ -306,11 +306,11 @@ class Law:
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        asked = losses(t)
+        asked = check_losses(t)
         flat = asked.reshape(-1)
-        if self._is_level:
-            error, whole_part = 0.0, self._busy(self.work)
-            part = whole_part * _reached(flat, 1, tail)
+        if self._is_constant:
+            error, whole_part = 0.0, self._work_probability(self.work)
+            part = whole_part * _point_mass(flat, 1, tail)
         else:
             law = self._inversion
             part = np.asarray((law.sf if tail else law.cdf)(flat), dtype=np.float64)
@@ -318,24 +318,24 @@ class Law:
         if self._idle_loss is None:
             part, error = part / whole_part, error / whole_part
         else:
-            part = part + self._idle(self.work) * _reached(flat, self._idle_loss, tail)
-        self._check(error + self._moved, "CDF")
+            part = part + self._idle_probability(self.work) * _point_mass(flat, self._idle_loss, tail)
+        self._check(error + self._cut_error, "CDF")
         chances = np.clip(part, 0.0, 1.0)
         return chances.reshape(asked.shape) if asked.shape else chances.item()
 
     @property
-    def _inversion(self) -> Inversion | Rare:
+    def _inversion(self) -> LossInversion | RareWorkInversion:
         """The CDF of groups with work: up to their probability, or up to 1 where they are rare."""
-        from stochastic.loss.inversion import RARE, Inversion, Rare
+        from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
-        is_rare = self._idle_loss is None and self._busy(work) < RARE
-        known: Inversion | Rare = self._once(
+        is_rare = self._idle_loss is None and self._work_probability(work) < RARE
+        known: LossInversion | RareWorkInversion = self._memoize(
             "inversion",
             lambda: (
-                Rare(work.weights, self.lanes)
+                RareWorkInversion(work.weights, self.lanes)
                 if is_rare
-                else Inversion(work.low, work.weights, self.lanes)
+                else LossInversion(work.low, work.weights, self.lanes)
             ),
         )
         return known
@@ -350,18 +350,18 @@ class Law:
         asked = np.asarray(q, dtype=object)
         flat = asked.reshape(-1).tolist()
         for one in flat:
-            probability("q", one)
+            check_probability("q", one)
         values = np.array([self._quantile(float(one)) for one in flat], dtype=np.float64)
         return values.reshape(asked.shape) if asked.shape else values.item()
 
     def _quantile(self, q: float) -> float:
-        work, idle = self.work, self._idle(self.work)
+        work, idle = self.work, self._idle_probability(self.work)
         if q == 1.0 and self.lanes > 1 and not self.source.is_finite:
             return float(self.lanes)
-        is_rounded = q == 1.0 and self._busy(work) > 0.0  # idle may be 1 by rounding
+        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # idle may be 1 by rounding
         if self.zero_work == "zero" and idle > 0.0 and q <= idle and not is_rounded:
             return 0.0
-        if self._is_level:
+        if self._is_constant:
             return 1.0
         high = int(work.high)
         if q == 1.0:
@@ -380,11 +380,11 @@ class Law:
         LawError
             Where the atoms would not fit; moments, CDF and quantiles need none.
         """
-        from stochastic.loss.atoms import joint
+        from stochastic.loss.atoms import joint_atoms
 
         work = self.work
-        law: Joint = self._once(
-            "joint", lambda: joint(work.low, work.weights, self.lanes, how=self._way)
+        law: JointAtoms = self._memoize(
+            "joint", lambda: joint_atoms(work.low, work.weights, self.lanes, method=self._atom_method)
         )
         attrs = self._atom_attributes(law)
         return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
@@ -394,17 +394,17 @@ class Law:
 
         Along ``loss``; its coordinates ``numerator`` and ``denominator`` are in lowest terms.
         """
-        from stochastic.loss.atoms import merged
+        from stochastic.loss.atoms import loss_atoms
 
         work = self.work
-        law: Merged = self._once(
-            "merged", lambda: merged(work.low, work.weights, self.lanes, how=self._way)
+        law: LossAtoms = self._memoize(
+            "merged", lambda: loss_atoms(work.low, work.weights, self.lanes, method=self._atom_method)
         )
         attrs = self._atom_attributes(law)
         above, below, chance = law.numerator, law.denominator, law.probability
-        at, idle = self._idle_loss, self._idle(work)
+        at, idle = self._idle_loss, self._idle_probability(work)
         if at is None:
-            chance = chance / self._busy(work)
+            chance = chance / self._work_probability(work)
         elif idle > 0.0 and len(above) and above[0] == at * below[0]:
             chance = chance.copy()
             chance[0] += idle
@@ -413,11 +413,11 @@ class Law:
             chance = np.insert(chance, 0, idle)
         return pmf_array(attrs, above, below, chance)
 
-    def _atom_attributes(self, law: Joint | Merged) -> dict[str, Any]:
+    def _atom_attributes(self, law: JointAtoms | LossAtoms) -> dict[str, Any]:
         """What the atoms are of, and their error: absolute by ``fft``, relative by ``sweep``."""
         error = law.error
         if law.method == "fft" and self._idle_loss is None:
-            busy = self._busy(self.work)
+            busy = self._work_probability(self.work)
             error /= busy
             if error > _COARSE:
                 raise LawError(
@@ -445,17 +445,17 @@ class Law:
 
     # --- the cut
     @property
-    def _moved(self) -> float:
+    def _cut_error(self) -> float:
         """Most by which the cut moves a probability."""
-        return _moved_by(self.work, self.lanes, self.zero_work)
+        return _cut_error_of(self.work, self.lanes, self.zero_work)
 
-    def _cut_for(self, k: int) -> tuple[Pmf, float]:
+    def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
         """The law of work cut far enough out for its k-th moment, and by how much that moves it."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
-            return self.work, self._moved
-        tail = _tail_for(self.tol, self.lanes, k, self.source, self.zero_work)
-        work: Pmf = self._once(f"cut for {k}", lambda: self.source.cut(tail))
-        return work, _moved_by(work, self.lanes, self.zero_work)
+            return self.work, self._cut_error
+        tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
+        work: Pmf = self._memoize(f"cut for {k}", lambda: self.source.cut(tail))
+        return work, _cut_error_of(work, self.lanes, self.zero_work)
 
     def _check(self, error: float, what: str) -> None:
         """Warn where an answer is not known within the tolerance."""
@@ -468,28 +468,28 @@ class Law:
             )
 
 
-def _reached(t: npt.NDArray[Any], at: int, tail: bool) -> Floats:
+def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
     """The CDF of a law that is all at one place, or its tail."""
-    return np.array((t < at) == tail, dtype=np.float64)
+    return np.array((t < location) == tail, dtype=np.float64)
 
 
-def _counted(law: Pmf, lanes: int, zero_work: str) -> float:
+def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
     """Probability of a group that counts: 1, but where those without any work are dropped."""
-    return any_of(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
+    return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
-def _moved_by(work: Pmf, lanes: int, zero_work: str) -> float:
+def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
     """Most by which the cut of a law moves a probability of the loss."""
-    return min(any_of(work.missing, lanes) / _counted(work, lanes, zero_work), 1.0)
+    return min(any_probability(work.missing, lanes) / _counted_probability(work, lanes, zero_work), 1.0)
 
 
-def _tail_for(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
+def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
     """The tail that may be left out so that the k-th moment moves by less than ``tol``.
 
     One item in a group is beyond the cut with a probability of at most lanes · eps, and then
     X**k is at most lanes**k; where groups without work are dropped, the others weigh more.
     """
-    share = _counted(law, lanes, zero_work) or 1.0  # no work at all is refused elsewhere
+    share = _counted_probability(law, lanes, zero_work) or 1.0  # no work at all is refused elsewhere
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 
@@ -507,7 +507,7 @@ def imbalance(
 @overload
 def imbalance(
     pmf: Pmf, lanes: int, *, alike: Any, tol: float = ..., eps: float | None = ...
-) -> AlikeLaw: ...
+) -> CorrelatedLoss: ...
 
 
 def imbalance(
@@ -519,7 +519,7 @@ def imbalance(
     eps: float | None = None,
     zero_work: str = "one",
     method: str = "auto",
-) -> Law | AlikeLaw:
+) -> Law | CorrelatedLoss:
     """The exact law of what lockstep costs a group: X = lanes · max / sum of independent items.
 
     Parameters
@@ -557,18 +557,18 @@ def imbalance(
     >>> round(law.mean(), 8), law.error.met
     (3.9787746, True)
     """
-    pmf = law_of_work(pmf)
+    pmf = check_law(pmf)
     lanes = whole("lanes", lanes, least=1, example=32)
-    tol = fraction("tol", tol, "1e-9")
-    choice("zero_work", zero_work, ZERO_WORK)
+    tol = check_fraction("tol", tol, "1e-9")
+    check_choice("zero_work", zero_work, ZERO_WORK)
     if eps is not None:
-        eps = fraction("eps", eps, "1e-6")
-    choice("method", method, _METHODS)
-    work = pmf.cut(_tail_for(tol, lanes, 1, pmf, zero_work) if eps is None else eps)
+        eps = check_fraction("eps", eps, "1e-6")
+    check_choice("method", method, _METHODS)
+    work = pmf.cut(_allowed_tail(tol, lanes, 1, pmf, zero_work) if eps is None else eps)
     if alike is not None:
         if zero_work != "one" or method != "auto":
             raise LawError("alike lanes: expected zero_work='one' and method='auto'")
-        return AlikeLaw(work=work, lanes=lanes, alike=alike_of(alike, pmf) or Sticky(0))
+        return CorrelatedLoss(work=work, lanes=lanes, correlation=parse_correlation(alike, pmf) or Sticky(0))
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
     return Law(
@@ -578,5 +578,5 @@ def imbalance(
         tol=tol,
         zero_work=zero_work,
         _eps=eps,
-        _way=method,
+        _atom_method=method,
     )

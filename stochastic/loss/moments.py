@@ -49,10 +49,10 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import fraction
+from stochastic.checks import check_fraction
 from stochastic.errors import LawError
 from stochastic.work.alike import Sticky
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.work.pmf import Pmf, check_law
 
 _EPS = 2.0**-53
 _RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
@@ -60,24 +60,24 @@ _DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
 _ROWS = sizes.MOMENT_ROWS  # most rows: few enough to be summed as they come
 _SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
 #: Probabilities are added up in it: 64 bits of mantissa where the machine has them.
-WIDE = np.longdouble
+LONG_DOUBLE = np.longdouble
 
 
-def any_of(chance: float, lanes: int) -> float:
+def any_probability(chance: float, lanes: int) -> float:
     """Probability that any of so many items is what one is with that chance, to all its digits."""
     return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
-def any_work(low: int, weights: Floats, lanes: int) -> float:
+def work_probability(low: int, weights: Floats, lanes: int) -> float:
     """Probability that some item of a group has work, with all its digits where that is rare."""
     if low > 0:
         return 1.0
     if weights[0] < 0.5:
         return 1.0 - float(weights[0]) ** lanes
-    return any_of(float(weights[1:].sum()), lanes)
+    return any_probability(float(weights[1:].sum()), lanes)
 
 
-def no_work(low: int, weights: Floats, lanes: int) -> float:
+def idle_probability(low: int, weights: Floats, lanes: int) -> float:
     """Probability that no item of a group has any work."""
     if low > 0:
         return 0.0
@@ -116,15 +116,15 @@ def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[f
     >>> bool(abs(value - 64877 / 49896) < error < 1e-14)
     True
     """
-    busy = any_work(low, weights, lanes)
+    busy = work_probability(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
         return busy, 0.0
     if busy < _RARE:  # one item alone has all the work: X = lanes
         value = busy * float(lanes**order)
         return value, value * (8.0 * _EPS + busy)
-    from stochastic.kernels.moments import raw
+    from stochastic.kernels.moments import integrate_moment
 
-    cells = _cells(weights)
+    cells = _value_grid(weights)
     columns, rows = len(cells.columns), len(cells.rows)
     high = low + len(weights) - 1.0
     x = (low + np.append(cells.values, cells.values[-1])) / high
@@ -134,10 +134,10 @@ def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[f
     gains[: len(steps)] = steps * _divided_difference(x[:-2], x[1:-1], order)
     table = np.ascontiguousarray(table.reshape(columns, rows).T)
     gains = np.ascontiguousarray(gains.reshape(columns, rows).T)
-    h, discrete = _step(order)
+    h, discrete = _quadrature_step(order)
     mean = low + float((cells.values * cells.weights).sum())
     told = np.empty(2)
-    raw(
+    integrate_moment(
         *(cells.columns, cells.rows, table, table.sum(axis=0), gains, (low / high) ** order),
         *(float(order), float(math.gamma(order)), float(low), high, lanes, 1.0 / (lanes * mean), h),
         *(np.empty_like(table), np.empty((5, columns)), np.ones(_nodes(h)), told),
@@ -169,21 +169,21 @@ def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[floa
     >>> round(value, 15), error < 1e-14
     (0.049585103618059, True)
     """
-    busy = any_work(low, weights, lanes)
+    busy = work_probability(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
         return busy * (1.0 - centre) ** 2, 0.0
     if busy < _RARE:  # one item alone has all the work: X = lanes
         value = busy * (lanes - centre) ** 2
         return value, value * 8.0 * _EPS + busy * busy * lanes**2
-    from stochastic.kernels.moments import CHUNK, about
+    from stochastic.kernels.moments import CHUNK, integrate_square
 
-    cells = _cells(weights)
+    cells = _value_grid(weights)
     place = np.flatnonzero(cells.weights)
     some = cells.weights[place]
     mean = low + float((cells.values[place] * some).sum())
-    h, discrete = _step(2)
+    h, discrete = _quadrature_step(2)
     columns, rows, told = len(cells.columns), len(cells.rows), np.empty(2)
-    about(
+    integrate_square(
         *(cells.columns, cells.rows, place // rows, place % rows, some),
         *(float(low), low + len(weights) - 1.0, lanes, centre, 1.0 / (lanes * mean), h),
         *(np.empty((2, columns + rows)), np.empty((6, len(some))), np.empty((4, CHUNK))),
@@ -196,7 +196,7 @@ def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[floa
     return value, value * (discrete + rounding) + off * (math.sqrt(value) + off) + rest
 
 
-class _Cells(NamedTuple):
+class _ValueGrid(NamedTuple):
     """Values and weights of a law in columns, one value of which is a column's place + a row's."""
 
     columns: Floats
@@ -205,7 +205,7 @@ class _Cells(NamedTuple):
     weights: Floats
 
 
-def _cells(weights: Floats) -> _Cells:
+def _value_grid(weights: Floats) -> _ValueGrid:
     """The law less its smallest value: on the coarsest grid, or listed where few have weight.
 
     A grid of about as many rows as columns needs few exponentials; a list is one row.
@@ -215,11 +215,11 @@ def _cells(weights: Floats) -> _Cells:
     count = (len(weights) - 1) // step + 1
     if count > _SPARSE * len(used):
         values = used.astype(np.float64)
-        return _Cells(values, np.zeros(1), values, weights[used])
+        return _ValueGrid(values, np.zeros(1), values, weights[used])
     values = step * np.arange(count, dtype=np.float64)
     rows = min(1 << round(math.log2(count) / 2), _ROWS)
     columns, some = (np.ascontiguousarray(part) for part in (values[::rows], weights[::step]))
-    return _Cells(columns, values[:rows], values, some)
+    return _ValueGrid(columns, values[:rows], values, some)
 
 
 def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
@@ -237,17 +237,17 @@ def _nodes(h: float) -> int:
 
 
 @cache
-def _step(order: int) -> tuple[float, float]:
+def _quadrature_step(order: int) -> tuple[float, float]:
     """Step of the trapezoidal rule for moments up to ``order``, and its relative error."""
     h = 0.25
     while True:
-        worst = max(_error_of_rule(k, h) for k in (1, order))
+        worst = max(_quadrature_error(k, h) for k in (1, order))
         if worst < _DISCRETE:
             return h, worst
         h *= 0.97
 
 
-def _error_of_rule(k: int, h: float) -> float:
+def _quadrature_error(k: int, h: float) -> float:
     """2·abs(gamma(k + 2πi/h)) / gamma(k); the terms beyond it are far smaller."""
     y = 2.0 * math.pi / h
     log = 0.5 * (math.log(2.0 * math.pi * y) - math.pi * y)  # of abs(gamma(1 + iy))
@@ -269,44 +269,44 @@ class OrderStatistics(NamedTuple):
     var: float
 
 
-class GivenMaximum(NamedTuple):
+class SumGivenMaximum(NamedTuple):
     """The sum of all items given that the largest is ``a``, for each ``a`` that occurs.
 
     ``below`` and ``above`` are how far its mean lies from its least and its largest value. Of the
     items shorter than ``a``: ``rest_mean`` and ``rest_variance`` of one, counted from the least.
     """
 
-    a: Floats
+    maximum: Floats
     probability: Floats
     mean: Floats
     variance: Floats
-    below: Floats
-    above: Floats
+    least_distance: Floats
+    largest_distance: Floats
     rest_mean: Floats
     rest_variance: Floats
 
 
-def _logs(weights: Floats) -> tuple[Floats, Floats]:
+def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
     """log F and the tails 1 - F at each value, both to full relative accuracy."""
-    below = np.cumsum(weights, dtype=WIDE)
+    below = np.cumsum(weights, dtype=LONG_DOUBLE)
     above = np.zeros_like(below)
-    above[:-1] = np.cumsum(weights[:0:-1], dtype=WIDE)[::-1]
+    above[:-1] = np.cumsum(weights[:0:-1], dtype=LONG_DOUBLE)[::-1]
     total = below + above
     with np.errstate(divide="ignore"):
         logs = np.where(above < below, np.log1p(-above / total), np.log(below / total))
     return logs.astype(np.float64), (above / total).astype(np.float64)
 
 
-def _before(values: Floats) -> Floats:
+def _sums_before(values: Floats) -> Floats:
     """Sums of all values before each place."""
-    found = np.zeros(len(values), dtype=WIDE)
-    np.cumsum(values[:-1], dtype=WIDE, out=found[1:])
+    found = np.zeros(len(values), dtype=LONG_DOUBLE)
+    np.cumsum(values[:-1], dtype=LONG_DOUBLE, out=found[1:])
     return found.astype(np.float64)
 
 
-def _from(values: Floats) -> Floats:
+def _sums_from(values: Floats) -> Floats:
     """Sums of the values from each place on."""
-    return np.cumsum(values[::-1], dtype=WIDE)[::-1].astype(np.float64)
+    return np.cumsum(values[::-1], dtype=LONG_DOUBLE)[::-1].astype(np.float64)
 
 
 def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
@@ -327,21 +327,21 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     >>> round(order_statistics(1, np.ones(6) / 6, 2).mean_max * 36, 12)  # two dice
     161.0
     """
-    logs, tails = (part[:-1] for part in _logs(weights))  # at the longest item both are 0
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # at the longest item both are 0
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
-    covariance = others * (upto * _from(tails) + tails * _before(upto))
+    covariance = others * (upto * _sums_from(tails) + tails * _sums_before(upto))
     return OrderStatistics(
         mean_max=low + float(beyond.sum()),
-        var_max=float((beyond * (2.0 * _before(highest) + highest)).sum()),
+        var_max=float((beyond * (2.0 * _sums_before(highest) + highest)).sum()),
         cov_max_sum=lanes * float(covariance.sum()),
         mean=low + float(tails.sum()),
-        var=float((tails * (2.0 * _before(upto) + upto)).sum()),
+        var=float((tails * (2.0 * _sums_before(upto) + upto)).sum()),
     )
 
 
-def given_maximum(low: int, weights: Floats, lanes: int) -> GivenMaximum:
+def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
     """Mean, variance and range of the sum of ``lanes`` items for each value of the largest.
 
     K of the items take ``a``: binomial with q = P(W = a | W <= a), given that K >= 1. The others
@@ -349,12 +349,12 @@ def given_maximum(low: int, weights: Floats, lanes: int) -> GivenMaximum:
     """
     place = np.flatnonzero(weights).astype(np.float64)
     share = weights[weights > 0]
-    logs, _ = _logs(share)
-    before = _before(share)
+    logs, _ = _log_cdf_and_tail(share)
+    before = _sums_before(share)
     first = before == 0  # nothing is shorter than the least
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(first, place, _before(share * place) / before)
-        spread = np.where(first, 0.0, _before(share * place * place) / before - mean * mean)
+        mean = np.where(first, place, _sums_before(share * place) / before)
+        spread = np.where(first, 0.0, _sums_before(share * place * place) / before - mean * mean)
         q = share / (before + share)
         some = -np.expm1(lanes * np.log1p(-q))  # P(K >= 1)
     spread = np.maximum(spread, 0.0)
@@ -362,19 +362,19 @@ def given_maximum(low: int, weights: Floats, lanes: int) -> GivenMaximum:
     scatter = count * np.maximum((1.0 - q) - lanes * q * (1.0 - some) / some, 0.0)
     gap, rest = place - mean, lanes - count
     below, above = (lanes - 1) * mean + (count - 1.0) * gap, rest * gap
-    return GivenMaximum(
-        a=low + place,
+    return SumGivenMaximum(
+        maximum=low + place,
         probability=np.exp(lanes * logs) * some,
         mean=lanes * float(low) + place + below,
         variance=np.minimum(rest * spread + scatter * gap**2, below * above),
-        below=below,
-        above=above,
+        least_distance=below,
+        largest_distance=above,
         rest_mean=mean,
         rest_variance=spread,
     )
 
 
-def uncut(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
+def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
     """The moments for an infinite law, and by how much the mean of an item was short.
 
     Items beyond the cut at ``eps`` are taken to end there. That takes at most ``lanes`` times as
@@ -391,34 +391,34 @@ def uncut(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
 
 
 # --- of a finite law given as plain arrays, for what asks for many of them
-def finite(pmf: Any, lanes: int, tol: float) -> Pmf:
+def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
     """The law itself where its support is finite, else cut where no mean moves by ``tol``.
 
     The mean loss of up to ``lanes`` items moves by less than tol; the longest item, relative to the
     mean, by about as little where the tail falls geometrically or faster.
     """
-    tol = fraction("tol", tol, "1e-9")
-    return law_of_work(pmf).cut(tol / (2.0 * lanes * lanes))
+    tol = check_fraction("tol", tol, "1e-9")
+    return check_law(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
-def mean_loss(low: int, weights: Floats, lanes: int, alike: float = 0.0) -> float:
+def mean_loss(low: int, weights: Floats, lanes: int, repeat_probability: float = 0.0) -> float:
     """E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
-    if alike:
+    if repeat_probability:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return Sticky(alike).mean_loss(work, lanes)
+        return Sticky(repeat_probability).mean_loss(work, lanes)
     if lanes == 1 or len(weights) == 1:
         return 1.0
-    return raw_moment(low, weights, lanes)[0] + no_work(low, weights, lanes)
+    return raw_moment(low, weights, lanes)[0] + idle_probability(low, weights, lanes)
 
 
-def slowdown(low: int, weights: Floats, lanes: int, alike: float = 0.0) -> float:
+def slowdown(low: int, weights: Floats, lanes: int, repeat_probability: float = 0.0) -> float:
     """E[max] / E[W], 1 where there is no work at all; of values low, low + 1, ...
 
     >>> round(slowdown(1, np.full(6, 1 / 6), 2), 12)
     1.277777777778
     """
-    if alike:
+    if repeat_probability:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return Sticky(alike).longest(work, lanes).mean() / work.mean() if work.high else 1.0
+        return Sticky(repeat_probability).longest(work, lanes).mean() / work.mean() if work.high else 1.0
     found = order_statistics(low, weights, lanes)
     return found.mean_max / found.mean if found.mean else 1.0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import probability
+from stochastic.checks import check_probability
 from stochastic.errors import LawError
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class TimedLoss:
     law: Law
     offset: float
     scale: float
-    interrupted: float
-    seen: Floats
+    interrupted_share: float
+    interrupted_noise: Floats
 
     def cdf(self, x: float) -> float:
         """P(measured loss <= x)."""
@@ -61,7 +61,7 @@ class TimedLoss:
 
     def quantile(self, q: float) -> float:
         """The x with P(measured loss <= x) = q, to some 0.2 % of it."""
-        probability("q", q)
+        check_probability("q", q)
         low, high = math.log(1e-3), math.log(1e3 * self.law.lanes)
         while high - low > 1e-6:
             middle = (low + high) / 2
@@ -81,10 +81,10 @@ class TimedLoss:
 
         shares = (np.arange(_NODES) + 0.5) / _NODES
         places = self.offset + self.scale * ndtri(shares)
-        weights = np.full(_NODES, (1.0 - self.interrupted) / _NODES)
-        if self.interrupted:
-            seen = np.quantile(self.seen, shares)
-            weights = np.append(weights, np.full(_NODES, self.interrupted / _NODES))
+        weights = np.full(_NODES, (1.0 - self.interrupted_share) / _NODES)
+        if self.interrupted_share:
+            seen = np.quantile(self.interrupted_noise, shares)
+            weights = np.append(weights, np.full(_NODES, self.interrupted_share / _NODES))
             places = np.append(places, seen)
         return places, weights
 
@@ -126,6 +126,6 @@ def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
         law=law,
         offset=float(offset),
         scale=scale,
-        interrupted=float(far.mean()),
-        seen=np.sort(noise[far]),
+        interrupted_share=float(far.mean()),
+        interrupted_noise=np.sort(noise[far]),
     )

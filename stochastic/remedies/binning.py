@@ -9,21 +9,21 @@ from functools import cache
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import choice, real, whole
+from stochastic.checks import check_choice, check_real, whole
 from stochastic.errors import LawError
-from stochastic.labels import Tabled, named
-from stochastic.loss.moments import finite, mean_loss, order_statistics, slowdown
-from stochastic.work.alike import REACH, STEP, log_nodes, repeats, runs
+from stochastic.labels import TableResult, ratio_variable
+from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
+from stochastic.work.alike import QUADRATURE_REACH, QUADRATURE_STEP, log_nodes, check_repeat_probability, distinct_draw_weights
 from stochastic.work.pmf import Pmf
 
-_NOTHING = 1e-18  # a share of groups that is left out
+_LEFT_OUT = 1e-18  # a share of groups that is left out
 #: Pairs of (place where a bin may begin, later value) that are looked at, by what is made small:
 #: some seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Partition(Tabled):
+class Partition(TableResult):
     """A law sorted into 1, 2, ... bins; made by :func:`partition`.
 
     Attributes
@@ -122,23 +122,23 @@ def partition(
     """
     bins = whole("bins", bins, least=1, example=8)
     lanes = whole("lanes", lanes, least=1, example=32)
-    choice("objective", objective, tuple(_MOST))
-    worth = real("worth", worth, lambda x: x >= 0, "a share of 0 or more, as 0.01")
-    rho = repeats(alike)
+    check_choice("objective", objective, tuple(_MOST))
+    worth = check_real("worth", worth, lambda x: x >= 0, "a share of 0 or more, as 0.01")
+    rho = check_repeat_probability(alike)
     if rho and objective == "loss":
         raise LawError("alike items: expected objective='slowdown', what a workload pays")
-    work = finite(pmf, lanes, tol)
+    work = finite_law(pmf, lanes, tol)
     values = np.flatnonzero(work.weights) + work.low
     weights = work.weights[values - work.low]
-    ends = _ends_of(values, weights, places, objective)
+    ends = _candidate_ends(values, weights, places, objective)
     bins = min(bins, len(ends) - 1)
-    cost, begin = _best_ends(
+    cost, begin = _best_partition(
         values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective, rho
     )
     mean = order_statistics(work.low, work.weights, 1).mean
 
     @cache
-    def told(first: int, last: int) -> tuple[float, ...]:
+    def bin_statistics(first: int, last: int) -> tuple[float, ...]:
         low, high = int(values[first]), int(values[last - 1])
         part = work.weights[low - work.low : high - work.low + 1]
         weight = float(part.sum())
@@ -155,7 +155,7 @@ def partition(
         last = len(ends) - 1
         for place in range(b - 1, -1, -1):
             first = int(begin[last, place + 1])
-            rows[:, b - 1, place] = told(int(ends[first]), int(ends[last]))
+            rows[:, b - 1, place] = bin_statistics(int(ends[first]), int(ends[last]))
             last = first
     lower, upper, weight, longest, own, loss = rows
     total = np.nansum(longest, axis=1) / mean if mean else np.ones(1)
@@ -163,19 +163,19 @@ def partition(
     gain = cost[-1, 1] / cost[-1, 1:] if mean else np.ones(1)
     going = np.flatnonzero(gain[1:] <= (1.0 + worth) * gain[:-1])
     variables = {
-        "slowdown": named("bins", total, "slowdown of the whole workload after binning"),
-        "loss": named("bins", each, "mean loss of a group after binning"),
-        "gain": named("bins", gain[:bins], f"{objective} with one bin over that with several"),
-        "lower": named(("bins", "bin"), lower, "smallest value of the bin"),
-        "upper": named(("bins", "bin"), upper, "largest value of the bin"),
-        "weight": named(("bins", "bin"), weight, "share of the items in the bin"),
-        "bin_slowdown": named(("bins", "bin"), own, "slowdown of the groups of the bin"),
-        "bin_loss": named(("bins", "bin"), loss, "mean loss of a group of the bin"),
-        "enough": named((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
+        "slowdown": ratio_variable("bins", total, "slowdown of the whole workload after binning"),
+        "loss": ratio_variable("bins", each, "mean loss of a group after binning"),
+        "gain": ratio_variable("bins", gain[:bins], f"{objective} with one bin over that with several"),
+        "lower": ratio_variable(("bins", "bin"), lower, "smallest value of the bin"),
+        "upper": ratio_variable(("bins", "bin"), upper, "largest value of the bin"),
+        "weight": ratio_variable(("bins", "bin"), weight, "share of the items in the bin"),
+        "bin_slowdown": ratio_variable(("bins", "bin"), own, "slowdown of the groups of the bin"),
+        "bin_loss": ratio_variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
+        "enough": ratio_variable((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
     }
     coords = {
-        "bins": named("bins", np.arange(1, bins + 1), "number of bins"),
-        "bin": named("bin", np.arange(1, bins + 1), "which bin, ascending"),
+        "bins": ratio_variable("bins", np.arange(1, bins + 1), "number of bins"),
+        "bin": ratio_variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
     }
     attrs = {
         "work": repr(pmf),
@@ -189,7 +189,7 @@ def partition(
     return Partition(parts=(variables, coords, attrs), source=pmf)
 
 
-def _ends_of(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
+def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
     """After how many values a bin may end, from 0 to all."""
     count = len(values)
     if places is None:
@@ -210,7 +210,7 @@ def _ends_of(values: Ints, weights: Floats, places: int | None, objective: str) 
     return ends
 
 
-def _best_ends(
+def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
     """The least cost of the values up to each end in exactly b bins; where the last bin begins."""
@@ -222,8 +222,8 @@ def _best_ends(
     best[0, 0] = 0.0
     if objective == "slowdown" or len(values) == 1:
         count = np.arange(1.0, lanes + 1.0) if rho else np.array([float(lanes)])
-        shares = runs(lanes, rho) if rho else np.ones(1)
-        held = shares > _NOTHING
+        shares = distinct_draw_weights(lanes, rho) if rho else np.ones(1)
+        held = shares > _LEFT_OUT
         count, shares = count[held], shares[held]
         room = np.empty(len(count))
         best_for_slowdown(real, weights, count, shares, bins, ends, room, best, begin)
@@ -231,10 +231,10 @@ def _best_ends(
     nodes = log_nodes(real[real > 0][0], real[-1], lanes)
     starts = real[ends[:-1]]
     with np.errstate(divide="ignore"):
-        beyond = (REACH + np.log(real[-1] / starts)) / (lanes * starts)
+        beyond = (QUADRATURE_REACH + np.log(real[-1] / starts)) / (lanes * starts)
     used = np.where(starts > 0, np.searchsorted(nodes, beyond) + 1, len(nodes))
     used = np.minimum(used, len(nodes))
     decay = np.exp(-real.reshape(-1, 1) * nodes)
     room = np.empty((5, len(nodes)))
-    best_for_loss(real, weights, lanes, bins, ends, nodes, used, STEP, decay, room, best, begin)
+    best_for_loss(real, weights, lanes, bins, ends, nodes, used, QUADRATURE_STEP, decay, room, best, begin)
     return best, begin

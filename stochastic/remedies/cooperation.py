@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import choice, whole
+from stochastic.checks import check_choice, whole
 from stochastic.errors import LawError
-from stochastic.labels import Parts, labelled, named
-from stochastic.loss.moments import finite, mean_loss, slowdown
-from stochastic.work.alike import repeats
+from stochastic.labels import DatasetParts, make_dataset, ratio_variable
+from stochastic.loss.moments import finite_law, mean_loss, slowdown
+from stochastic.work.alike import check_repeat_probability
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,42 +79,42 @@ def granularity(
     >>> found["lanes"].values.tolist(), int(found["best_lanes"])
     ([1, 2, 4, 8, 16, 32], 16)
     """
-    return labelled(*shared(pmf, group, overhead, objective=objective, alike=alike, tol=tol))
+    return make_dataset(*granularity_parts(pmf, group, overhead, objective=objective, repeat_probability=alike, tol=tol))
 
 
-def shared(
+def granularity_parts(
     pmf: Pmf,
     group: int,
     overhead: Overhead,
     *,
     objective: str = "loss",
-    alike: float = 0.0,
+    repeat_probability: float = 0.0,
     tol: float = 1e-9,
-) -> Parts:
+) -> DatasetParts:
     """What :func:`granularity` tells, before it is labelled."""
     group = whole("group", group, least=1, example=32)
-    choice("objective", objective, ("loss", "slowdown"))
-    rho = repeats(alike)
-    work = finite(pmf, group, tol)
+    check_choice("objective", objective, ("loss", "slowdown"))
+    rho = check_repeat_probability(repeat_probability)
+    work = finite_law(pmf, group, tol)
     small = [n for n in range(1, math.isqrt(group) + 1) if group % n == 0]
     lanes = np.array(sorted({*small, *(group // n for n in small)}))
     each = group // lanes
-    factors = _factors(overhead, each)
+    factors = _overhead_factors(overhead, each)
     loss = np.array([mean_loss(work.low, work.weights, n, rho) for n in lanes.tolist()])
     ratio = np.array([slowdown(work.low, work.weights, n, rho) for n in lanes.tolist()])
     cost = (loss if objective == "loss" else ratio) * factors
     best = len(cost) - 1 - int(np.argmin(cost[::-1]))
     variables = {
-        "loss": named("lanes", loss, "mean loss of a group"),
-        "slowdown": named("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
-        "overhead": named("lanes", factors, "cost of an item shared by its lanes, to one lane"),
-        "cost": named("lanes", cost, f"{objective} times overhead"),
-        "best_lanes": named((), lanes[best], "items in lockstep at the lowest cost"),
-        "best_cost": named((), cost[best], "lowest cost"),
+        "loss": ratio_variable("lanes", loss, "mean loss of a group"),
+        "slowdown": ratio_variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
+        "overhead": ratio_variable("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "cost": ratio_variable("lanes", cost, f"{objective} times overhead"),
+        "best_lanes": ratio_variable((), lanes[best], "items in lockstep at the lowest cost"),
+        "best_cost": ratio_variable((), cost[best], "lowest cost"),
     }
     coords = {
-        "lanes": named("lanes", lanes, "items in lockstep"),
-        "lanes_per_item": named("lanes", each, "lanes that work on one item"),
+        "lanes": ratio_variable("lanes", lanes, "items in lockstep"),
+        "lanes_per_item": ratio_variable("lanes", each, "lanes that work on one item"),
     }
     attrs = {
         "work": repr(pmf),
@@ -126,9 +126,9 @@ def shared(
     return variables, coords, attrs
 
 
-def _factors(overhead: Any, each: Ints) -> Floats:
+def _overhead_factors(overhead: Any, lanes_per_item: Ints) -> Floats:
     """The factor of each number of lanes on an item, ``each`` descending."""
-    sharing = each.tolist()
+    sharing = lanes_per_item.tolist()
     known = ", ".join(map(str, reversed(sharing)))
     if callable(overhead):
         given = [overhead(c) for c in sharing]
@@ -153,7 +153,7 @@ def _factors(overhead: Any, each: Ints) -> Floats:
         factors = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise LawError(f"overhead {given!r}: expected a factor for each of {known}") from None
-    if factors.shape != each.shape or not np.all(np.isfinite(factors) & (factors > 0)):
+    if factors.shape != lanes_per_item.shape or not np.all(np.isfinite(factors) & (factors > 0)):
         raise LawError(
             f"overhead {given!r}: expected finite factors above 0 for {known} lanes on an item; "
             "1.0 is an item that costs what one lane would take"

@@ -16,11 +16,11 @@ from stochastic.arrays import Ints
 from stochastic.errors import LawError
 from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
-from stochastic.scheduling.dispatch import launched
+from stochastic.scheduling.dispatch import dispatch_law
 from stochastic.scheduling.launch import launch
-from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.settings import longest_item_law
 from stochastic.scheduling.shared_rate import SharedLaunch
-from stochastic.scheduling.times import Times
+from stochastic.scheduling.times import TimeLaw
 from stochastic.work.pmf import Pmf
 
 #: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
@@ -42,8 +42,8 @@ class Remedy:
     """
 
     name: str
-    what: str
-    times: Times | SharedLaunch
+    description: str
+    times: TimeLaw | SharedLaunch
     unit: float = 1.0
 
     @property
@@ -65,7 +65,7 @@ def remedies(
     warps: int = 1,
     cut_overhead: int = 0,
     share_overhead: float = 0.0,
-    alike: float = 0.0,
+    repeat_probability: float = 0.0,
 ) -> list[Remedy]:
     """What could be done about a launch, the shortest mean first; the best setting of each.
 
@@ -91,29 +91,29 @@ def remedies(
     """
     items = lanes * warps
 
-    def persistent() -> Iterator[Remedy]:
+    def persistence_remedies() -> Iterator[Remedy]:
         words = {
             "loop": "as many blocks as slots, each loops over its share",
             "queue": "as many blocks as slots, whose warps take work from a queue",
         }
         for dispatch, what in words.items():
-            times, _ = launched(work, blocks, slots, lanes, warps, dispatch, alike)
-            yield Remedy(name="persistence", what=what, times=times)
+            times, _ = dispatch_law(work, blocks, slots, lanes, warps, dispatch, repeat_probability)
+            yield Remedy(name="persistence", description=what, times=times)
 
-    def sorting() -> Iterator[Remedy]:
+    def sorting_remedies() -> Iterator[Remedy]:
         """Blocks of items of one bin, each block of any bin."""
         law = work.cut(_CUT / (blocks * items))
-        found = partition(law, _BINS, items, places=_PLACES, alike=alike)
+        found = partition(law, _BINS, items, places=_PLACES, alike=repeat_probability)
         bins = int(found["enough"])
         if bins < 2:
             return
         shares = found["weight"].sel(bins=bins).values[:bins]
-        longest = [longest_of(one, items, _CUT / blocks, alike)[0] for one in found.laws(bins)]
+        longest = [longest_item_law(one, items, _CUT / blocks, repeat_probability)[0] for one in found.laws(bins)]
         block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
         times = launch(block, blocks=blocks, slots=slots).times()
-        yield Remedy(name="sorting", what=f"items into {bins} bins of alike work", times=times)
+        yield Remedy(name="sorting", description=f"items into {bins} bins of alike work", times=times)
 
-    def splitting() -> Iterator[Remedy]:
+    def splitting_remedies() -> Iterator[Remedy]:
         law = work.cut(_CUT / (blocks * items))
         longest = int(law.high)
         if longest < 2:
@@ -123,48 +123,48 @@ def remedies(
         found = split(law, lengths, cut_overhead, lanes)
         for length, pieces in zip(lengths, found["pieces"].values.tolist(), strict=True):
             many = math.ceil(blocks * pieces - 1e-9)
-            times, _ = launched(found.law(length), many, slots, lanes, warps)
-            yield Remedy(name="splitting", what=f"items into pieces of up to {length}", times=times)
+            times, _ = dispatch_law(found.law(length), many, slots, lanes, warps)
+            yield Remedy(name="splitting", description=f"items into pieces of up to {length}", times=times)
 
-    def sharing() -> Iterator[Remedy]:
+    def granularity_remedies() -> Iterator[Remedy]:
         for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
-            times, _ = launched(work, blocks * each, slots, lanes // each, warps, alike=alike)
+            times, _ = dispatch_law(work, blocks * each, slots, lanes // each, warps, correlation=repeat_probability)
             unit = (1 + (each - 1) * share_overhead) / each
             what = f"{each} lanes share an item, {each} times the blocks"
-            yield Remedy(name="granularity", what=what, times=times, unit=unit)
+            yield Remedy(name="granularity", description=what, times=times, unit=unit)
 
-    def smaller_blocks() -> Iterator[Remedy]:
+    def small_block_remedies() -> Iterator[Remedy]:
         for each in (n for n in range(1, warps) if warps % n == 0):
             more = warps // each
-            times, _ = launched(work, blocks * more, slots * more, lanes, each, alike=alike)
+            times, _ = dispatch_law(work, blocks * more, slots * more, lanes, each, correlation=repeat_probability)
             what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
-            yield Remedy(name="smaller blocks", what=what, times=times)
+            yield Remedy(name="smaller blocks", description=what, times=times)
 
     found, mean = [], attrgetter("mean")
-    for part in (persistent(), sorting(), splitting(), sharing(), smaller_blocks()):
+    for part in (persistence_remedies(), sorting_remedies(), splitting_remedies(), granularity_remedies(), small_block_remedies()):
         with suppress(LawError):
             found += sorted(part, key=mean)[:1]
     return sorted(found, key=mean)
 
 
-def in_orders(lengths: Ints, *, slots: int, items: int) -> dict[str, float]:
+def order_makespans(lengths: Ints, *, slots: int, items: int) -> dict[str, float]:
     """The time of the items of a trace: each block of so many in a row, on the first free slot.
 
     ``given`` as they lie, ``longest first``, and ``shuffled``, the mean of some orders at random.
 
-    >>> in_orders(np.array([1, 1, 4, 4]), slots=2, items=1)["given"]
+    >>> order_makespans(np.array([1, 1, 4, 4]), slots=2, items=1)["given"]
     5.0
     """
     rng = np.random.default_rng(0)
-    drawn = [_scheduled(rng.permutation(lengths), slots, items) for _ in range(_ORDERS)]
+    drawn = [_makespan(rng.permutation(lengths), slots, items) for _ in range(_ORDERS)]
     return {
-        "given": _scheduled(lengths, slots, items),
-        "longest first": _scheduled(np.sort(lengths)[::-1], slots, items),
+        "given": _makespan(lengths, slots, items),
+        "longest first": _makespan(np.sort(lengths)[::-1], slots, items),
         "shuffled": float(np.mean(drawn)),
     }
 
 
-def _scheduled(lengths: Ints, slots: int, items: int) -> float:
+def _makespan(lengths: Ints, slots: int, items: int) -> float:
     ends = [0] * slots
     for first in range(0, len(lengths), items):
         heapreplace(ends, ends[0] + int(lengths[first : first + items].max()))

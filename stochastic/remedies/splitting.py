@@ -12,9 +12,9 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
-from stochastic.labels import Tabled, named
-from stochastic.loss.moments import finite, mean_loss, order_statistics, slowdown
-from stochastic.work.alike import repeats
+from stochastic.labels import TableResult, ratio_variable
+from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
+from stochastic.work.alike import check_repeat_probability
 from stochastic.work.pmf import Pmf
 
 _MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
@@ -22,13 +22,13 @@ _LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Split(Tabled):
+class Split(TableResult):
     """A law whose long items are cut into pieces; made by :func:`split`.
 
     Attributes
     ----------
     table : Dataset
-        Along ``threshold``: ``pieces`` (of an item, on average), ``slowdown`` (of the pieces) and
+        Along ``threshold``: ``piece_statistics`` (of an item, on average), ``slowdown`` (of the pieces) and
         ``total`` (lane-iterations for each iteration of the work as it was); the scalars
         ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of its
         pieces, beside ``whole_slowdown`` and ``whole_loss`` of the items uncut.
@@ -47,7 +47,7 @@ class Split(Tabled):
         if threshold is None:
             threshold = int(self.table["best_threshold"])
         threshold = whole("threshold", threshold, least=1)
-        weights = _pieces(self.work, threshold, self.overhead)
+        weights = _piece_weights(self.work, threshold, self.overhead)
         return Pmf.from_weights(weights / weights.sum())
 
 
@@ -86,7 +86,7 @@ def split(
     Returns
     -------
     Split
-        ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
+        ``piece_statistics``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
         ``threshold``, exact for each; the best, of equals the largest; ``law()``, that of a piece.
 
     Raises
@@ -100,13 +100,13 @@ def split(
     >>> int(found["best_threshold"]), round(float(found["best_total"]), 3)
     (8, 1.486)
     """
-    from stochastic.kernels.binning import pieces
+    from stochastic.kernels.binning import piece_statistics
 
     lanes = whole("lanes", lanes, least=1, example=32)
-    overhead, rho = _overhead(overhead), repeats(alike)
-    work = finite(pmf, lanes, tol)
+    overhead, rho = _check_overhead(overhead), check_repeat_probability(alike)
+    work = finite_law(pmf, lanes, tol)
     high = int(work.high)
-    looked = _thresholds(threshold, high)
+    looked = _check_thresholds(threshold, high)
     if high + overhead > _LONGEST or float(len(looked)) * (high + overhead) > _MOST:
         raise LawError(
             f"{len(looked):,} thresholds of a law up to {high:,} with an overhead of {overhead:,} "
@@ -115,28 +115,28 @@ def split(
         )
     weights = np.concatenate([np.zeros(work.low), work.weights])
     found = np.zeros((len(looked), 3))
-    pieces(weights, looked, overhead, lanes, np.empty(high + overhead + 1), found)
+    piece_statistics(weights, looked, overhead, lanes, np.empty(high + overhead + 1), found)
     count, longest, mean = found.T
     items = order_statistics(work.low, work.weights, lanes)
     each = items.mean
     total = count * longest / each if each else np.ones(len(looked))
     own = np.divide(longest, mean, out=np.ones(len(looked)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
-    cut = _pieces(work, int(looked[best]), overhead)
+    cut = _piece_weights(work, int(looked[best]), overhead)
     ratio = slowdown(work.low, work.weights, lanes, rho)
     variables = {
-        "pieces": named("threshold", count, "pieces of an item, on average"),
-        "slowdown": named("threshold", own, "slowdown of a workload of the pieces"),
-        "total": named("threshold", total, "lane-iterations for an iteration of the items"),
-        "best_threshold": named((), looked[best], "threshold of the lowest total"),
-        "best_total": named((), total[best], "lowest total"),
-        "best_loss": named((), _loss(cut, lanes), "mean loss of a group of its pieces"),
-        "whole_slowdown": named((), ratio, "slowdown of the items uncut"),
-        "whole_loss": named(
+        "pieces": ratio_variable("threshold", count, "pieces of an item, on average"),
+        "slowdown": ratio_variable("threshold", own, "slowdown of a workload of the pieces"),
+        "total": ratio_variable("threshold", total, "lane-iterations for an iteration of the items"),
+        "best_threshold": ratio_variable((), looked[best], "threshold of the lowest total"),
+        "best_total": ratio_variable((), total[best], "lowest total"),
+        "best_loss": ratio_variable((), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"),
+        "whole_slowdown": ratio_variable((), ratio, "slowdown of the items uncut"),
+        "whole_loss": ratio_variable(
             (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
         ),
     }
-    coords = {"threshold": named("threshold", looked, "longest piece, in iterations")}
+    coords = {"threshold": ratio_variable("threshold", looked, "longest piece, in iterations")}
     attrs = {
         "work": repr(pmf),
         "lanes": lanes,
@@ -146,9 +146,9 @@ def split(
     return Split(parts=(variables, coords, attrs), work=work, overhead=overhead)
 
 
-def _overhead(given: Any) -> int:
+def _check_overhead(value: Any) -> int:
     try:
-        return whole("overhead", given, least=0, example=2)
+        return whole("overhead", value, least=0, example=2)
     except LawError as error:
         raise LawError(
             f"{error}; iterations are counted in whole numbers, so for parts of one count the work "
@@ -156,17 +156,17 @@ def _overhead(given: Any) -> int:
         ) from None
 
 
-def _thresholds(given: Any, high: int) -> Ints:
+def _check_thresholds(threshold: Any, high: int) -> Ints:
     """The thresholds to look at, ascending; none above the longest item cuts anything."""
-    if given is None:
+    if threshold is None:
         return np.arange(1, max(high, 1) + 1)
-    several = [given] if isinstance(given, str) or np.ndim(given) == 0 else list(given)
+    several = [threshold] if isinstance(threshold, str) or np.ndim(threshold) == 0 else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
     return np.array(sorted({whole("threshold", one, least=1, example=64) for one in several}))
 
 
-def _pieces(work: Pmf, threshold: int, overhead: int) -> Floats:
+def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
     """How many pieces of 0, 1, 2, ... iterations an item makes, on average."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
@@ -181,7 +181,7 @@ def _pieces(work: Pmf, threshold: int, overhead: int) -> Floats:
     return found
 
 
-def _loss(weights: Floats, lanes: int) -> float:
+def _mean_piece_loss(weights: Floats, lanes: int) -> float:
     """Mean loss of weights of 0, 1, 2, ... that do not sum to one."""
     inside = np.flatnonzero(weights)
     low, high = int(inside[0]), int(inside[-1])

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from stochastic import delimited, sizes
 from stochastic.arrays import Ints
-from stochastic.checks import choice, whole
+from stochastic.checks import check_choice, whole
 from stochastic.errors import LawError
-from stochastic.labels import labelled, named
+from stochastic.labels import make_dataset, ratio_variable
 from stochastic.loss.moments import mean_loss, slowdown
-from stochastic.work.alike import STEP, log_nodes, stickiness
+from stochastic.work.alike import QUADRATURE_STEP, log_nodes, stickiness
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def measured(
     True
     """
     lanes = whole("lanes", lanes, least=1, example=32)
-    choice("order", order, _ORDERS)
-    choice("partial", partial, ("idle", "drop"))
-    items = items_of(trace, row_pointers, column)
+    check_choice("order", order, _ORDERS)
+    check_choice("partial", partial, ("idle", "drop"))
+    items = load_items(trace, row_pointers, column)
     if partial == "drop" and len(items) < lanes:
         raise LawError(
             f"{len(items)} items do not fill {lanes} lanes, and partial='drop' drops the group: "
@@ -104,10 +104,10 @@ def measured(
     seed = whole("seed", seed, least=0)
     law = Pmf.from_samples(items)
     if order == "shuffled":
-        loss, error, std, ratio, neighbours = _shuffled(items, lanes, partial, samples, seed)
+        loss, error, std, ratio, neighbours = _shuffled_loss(items, lanes, partial, samples, seed)
     else:
-        items = _ordered(items, order, block)
-        loss, std, ratio = _as_it_lies(items, lanes, partial)
+        items = _order_items(items, order, block)
+        loss, std, ratio = _trace_loss(items, lanes, partial)
         error, neighbours = 0.0, _autocorrelation(items)
     iid_loss = mean_loss(law.low, law.weights, lanes)
     iid_ratio = slowdown(law.low, law.weights, lanes)
@@ -117,20 +117,20 @@ def measured(
     paid = slowdown(law.low, law.weights, lanes, rho) if sticky else math.nan
     groups = len(items) // lanes if partial == "drop" else -(-len(items) // lanes)
     variables = {
-        "loss": named((), loss, "mean loss of a group"),
-        "loss_error": named((), error, "standard error of the mean loss"),
-        "loss_std": named((), std, "standard deviation of the loss from group to group"),
-        "slowdown": named((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
-        "iid_loss": named((), iid_loss, "mean loss of a group of independent items"),
-        "iid_slowdown": named((), iid_ratio, "slowdown with independent items"),
-        "loss_over_iid": named((), loss / iid_loss, "mean loss to that of independent items"),
-        "slowdown_over_iid": named((), ratio / iid_ratio, "slowdown to that of independent items"),
-        "alike": named((), rho, "how often a neighbour repeats"),
-        "alike_error": named((), rho_error, "standard error of it"),
-        "alike_slowdown": named((), paid, "slowdown of lanes that are so alike"),
-        "autocorrelation": named((), neighbours, "correlation of neighbours"),
-        "groups": named((), groups, "groups"),
-        "items": named((), len(items), "items"),
+        "loss": ratio_variable((), loss, "mean loss of a group"),
+        "loss_error": ratio_variable((), error, "standard error of the mean loss"),
+        "loss_std": ratio_variable((), std, "standard deviation of the loss from group to group"),
+        "slowdown": ratio_variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
+        "iid_loss": ratio_variable((), iid_loss, "mean loss of a group of independent items"),
+        "iid_slowdown": ratio_variable((), iid_ratio, "slowdown with independent items"),
+        "loss_over_iid": ratio_variable((), loss / iid_loss, "mean loss to that of independent items"),
+        "slowdown_over_iid": ratio_variable((), ratio / iid_ratio, "slowdown to that of independent items"),
+        "alike": ratio_variable((), rho, "how often a neighbour repeats"),
+        "alike_error": ratio_variable((), rho_error, "standard error of it"),
+        "alike_slowdown": ratio_variable((), paid, "slowdown of lanes that are so alike"),
+        "autocorrelation": ratio_variable((), neighbours, "correlation of neighbours"),
+        "groups": ratio_variable((), groups, "groups"),
+        "items": ratio_variable((), len(items), "items"),
     }
     attrs = {
         "work": repr(law),
@@ -140,13 +140,13 @@ def measured(
         **({"block": block} if order == "blocked" else {}),
         "source": "Swatman et al., MASCOTS 2022, Eq. 4",
     }
-    return labelled(variables, {}, attrs)
+    return make_dataset(variables, {}, attrs)
 
 
 # --- what is given
-def items_of(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
+def load_items(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
     """The items of a trace, checked."""
-    given = _read(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
+    given = _read_items(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
     if given.ndim != 1 or given.dtype.kind not in "iufb":
         raise LawError(
             f"a trace of {given.ndim} dimensions and type {given.dtype}: expected the iterations "
@@ -175,13 +175,13 @@ def items_of(trace: Any, row_pointers: bool = False, column: int | str | None = 
     return items
 
 
-def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
+def _read_items(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     """Return a column of a file of delimited text, with or without a header."""
     said = f"{path} cannot be read as a file of items"
     try:
-        table = delimited.read(path, header=False)
-        place = _place(path, column, list(table.names), len(table.columns))
-        values = delimited.numbers([table.columns[place]], table.lines, table.name).columns[0]
+        table = delimited.read_table(path, header=False)
+        place = _column_place(path, column, list(table.names), len(table.columns))
+        values = delimited.parse_columns([table.columns[place]], table.lines, table.name).columns[0]
     except delimited.TableError as error:
         raise LawError(f"{said}: {error}") from error.__cause__
     for line, value in zip(table.lines, values, strict=True):
@@ -191,7 +191,7 @@ def _read(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     return np.array(values, dtype=np.float64)
 
 
-def _place(path: Path, column: int | str | None, names: list[str], count: int) -> int:
+def _column_place(path: Path, column: int | str | None, names: list[str], count: int) -> int:
     told = ", ".join(names) if names else f"0 to {count - 1}"
     if column is None:
         if count > 1:
@@ -205,7 +205,7 @@ def _place(path: Path, column: int | str | None, names: list[str], count: int) -
 
 
 # --- orders
-def _ordered(items: Ints, order: str, block: int) -> Ints:
+def _order_items(items: Ints, order: str, block: int) -> Ints:
     if order == "given":
         return items
     if order == "sorted" or block >= len(items):
@@ -215,7 +215,7 @@ def _ordered(items: Ints, order: str, block: int) -> Ints:
     return np.concatenate([table.reshape(-1), -np.sort(-items[whole_blocks:])])
 
 
-def _as_it_lies(items: Ints, lanes: int, partial: str) -> tuple[float, float, float]:
+def _trace_loss(items: Ints, lanes: int, partial: str) -> tuple[float, float, float]:
     """Mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
     full = len(items) // lanes * lanes
     groups = items[:full].reshape(-1, lanes)
@@ -237,11 +237,11 @@ def _autocorrelation(items: Ints) -> float:
     return float(apart[:-1] @ apart[1:]) / square if items.min() < items.max() else math.nan
 
 
-def _shuffled(
+def _shuffled_loss(
     items: Ints, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
     """Expectations over all orders: mean loss, its error, spread, slowdown, autocorrelation."""
-    from stochastic.kernels.simulate import subset_longest
+    from stochastic.kernels.simulate import mean_subset_maximum
 
     values, counts = np.unique(items, return_counts=True)
     groups, left = divmod(len(items), lanes)
@@ -250,34 +250,34 @@ def _shuffled(
         sizes[left] = 1
     if values[-1] == 0:
         return 1.0, 0.0, math.nan, 1.0, math.nan
-    told = [_subset(items, values, counts, size, lanes, samples, seed) for size in sizes]
+    told = [_subset_loss(items, values, counts, size, lanes, samples, seed) for size in sizes]
     share = np.array(list(sizes.values())) / sum(sizes.values())
     loss = float(share @ [mean for mean, _ in told])
     error = math.sqrt(float(share**2 @ [own**2 for _, own in told]))
     real = values.astype(np.float64)
-    longest = sum(count * subset_longest(real, counts, size) for size, count in sizes.items())
+    longest = sum(count * mean_subset_maximum(real, counts, size) for size, count in sizes.items())
     work = items.mean() * sum(count * size for size, count in sizes.items())
     neighbours = -1.0 / len(items) if len(values) > 1 else math.nan
     return loss, error, math.nan, lanes * longest / work, neighbours
 
 
-def _subset(
+def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
     """E[lanes·max / sum] of ``size`` items drawn without replacement, and its standard error."""
-    from stochastic.kernels.simulate import subset_longest, subset_ratio, subset_sample
+    from stochastic.kernels.simulate import mean_subset_maximum, subset_transform, sample_subset_losses
 
     real = values.astype(np.float64)
     nodes = log_nodes(real[real > 0][0], real[-1], size)
     if float(np.minimum(counts, size / 2).sum()) * size * len(nodes) > _EXACT:
         key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64).view(np.int64)[0])
-        once, twice = subset_sample(items.copy(), size, lanes, samples, key)
+        once, twice = sample_subset_losses(items.copy(), size, lanes, samples, key)
         once, twice = once / samples, twice / samples
         return 1.0 + once, math.sqrt(max(twice - once * once, 0.0) / (samples - 1))
-    area = nodes @ subset_ratio(real, counts, size, nodes)
-    area += subset_longest(real, counts, size) * nodes[0] / math.expm1(STEP)
+    area = nodes @ subset_transform(real, counts, size, nodes)
+    area += mean_subset_maximum(real, counts, size) * nodes[0] / math.expm1(QUADRATURE_STEP)
     idle = 0.0
     if values[0] == 0 and counts[0] >= size:
         drawn = np.arange(size)
         idle = math.exp(float(np.log((counts[0] - drawn) / (len(items) - drawn)).sum()))
-    return float(lanes * STEP * area + idle), 0.0
+    return float(lanes * QUADRATURE_STEP * area + idle), 0.0

@@ -41,13 +41,13 @@ from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE
 
 if TYPE_CHECKING:
-    from stochastic.scheduling.settings import Kind, Setting
+    from stochastic.scheduling.settings import SlotKind, LaunchSetting
 
 #: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
-Moments = Callable[[Any], Any]
+_LogMoments = Callable[[Any], Any]
 
 #: The logarithm of a probability that is left out.
-NOTHING = -37.0
+LOG_LEFT_OUT = -37.0
 _TILTS = np.array([4.0, 7.0, 9.0, 14.0])
 
 
@@ -68,7 +68,7 @@ class Window:
     period: int
 
     @cached_property
-    def _circle(self) -> tuple[Floats, Floats]:
+    def _circle_points(self) -> tuple[Floats, Floats]:
         """exp(iπk/period) and 1 less it, for k = 0..2·period - 1, (2, 2·period) each."""
         period = self.period
         k = np.arange(2 * period)
@@ -78,32 +78,32 @@ class Window:
 
     def powers(self, nodes: Ints, exponents: Any) -> Floats:
         """Return z**n of the z of each node and each exponent n, (2, ..., nodes, exponents)."""
-        return np.asarray(self._circle[0][:, self._places(nodes, exponents)])
+        return np.asarray(self._circle_points[0][:, self._circle_places(nodes, exponents)])
 
-    def lacks(self, nodes: Ints, exponents: Any) -> Floats:
+    def one_minus_powers(self, nodes: Ints, exponents: Any) -> Floats:
         """Return 1 - z**n, as precise relative to itself."""
-        return np.asarray(self._circle[1][:, self._places(nodes, exponents)])
+        return np.asarray(self._circle_points[1][:, self._circle_places(nodes, exponents)])
 
-    def ratios(self, kinds: Sequence[Kind], nodes: Ints) -> Floats:
+    def ratios(self, kinds: Sequence[SlotKind], nodes: Ints) -> Floats:
         """Return x/(x - 1) of durations 0..K, x = z·F, (2, kinds, nodes, K + 1)."""
-        (a, b), (p, q) = self.powers(nodes, [1]), self.lacks(nodes, [1])
-        tails = np.array([kind.tails for kind in kinds])[:, None]
-        below = np.array([kind.chances for kind in kinds])[:, None]
+        (a, b), (p, q) = self.powers(nodes, [1]), self.one_minus_powers(nodes, [1])
+        tails = np.array([kind.sf for kind in kinds])[:, None]
+        below = np.array([kind.cdf for kind in kinds])[:, None]
         p, q = p + a * tails, q + b * tails
         size = below / (p * p + q * q)
         return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
 
-    def _places(self, nodes: Ints, exponents: Any) -> Ints:
+    def _circle_places(self, nodes: Ints, exponents: Any) -> Ints:
         """Return which point of the circle each power of each node is."""
         turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
         return np.asarray(turns % (2 * self.period))
 
 
-def window_within(
-    setting: Setting, low: int, high: int, moments: Sequence[Moments]
+def _window_within(
+    setting: LaunchSetting, low: int, high: int, moments: Sequence[_LogMoments]
 ) -> Window | None:
     """Return when the last block can begin if that lies within low..high, else None."""
-    far = _TILTS / setting.spread
+    far = _TILTS / setting.start_spread
     bound = np.zeros((2 * len(far), high - low + 2))
     for kind, of in zip(setting.kinds, moments, strict=True):
         bound += kind.slots * of(np.concatenate([far, -far]))
@@ -112,12 +112,12 @@ def window_within(
     up += setting.log_weight(far)[:, None]
     down += (setting.log_weight(-far) - far)[:, None]  # at most one less has begun
     early, late = up.min(axis=0), down.min(axis=0)  # of s = low - 1, ..., high
-    if (low > 0 and early[0] > NOTHING) or late[-1] > NOTHING:
+    if (low > 0 and early[0] > LOG_LEFT_OUT) or late[-1] > LOG_LEFT_OUT:
         return None
-    first = low + int(np.argmax(early[1:] > NOTHING)) if np.any(early[1:] > NOTHING) else high
-    last = max(low - 1 + int(np.argmax(late <= NOTHING)), first)
-    above = float(((up[:, last - low + 1] - NOTHING) / far).min())
-    below = float(((down[:, first - low] - NOTHING) / far).min())
+    first = low + int(np.argmax(early[1:] > LOG_LEFT_OUT)) if np.any(early[1:] > LOG_LEFT_OUT) else high
+    last = max(low - 1 + int(np.argmax(late <= LOG_LEFT_OUT)), first)
+    above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
+    below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
     shortest = min(int(np.flatnonzero(kind.law)[0]) for kind in setting.kinds)
     above = min(above, setting.slots * (last // shortest + 1) + 1)  # more never begin by then
     if first == 0:
@@ -133,44 +133,44 @@ _FEW = 10  # products that take as long as one place of a transform
 _ROUNDS = 30
 _TAILS = 8  # products with tails that take as long as one with the law
 _SHARE = 0.3  # of what may be left out, that is left out at places where it is less
-_DEAR = sizes.CENTRED_DEAR  # products
-_LOST = 1e-16  # of all slots, that any has begun more blocks than are counted
+_MAX_PRODUCTS = sizes.CENTRED_DEAR  # products
+_COUNT_LEFT_OUT = 1e-16  # of all slots, that any has begun more blocks than are counted
 _RARE = 1e-12
-_LOOKED = sizes.CENTRED_LOOKED  # places and nodes that are looked at
-BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
+_MAX_NODES = sizes.CENTRED_LOOKED  # places and nodes that are looked at
+_BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
 _UNIT = 2.0**-53
 _LONG = float(np.finfo(np.longdouble).eps)
 _LAW = 3  # roundings of a probability of the law, and of a sum of them that is rounded once more
-_SUM = 7  # of stochastic.kernels.launch_counts.convolved
+_SUM = 7  # of stochastic.kernels.launch_counts.convolve
 _CIRCLE = 10  # of a point of the circle, and of 1 less it
 _PLAIN = math.sqrt(2.0)  # of a complex number, as both its parts may be off
 _SQUARE = 3.0 * _PLAIN  # of D(2 - D), relative to |D|(2 + |D|)
 _JOIN = 1.0 + 3.0 * _SQUARE  # of E + D(1 - E), relative to the larger of the two
 
 
-def affordable(setting: Setting) -> bool:
+def is_affordable(setting: LaunchSetting) -> bool:
     """Whether counting is quicker than going through transforms."""
-    low, high = _guess(setting, 11.0)
-    return sum(_price(kind, low, high) for kind in setting.kinds) < _DEAR and (
-        setting.spread * 9.0 * _slack(setting, 11.0) * 2.0 < _LOOKED
+    low, high = _estimated_window(setting, 11.0)
+    return sum(_product_count(kind, low, high) for kind in setting.kinds) < _MAX_PRODUCTS and (
+        setting.start_spread * 9.0 * _window_margin(setting, 11.0) * 2.0 < _MAX_NODES
     )
 
 
-def _slack(setting: Setting, wide: float) -> float:
+def _window_margin(setting: LaunchSetting, sigmas: float) -> float:
     rate = sum(kind.slots / kind.mean for kind in setting.kinds)
-    return wide * setting.spread / rate + 2.0
+    return sigmas * setting.start_spread / rate + 2.0
 
 
-def _guess(setting: Setting, wide: float) -> tuple[int, int]:
+def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
     """About between which starts the last block begins."""
     rate = sum(kind.slots / kind.mean for kind in setting.kinds)
     ahead = sum(kind.slots * (1 + kind.var / kind.mean**2) / 2 for kind in setting.kinds)
-    middle, slack = (setting.busy - ahead) / rate, _slack(setting, wide)
+    middle, slack = (setting.busy_blocks - ahead) / rate, _window_margin(setting, sigmas)
     return max(math.floor(middle - slack), 0), max(math.ceil(middle + slack), 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Counts:
+class StartCounts:
     """Of one kind of slots, a row for each count n = least, least + 1, ...; K the longest duration.
 
     Attributes
@@ -189,44 +189,44 @@ class Counts:
         Probabilities of a count up to this may be rounding alone.
     """
 
-    least: int
+    first_count: int
     low: int
     high: int
     starts: Floats
-    held: Floats
-    beyond: float
+    probabilities: Floats
+    left_out: float
     noise: float = 0.0
 
     @cached_property
     def counts(self) -> Ints:
         """The counts themselves."""
-        return np.arange(self.least, self.least + len(self.held))
+        return np.arange(self.first_count, self.first_count + len(self.probabilities))
 
     @cached_property
     def centre(self) -> int:
         """About the mean count."""
-        middle = self.held[:, self.held.shape[1] // 2]
+        middle = self.probabilities[:, self.probabilities.shape[1] // 2]
         return round(float(self.counts @ middle / middle.sum()))
 
-    def cut(self, low: int, high: int, rows: int) -> Counts:
+    def restrict(self, low: int, high: int, rows: int) -> StartCounts:
         """The same of fewer places, and as many rows, the last of nothing."""
         longest = self.starts.shape[1] - (self.high - self.low + 1)
         begin, stop = low - self.low, high - self.low + 1
         starts = np.zeros((rows, stop - begin + longest))
         held = np.zeros((rows, stop - begin + 1))
         starts[: len(self.starts)] = self.starts[:, begin : stop + longest]
-        held[: len(self.held)] = self.held[:, begin : stop + 1]
+        held[: len(self.probabilities)] = self.probabilities[:, begin : stop + 1]
         return replace(self, low=low, high=high, starts=starts, held=held)
 
     def moments(self, tilts: Floats) -> Floats:
         """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""
-        held = np.where(self.held > self.noise, self.held, 0.0)
+        held = np.where(self.probabilities > self.noise, self.probabilities, 0.0)
         found = np.exp(np.outer(tilts, self.counts - self.centre)) @ held
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(found) + (tilts * self.centre)[:, None])
 
 
-def _price(kind: Kind, low: int, high: int) -> float:
+def _product_count(kind: SlotKind, low: int, high: int) -> float:
     """Return about how many products it takes to count between two places.
 
     Each count is a product with the law, where that has any chance, and one with its tails.
@@ -236,21 +236,21 @@ def _price(kind: Kind, low: int, high: int) -> float:
     return float(most * (high * np.count_nonzero(kind.law) + tails))
 
 
-def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
+def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
     """All counts by high but those that together have a probability below ``beyond``."""
-    from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolved
+    from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1
     pad = (longest // AT_ONCE + 1) * AT_ONCE
     law, tails = np.zeros(pad), np.zeros(pad)
     law[: longest + 1] = kind.law
-    tails[:longest] = kind.tails[:longest]
+    tails[:longest] = kind.sf[:longest]
     room = np.empty((2, TILE))
     row = np.zeros(pad + high + 1 + TILE)
     row[pad] = 1.0
     into = np.empty(high - max(low - 1, 0) + 1 + TILE)
     first = n = 0
-    little, left = _SHARE * beyond / (high + 1), 0.0
+    little, left = _SHARE * left_out / (high + 1), 0.0
     shortest = int(np.flatnonzero(kind.law)[0])
     least = 0
     starts: list[Floats] = []
@@ -264,14 +264,14 @@ def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
         if starts or seen.max() > little:
             least = least if starts else n + 1
             starts.append(np.concatenate([np.zeros(begin - low + longest), seen]))
-            convolved(tails, row, first, max(low - 1, 0), high, room, into)
+            convolve(tails, row, first, max(low - 1, 0), high, room, into)
             held.append(np.concatenate([np.zeros(int(low == 0)), into[:-TILE]]))
         after = np.zeros_like(row)
         first += shortest
         if first > high:
             break
         if n:
-            convolved(law, row, first - shortest, first, high, room, after[pad + first :])
+            convolve(law, row, first - shortest, first, high, room, after[pad + first :])
         else:
             after[pad : pad + min(longest, high) + 1] = law[: min(longest, high) + 1]
         after[pad + high + 1 :] = 0.0
@@ -282,23 +282,23 @@ def counted(kind: Kind, low: int, high: int, beyond: float) -> Counts:
         few[:less] = 0.0
         first += less
         mass = float(few.sum())  # P(S_n <= high), that of any count above n
-        if mass < beyond:
+        if mass < left_out:
             left += mass
             break
-    return Counts(
-        least=least,
+    return StartCounts(
+        first_count=least,
         low=low,
         high=high,
         starts=np.array(starts),
-        held=np.array(held),
-        beyond=left,
+        probabilities=np.array(held),
+        left_out=left,
     )
 
 
-def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
+def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
     """Return the same by Fourier transforms: quick for any number, but rounding is not bounded.
 
-    It stays beside ``counted`` for launches of which products take too long: 50,000 blocks on 864
+    It stays beside ``count_by_products`` for launches of which products take too long: 50,000 blocks on 864
     slots, of up to 1,000 steps, are counted in less than half the time, a million of up to 100
     steps in a tenth. Chernoff's bounds on S_n say which counts there are, and which length the
     transforms need so that nothing wraps around.
@@ -309,7 +309,7 @@ def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
     scale = math.sqrt(kind.var * (high / kind.mean + 1.0) + kind.mean**2)
     tilts = np.geomspace(0.1 / scale, 40.0 / values[0], 80)
     up, down = (_cumulants(kind, values, one) for one in (tilts, -tilts))
-    left = math.log(beyond)
+    left = math.log(left_out)
     most = math.ceil(((tilts * high - left) / -down).min())
     least = max(math.floor(((tilts * low + left) / up).max()), 0) + 1
     above = min(float((((most - 1) * up - left) / tilts).min()), (most - 1.0) * longest)
@@ -330,27 +330,27 @@ def transformed(kind: Kind, low: int, high: int, beyond: float) -> Counts:
         powers = spectrum[some] ** np.arange(least - 1, most)[:, None] * sides
         late[:] = powers.real @ waves.real - powers.imag @ waves.imag
     else:
-        step = max(1, BLOCK // length)
+        step = max(1, _BLOCK // length)
         powers = spectrum ** np.arange(step)[:, None]
         for row in range(0, rows, step):
             few = powers[: rows - row] * spectrum ** (least - 1 + row)
             late[row : row + step] = irfft(few, length)[:, places % length]
     size = next_fast_len(width, real=True)  # what wraps around stays below the first place
-    both = rfft(starts, size) * rfft(kind.tails[:longest], size)
+    both = rfft(starts, size) * rfft(kind.sf[:longest], size)
     held = irfft(both, size)[:, longest - 1 : width]
     held[:none] = np.arange(held.shape[1]) == 0
-    return Counts(
-        least=least - none,
+    return StartCounts(
+        first_count=least - none,
         low=low,
         high=high,
         starts=starts,
-        held=held,
-        beyond=beyond,
+        probabilities=held,
+        left_out=left_out,
         noise=_NOISE * most * float(held.max()),
     )
 
 
-def _cumulants(kind: Kind, values: Ints, tilts: Floats) -> Floats:
+def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
     """log E[exp(tilt·D)] of each tilt."""
     logs = np.outer(tilts, values) + np.log(kind.law[values])
     most = logs.max(axis=1, keepdims=True)
@@ -381,23 +381,23 @@ class BlockCounts:
         Count by products, whose rounding is bounded; else by transforms, which are estimated.
     """
 
-    setting: Setting
+    setting: LaunchSetting
     products: bool
 
     @cached_property
-    def _found(self) -> tuple[Window, list[Counts]]:
+    def _window_and_counts(self) -> tuple[Window, list[StartCounts]]:
         """When the last block begins, and the counts of each kind around that."""
         setting, wide = self.setting, 11.0
         if not self.products:
-            _check_memory(2.0 * _slack(setting, 12.0) + setting.longest, 16, 64.0)
-        count = counted if self.products else transformed
+            _check_memory(2.0 * _window_margin(setting, 12.0) + setting.longest, 16, 64.0)
+        count = count_by_products if self.products else count_by_transforms
         for _ in range(_ROUNDS):
-            low, high = _guess(setting, wide)
-            seen = [count(kind, low, high, _LOST / setting.slots) for kind in setting.kinds]
-            window = window_within(setting, low, high, [one.moments for one in seen])
+            low, high = _estimated_window(setting, wide)
+            seen = [count(kind, low, high, _COUNT_LEFT_OUT / setting.slots) for kind in setting.kinds]
+            window = _window_within(setting, low, high, [one.moments for one in seen])
             if window is not None:
-                rows = max(len(one.held) for one in seen)
-                return window, [one.cut(window.first, window.last, rows) for one in seen]
+                rows = max(len(one.probabilities) for one in seen)
+                return window, [one.restrict(window.first, window.last, rows) for one in seen]
             wide *= 2.0
         raise LawError(
             f"the start of the last of {setting.blocks:,} blocks cannot be enclosed in doubles: "
@@ -407,12 +407,12 @@ class BlockCounts:
     @property
     def window(self) -> Window:
         """When the last block begins."""
-        return self._found[0]
+        return self._window_and_counts[0]
 
     @property
-    def counts(self) -> list[Counts]:
+    def counts(self) -> list[StartCounts]:
         """How many blocks a slot of each kind has begun."""
-        return self._found[1]
+        return self._window_and_counts[1]
 
     @property
     def slots(self) -> Ints:
@@ -429,7 +429,7 @@ class BlockCounts:
         if self.products:
             return _rounding_bound(self)
         blocks = self.setting.blocks + int(self.slots.max())
-        return 6.0 * math.exp(NOTHING) + 2.0 * _UNIT * (4.0 * blocks + 64.0)
+        return 6.0 * math.exp(LOG_LEFT_OUT) + 2.0 * _UNIT * (4.0 * blocks + 64.0)
 
     @property
     def centres(self) -> list[int]:
@@ -446,9 +446,9 @@ class BlockCounts:
         from scipy.fft import ifft
 
         period, found = self.window.period, []
-        step = max(1, BLOCK // period)
+        step = max(1, _BLOCK // period)
         for one, powers in zip(self.counts, self.powers, strict=True):
-            held = one.held[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
+            held = one.probabilities[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
             most = np.zeros(period // 2)
             for begin in range(0, held.shape[1], step):
                 folded = np.zeros((period, held[:, begin : begin + step].shape[1]), complex)
@@ -463,13 +463,13 @@ class BlockCounts:
         """Those that count, by three of the starts; the bound of error asks all."""
         width = self.window.last - self.window.first + 1
         few = self.modulus(slice(0, None, max(1, width // 2)))
-        found = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > NOTHING + _MARGIN)
+        found = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > LOG_LEFT_OUT + _MARGIN)
         if not self.products:
             _check_memory(width + self.setting.longest, len(found) * len(self.slots), 64.0)
         return found
 
     @cached_property
-    def turns(self) -> Floats:
+    def node_powers(self) -> Floats:
         """z**(n - c), (2, kinds, nodes, counts)."""
         return self.window.powers(self.nodes, self.powers)
 
@@ -482,37 +482,37 @@ class BlockCounts:
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)
         if self.products or before.shape[1] <= 2 * nodes:
-            return before, self.turns
+            return before, self.node_powers
         factors = np.eye(2 * nodes).reshape(2, 1, nodes, 2 * nodes)
-        return np.concatenate(self.turns @ before, axis=1), np.repeat(factors, kinds, axis=1)
+        return np.concatenate(self.node_powers @ before, axis=1), np.repeat(factors, kinds, axis=1)
 
     @cached_property
-    def lacks(self) -> Floats:
+    def one_minus_powers(self) -> Floats:
         """1 - z**(n - c), (2, kinds, nodes, counts)."""
-        return self.window.lacks(self.nodes, self.powers)
+        return self.window.one_minus_powers(self.nodes, self.powers)
 
     @cached_property
-    def often(self) -> npt.NDArray[np.bool_]:
+    def frequent_counts(self) -> npt.NDArray[np.bool_]:
         """Rows of counts that are no rarity: the others are added apart, and round little."""
-        most = np.array([one.held.max(axis=1) for one in self.counts]).max(axis=0)
+        most = np.array([one.probabilities.max(axis=1) for one in self.counts]).max(axis=0)
         return np.asarray(most > _RARE)
 
     @cached_property
-    def endless(self) -> Floats:
+    def unbounded_deficits(self) -> Floats:
         """D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
-        held, often = np.array([one.held for one in self.counts]), self.often
-        found = np.asarray(self.lacks[..., often] @ held[:, often])
-        found += self.lacks[..., ~often] @ held[:, ~often]
+        held, often = np.array([one.probabilities for one in self.counts]), self.frequent_counts
+        found = np.asarray(self.one_minus_powers[..., often] @ held[:, often])
+        found += self.one_minus_powers[..., ~often] @ held[:, ~often]
         if self.window.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
             centres = -self.slots * np.array(self.centres)
-            found[..., 0] = self.window.lacks(self.nodes, centres[:, None])[..., 0]
+            found[..., 0] = self.window.one_minus_powers(self.nodes, centres[:, None])[..., 0]
         return found
 
     @cached_property
     def starts(self) -> Floats:
         """Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
         longest = self.setting.longest
-        return np.asarray(self.turns @ np.array([one.starts[:, longest:] for one in self.counts]))
+        return np.asarray(self.node_powers @ np.array([one.starts[:, longest:] for one in self.counts]))
 
 
 def _rounding_bound(law: BlockCounts) -> float:
@@ -522,18 +522,18 @@ def _rounding_bound(law: BlockCounts) -> float:
     varies = _variation(ratio)
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
-        lack = np.hypot(*law.endless[:, g])
-        most = (1.0 + np.minimum(np.hypot(1.0 - law.endless[0, g], law.endless[1, g]), 1.0)) / 2.0
+        lack = np.hypot(*law.unbounded_deficits[:, g])
+        most = (1.0 + np.minimum(np.hypot(1.0 - law.unbounded_deficits[0, g], law.unbounded_deficits[1, g]), 1.0)) / 2.0
         if law.window.first == 0:  # what was before is a point of the circle
             off += varies * _PLAIN * _CIRCLE
             lack[:, 0] = 0.0
-        off += varies * _power_off(law, g, lack, most)
-        off += _summed_off(law, g, most)
+        off += varies * _power_rounding(law, g, lack, most)
+        off += _sum_rounding(law, g, most)
     off += varies * 6.0 * (len(law.counts) - 1)
     found = share * _UNIT * float(off.sum())
-    beyond = sum(int(m) * one.beyond for m, one in zip(law.slots, law.counts, strict=True))
+    beyond = sum(int(m) * one.left_out for m, one in zip(law.slots, law.counts, strict=True))
     found += share * float(varies.sum()) * beyond
-    return found + _left_out(law) + 6.0 * math.exp(NOTHING)
+    return found + _skipped_nodes_bound(law) + 6.0 * math.exp(LOG_LEFT_OUT)
 
 
 def _variation(ratio: Floats) -> Floats:
@@ -543,32 +543,32 @@ def _variation(ratio: Floats) -> Floats:
     return np.asarray(np.hypot(*steps).sum(axis=1) + np.hypot(*ratio).max(axis=(0, 2)))
 
 
-def _power_off(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
+def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
     """Roundings of (1 - D)**M of a kind, absolutely, of each node and the worst of starts.
 
     ``lack`` is |D| without an end, ``most`` what |A| cannot exceed, of nodes and starts.
     """
     one, slots = law.counts[g], int(law.slots[g])
-    rows, places = one.held.shape
+    rows, places = one.probabilities.shape
     longest = law.setting.longest
     each = (_SUM + _LAW) * np.maximum(one.counts - 1.0, 0.0)
     tail = 1.0 + _LAW + longest * _LONG / _UNIT
-    sizes = np.hypot(law.lacks[0, g], law.lacks[1, g])
-    added = np.where(law.often, np.count_nonzero(law.often), rows) + 1.0
+    sizes = np.hypot(law.one_minus_powers[0, g], law.one_minus_powers[1, g])
+    added = np.where(law.frequent_counts, np.count_nonzero(law.frequent_counts), rows) + 1.0
     shares = each + tail + _SUM + added + _CIRCLE + 2.0
-    endless = _PLAIN * (sizes @ (one.held * shares[:, None]))
+    endless = _PLAIN * (sizes @ (one.probabilities * shares[:, None]))
     endless[lack == 0.0] = 0.0
     ahead = one.counts[:, None] - one.counts
-    above = (np.maximum(ahead.T, 0.0) @ one.held).max(axis=1)  # E[(N - n)+] of each n
+    above = (np.maximum(ahead.T, 0.0) @ one.probabilities).max(axis=1)  # E[(N - n)+] of each n
     reached = int(np.argmax(above <= 1e-3 / slots))
     ended = each[reached] + tail + longest / TILE + 8.0 + rows + _CIRCLE
     ended = _PLAIN * (ended + TILE + places / TILE + 4.0)
     found = slots * endless * most ** (slots - 1)
-    found += _squared_off(lack, most, slots)
+    found += _squaring_rounding(lack, most, slots)
     return np.asarray(found.max(axis=1) + ended + (_SUM + _LAW) * _PLAIN * 1e-3)
 
 
-def _squared_off(lack: Floats, most: Floats, slots: int) -> Floats:
+def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
     """Roundings of the squarings and products of which (1 - D)**slots is made."""
     top = slots.bit_length() - 1
     found = np.zeros(lack.shape)
@@ -589,18 +589,18 @@ def _squared_off(lack: Floats, most: Floats, slots: int) -> Floats:
     return found
 
 
-def _summed_off(law: BlockCounts, g: int, most: Floats) -> Floats:
+def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
     """Roundings of ratios, products and sums over starts, of each node."""
     slots = int(law.slots[g])
     near = np.maximum(most[:, 1:], most[:, :-1]) ** (slots - 1)
     each = slots * (np.hypot(*law.starts[:, g]) * near).sum(axis=1)
     lack = 2.0 * np.sin((law.nodes + 0.5) * (math.pi / law.window.period))
-    idle = law.setting.blocks * law.setting.idle * lack * (4.0 + 8.0 * _LONG / _UNIT)
+    idle = law.setting.blocks * law.setting.idle_probability * lack * (4.0 + 8.0 * _LONG / _UNIT)
     width = law.window.last - law.window.first
     return np.asarray(each * (3 * _CIRCLE + 3 * _LAW + 24.0 + width / TILE + idle))
 
 
-def _left_out(law: BlockCounts) -> float:
+def _skipped_nodes_bound(law: BlockCounts) -> float:
     """Bound on what nodes hold that are not looked at."""
     logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
     logs[law.nodes] = -math.inf

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import real, whole
+from stochastic.checks import check_real, whole
 from stochastic.errors import LawError
 from stochastic.scheduling.launch import launch
-from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.settings import longest_item_law
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
 _MOST = sizes.CONTINUOUS_MOST
 _WIDTH = sizes.LAUNCH_STARTS  # steps at which the last block may begin
 _SIGMAS = 24.0  # how far from the mean
-_LEFT = 1e-15  # probability that a cut leaves out
+_CUT_TAIL = 1e-15  # probability that a cut leaves out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +107,13 @@ def launch_between(
     """
     blocks = whole("blocks", blocks, least=1, example=4096)
     items = whole("lanes", lanes, least=1) * whole("warps", warps, least=1)
-    above, below = _functions(work)
+    above, below = _sf_and_cdf(work)
     allowed = tol / (2.0 * float(blocks) * items)
     if above(-1e-300) < 1.0 - 1e-15:
         raise LawError("work: expected durations of 0 or more")
-    longest = _reach(above, allowed)
+    longest = _tail_time(above, allowed)
     given_step = longest / _STEPS if step is None else step
-    step = real("step", given_step, lambda x: x > 0, "a length of time above 0, such as 0.01")
+    step = check_real("step", given_step, lambda x: x > 0, "a length of time above 0, such as 0.01")
     count = math.ceil(longest / step)
     if count > _MOST:
         raise LawError(
@@ -137,7 +137,7 @@ def launch_between(
     )
 
 
-def _functions(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:
+def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:
     """P(D > t) and P(D <= t)."""
     if hasattr(work, "sf") and hasattr(work, "cdf"):
         return lambda t: float(work.sf(t)), lambda t: float(work.cdf(t))
@@ -149,22 +149,22 @@ def _functions(work: Any) -> tuple[Callable[[float], float], Callable[[float], f
     )
 
 
-def _reach(above: Callable[[float], float], allowed: float) -> float:
+def _tail_time(sf: Callable[[float], float], tail: float) -> float:
     """A time that is surpassed with a probability below what is allowed, nearly the first."""
     high = 1.0
-    while above(high) > allowed:
+    while sf(high) > tail:
         high *= 2.0
         if high > 1e30:
             raise LawError("work: its tail does not end within 1e30; expected a finite mean")
     low = 0.0
     while high - low > 1e-3 * high and high > 1e-30:
         middle = (low + high) / 2
-        low, high = (middle, high) if above(middle) > allowed else (low, middle)
+        low, high = (middle, high) if sf(middle) > tail else (low, middle)
     return high
 
 
 def coarse_unit(
-    work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, alike: float = 0.0
+    work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, correlation: float = 0.0
 ) -> int:
     """Return how many steps to count as one, for the law of a launch within seconds.
 
@@ -180,7 +180,7 @@ def coarse_unit(
     warps = whole("warps", warps, least=1, example=8)
     blocks = whole("blocks", blocks, least=1, example=4096)
     slots = whole("slots", slots, least=1, example=864)
-    block, _ = longest_of(work, lanes * warps, _LEFT / blocks, alike)
+    block, _ = longest_item_law(work, lanes * warps, _CUT_TAIL / blocks, correlation)
     mean, var, served = block.mean(), block.var(), min(slots, blocks)
     if not mean > 0 or block.low == block.high:
         return 1
@@ -190,13 +190,13 @@ def coarse_unit(
     return max(math.ceil(width / int(np.gcd.reduce(values)) / _WIDTH), 1)
 
 
-def rounded(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:
+def round_durations(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:
     """Return the laws of durations rounded down, and up, to so many steps, counted in these.
 
-    >>> [law.low for law in rounded(Pmf.uniform(15, 16), 10)]
+    >>> [law.low for law in round_durations(Pmf.uniform(15, 16), 10)]
     [1, 2]
     """
-    law = work.cut(_LEFT)
+    law = work.cut(_CUT_TAIL)
     values = law.low + np.arange(len(law.weights))
     found = []
     for steps in (values // unit, -(-values // unit)):

@@ -8,28 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.checks import choice
+from stochastic.checks import check_choice
 from stochastic.errors import LawError
 from stochastic.scheduling.launch import launch
-from stochastic.scheduling.settings import longest_of
+from stochastic.scheduling.settings import longest_item_law
 from stochastic.scheduling.shared_rate import SharedLaunch, Sharing
-from stochastic.scheduling.times import Idle, Times
+from stochastic.scheduling.times import TimeBreakdown, TimeLaw
 from stochastic.work.pmf import Pmf
 
 DISPATCH = ("hardware", "loop", "queue")
-_BEYOND = 1e-14  # probabilities that are left out at either end
+_TAIL = 1e-14  # probabilities that are left out at either end
 
 
-def launched(
+def dispatch_law(
     work: Pmf,
     blocks: int,
     slots: int,
     lanes: int,
     warps: int,
     dispatch: str = "hardware",
-    alike: float = 0.0,
+    correlation: float = 0.0,
     sharing: Sharing | None = None,
-) -> tuple[Times | SharedLaunch, Idle]:
+) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
     """The law of the time of a launch, and where the time goes.
 
     Parameters
@@ -55,11 +55,11 @@ def launched(
     LawError
         A loop of warps that slow each other down.
 
-    >>> [round(launched(Pmf.geometric(0.05), 1000, 160, 32, 4, one)[0].mean(), 1)
+    >>> [round(dispatch_law(Pmf.geometric(0.05), 1000, 160, 32, 4, one)[0].mean(), 1)
     ...  for one in DISPATCH]
     [781.4, 768.1, 631.9]
     """
-    choice("dispatch", dispatch, DISPATCH)
+    check_choice("dispatch", dispatch, DISPATCH)
     if sharing is not None and sharing.full >= sharing.resident * warps:
         sharing = None
     if dispatch == "loop":
@@ -68,7 +68,7 @@ def launched(
                 "dispatch='loop' of warps that share a rate is not simulated: take 'hardware' or "
                 "'queue', or slots that do not slow each other down"
             )
-        return _looped(work, blocks, slots, lanes, warps, alike)
+        return _loop_law(work, blocks, slots, lanes, warps, correlation)
     share = min(sharing.full / (sharing.resident * warps), 1.0) if sharing else 1.0
     if dispatch == "queue":
         if sharing is not None:
@@ -76,33 +76,33 @@ def launched(
         blocks, slots, warps = blocks * warps, slots * warps, 1
     shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
     if sharing is None:
-        found = launch(work, **shape, alike=alike)
+        found = launch(work, **shape, alike=correlation)
         return found.times(), found.idle()
-    simulated = launch(work, **shape, alike=alike, sharing=sharing)
+    simulated = launch(work, **shape, alike=correlation, sharing=sharing)
     bound = simulated.work_bound * share
     steps = replace(simulated, times=simulated.times * share, work_bound=bound)
     return steps, steps.idle()
 
 
-def _looped(
-    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, alike: float
-) -> tuple[Times, Idle]:
+def _loop_law(
+    work: Pmf, blocks: int, slots: int, lanes: int, warps: int, correlation: float
+) -> tuple[TimeLaw, TimeBreakdown]:
     """Each slot has its share: the longest of sums of equally many warps, give or take one."""
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)
-    warp, _ = longest_of(work, lanes, _BEYOND / (blocks * warps), alike)
+    warp, _ = longest_item_law(work, lanes, _TAIL / (blocks * warps), correlation)
     few = warp.sum_of(rounds)
     many = few + warp if more else few
     values = np.arange(few.low, int(many.high) + 1)
-    below = _chances(few, values) ** (warps * (runs - more))
+    below = _cdf_at(few, values) ** (warps * (runs - more))
     if more:
-        below = below * _chances(many, values) ** (warps * more)
-    first, last = np.searchsorted(below, [_BEYOND, 1.0 - _BEYOND])
+        below = below * _cdf_at(many, values) ** (warps * more)
+    first, last = np.searchsorted(below, [_TAIL, 1.0 - _TAIL])
     kept = np.maximum.accumulate(below[first : last + 1])
     kept[-1] = 1.0
     most = int(many.high) if work.is_finite else math.inf
-    times = Times(first=int(values[first]), below=kept, least=many.low, most=most)
-    idle = Idle.of(
+    times = TimeLaw(first=int(values[first]), cdf_values=kept, minimum=many.low, maximum=most)
+    idle = TimeBreakdown.from_means(
         slots=slots * warps,
         time=float(times.mean()),
         total=blocks * warps * float(warp.mean()),
@@ -111,7 +111,7 @@ def _looped(
     return times, idle
 
 
-def _chances(law: Pmf, values: np.ndarray) -> np.ndarray:
+def _cdf_at(law: Pmf, values: np.ndarray) -> np.ndarray:
     """P(W <= k) of each value."""
     found = np.zeros(len(values))
     start = law.low - int(values[0])

@@ -29,13 +29,13 @@ import numpy.typing as npt
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
-from stochastic.kernels.launch_counts import TILE, chances
-from stochastic.scheduling.block_counts import NOTHING, BlockCounts, Window, affordable
-from stochastic.scheduling.times import Times
-from stochastic.threads import workers
+from stochastic.kernels.launch_counts import TILE, launch_probabilities
+from stochastic.scheduling.block_counts import LOG_LEFT_OUT, BlockCounts, Window, is_affordable
+from stochastic.scheduling.times import TimeLaw
+from stochastic.threads import cpu_count
 
 if TYPE_CHECKING:
-    from stochastic.scheduling.settings import Setting
+    from stochastic.scheduling.settings import LaunchSetting
 
 
 _CLEAR = 1e-14  # probabilities below it are left to the error bound
@@ -47,17 +47,17 @@ _JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Inversion:
+class LaunchInversion:
     """The law of a launch, in doubles; times are in steps."""
 
-    setting: Setting
+    setting: LaunchSetting
     counts: BlockCounts
     method = "inversion"
 
     @classmethod
-    def of(cls, setting: Setting) -> Inversion:
+    def from_setting(cls, setting: LaunchSetting) -> LaunchInversion:
         """Return the law from counts of blocks: by products, or transforms if that takes long."""
-        counts = BlockCounts(setting=setting, products=affordable(setting))
+        counts = BlockCounts(setting=setting, products=is_affordable(setting))
         return cls(setting=setting, counts=counts)
 
     @cached_property
@@ -74,9 +74,9 @@ class Inversion:
         return self.counts.window
 
     @property
-    def _nothing(self) -> float:
+    def _idle_probability(self) -> float:
         """P(no block has any work)."""
-        return float(self.setting.idle**self.setting.blocks)
+        return float(self.setting.idle_probability**self.setting.blocks)
 
     @cached_property
     def _weights(self) -> Floats:
@@ -86,9 +86,9 @@ class Inversion:
         power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
         real, imag = window.powers(nodes, [power])[..., 0]
         found = real + 1j * imag
-        if setting.idle:
-            real, imag = window.lacks(nodes, [1])[..., 0]
-            share = np.log1p(-setting.idle * (real + 1j * imag).astype(np.clongdouble))
+        if setting.idle_probability:
+            real, imag = window.one_minus_powers(nodes, [1])[..., 0]
+            share = np.log1p(-setting.idle_probability * (real + 1j * imag).astype(np.clongdouble))
             found = found * np.exp(setting.blocks * share).astype(np.complex128)
         return 2.0 / window.period * np.array([found.real, found.imag])
 
@@ -96,31 +96,31 @@ class Inversion:
     def _tables(self) -> tuple[Any, ...]:
         """What the kernel takes, from the first start on."""
         kinds, seen = self.setting.kinds, self.counts
-        tails = np.array([kind.tails[::-1] for kind in kinds])
+        tails = np.array([kind.sf[::-1] for kind in kinds])
         tails = np.array([tails, np.zeros_like(tails)])
         ratio = self.window.ratios(kinds, seen.nodes)
         before, factors = seen.rows
-        arrays = factors, seen.starts, seen.endless, ratio, self._weights
+        arrays = factors, seen.starts, seen.unbounded_deficits, ratio, self._weights
         slots = np.array([kind.slots for kind in kinds])
         return slots, before, tails, *map(np.ascontiguousarray, arrays)
 
     def cdf(self, times: Ints) -> Floats:
         """P(C <= t)."""
-        found = self._summed(times, self._tables).real
+        found = self._sum_over_nodes(times, self._tables).real
         found[times >= self.window.last + self.setting.longest] = 1.0
-        return np.clip(found + np.where(times >= 0, self._nothing, 0.0), 0.0, 1.0)
+        return np.clip(found + np.where(times >= 0, self._idle_probability, 0.0), 0.0, 1.0)
 
-    def _summed(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
+    def _sum_over_nodes(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
         """Return what the nodes add up to at each time; each thread takes some of the times."""
         kinds, rows = tables[1].shape[:2]
-        count = min(workers(), max(len(times) // _EACH, 1))
+        count = min(cpu_count(), max(len(times) // _EACH, 1))
         found = np.zeros((len(times), 2))
 
         def part(i: int) -> None:
             some = np.ascontiguousarray(times[i::count], dtype=np.int64)
             into = np.zeros((len(some), 2))
             room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((2, kinds, rows))
-            chances(some, self.window.first, self.window.last, *tables, room, ends, into)
+            launch_probabilities(some, self.window.first, self.window.last, *tables, room, ends, into)
             found[i::count] = into
 
         if count == 1:
@@ -131,44 +131,44 @@ class Inversion:
         return found.view(np.complex128)[:, 0]
 
     @cached_property
-    def below(self) -> tuple[int, Floats]:
+    def cdf_table(self) -> tuple[int, Floats]:
         """The first time with a probability, and P(C <= t) from there on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
-        nothing = self._nothing
-        first = self._least(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
-        last = self._least(1.0 - _CLEAR, max(first, low), high)
+        nothing = self._idle_probability
+        first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
+        last = self._first_time(1.0 - _CLEAR, max(first, low), high)
         found = self.cdf(np.arange(first, last + 1))
         found[-1] = 1.0
         return first, np.maximum.accumulate(found)
 
-    def _least(self, q: float, below: int, above: int) -> int:
+    def _first_time(self, q: float, low: int, high: int) -> int:
         """The first time by which the launch has ended with probability q, if after ``below``."""
-        while above - below > 1:
-            ask = np.unique(np.linspace(below, above, 10).astype(np.int64)[1:-1])
-            ask = ask[(ask > below) & (ask < above)]
+        while high - low > 1:
+            ask = np.unique(np.linspace(low, high, 10).astype(np.int64)[1:-1])
+            ask = ask[(ask > low) & (ask < high)]
             seen = self.cdf(ask) >= q
             at = int(np.argmax(seen)) if seen.any() else len(ask)
-            below, above = (
-                int(ask[at - 1]) if at > 0 else below,
-                int(ask[at]) if at < len(ask) else above,
+            low, high = (
+                int(ask[at - 1]) if at > 0 else low,
+                int(ask[at]) if at < len(ask) else high,
             )
-        return above
+        return high
 
-    def started(self) -> Times:
+    def last_start(self) -> TimeLaw:
         """The start of the last block."""
-        window, nodes, endless = self.window, self.counts.nodes, self.counts.endless
+        window, nodes, endless = self.window, self.counts.nodes, self.counts.unbounded_deficits
         gone = np.zeros(endless.shape[2:], dtype=np.complex128)
         for kind, one in zip(self.setting.kinds, endless[0] + 1j * endless[1], strict=True):
-            lost = _lacking(one, kind.slots)
+            lost = _one_minus_power(one, kind.slots)
             if window.first == 0:
                 lost[:, 0] = one[:, 0]
             gone = gone + lost - gone * lost
-        z, lack = window.powers(nodes, [1])[..., 0], window.lacks(nodes, [1])[..., 0]
+        z, lack = window.powers(nodes, [1])[..., 0], window.one_minus_powers(nodes, [1])[..., 0]
         factor, z, lack = (a + 1j * b for a, b in (self._weights, z, lack))
-        found = (factor * z / lack @ (gone[:, 1:] - gone[:, :1])).real + self._nothing
+        found = (factor * z / lack @ (gone[:, 1:] - gone[:, :1])).real + self._idle_probability
         found = np.maximum.accumulate(np.clip(found, 0.0, 1.0))
         found[-1] = 1.0
-        return Times(first=window.first, below=found, span=self.setting.span)
+        return TimeLaw(first=window.first, cdf_values=found, span=self.setting.span)
 
     # --- jointly with the total work
     def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
@@ -193,11 +193,11 @@ class Inversion:
         rows = np.array([one.starts for one in counts]) * turned[:, None]
         starts = turns @ rows
         each = zip(sums, starts, strict=True)
-        alive = np.array([_endless(z, total, begun, first, longest) for total, begun in each])
+        alive = np.array([_unbounded_starts(z, total, begun, first, longest) for total, begun in each])
         # log of the most that Π |A_s|**M can be, of many nodes and starts
         logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
         most = np.tensordot(self.counts.slots, logs, 1)
-        some = most.max(axis=1) > NOTHING - 8.0
+        some = most.max(axis=1) > LOG_LEFT_OUT - 8.0
         x = z[some, None] * np.array(sums)[:, None]
         weights = np.exp(setting.log_weight(np.log(z[some].astype(np.clongdouble))))
         early = rows[..., :longest]
@@ -209,7 +209,7 @@ class Inversion:
             x / (x - 1.0),
             weights.astype(np.complex128) / period,
         )
-        found = self._summed(
+        found = self._sum_over_nodes(
             times,
             (
                 self.counts.slots,
@@ -217,13 +217,13 @@ class Inversion:
                 *(np.array([table.real, table.imag]) for table in tables),
             ),
         )
-        return found + np.where(times >= 0, self._nothing, 0.0)
+        return found + np.where(times >= 0, self._idle_probability, 0.0)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
         """The first time, P(C = t, T = w) and the steps of work w."""
         setting = self.setting
-        first, below = self.below
-        least = setting.blocks * min(k.shortest for k in setting.kinds) if setting.idle == 0 else 0
+        first, below = self.cdf_table
+        least = setting.blocks * min(k.shortest for k in setting.kinds) if setting.idle_probability == 0 else 0
         count = setting.blocks * setting.longest - least + 1
         if float(count) ** 2 * len(below) * self.window.period > _JOINT:
             raise LawError(
@@ -238,25 +238,25 @@ class Inversion:
         return first, np.diff(found.T, axis=0, prepend=0.0), totals
 
     @cached_property
-    def _turned(self) -> tuple[float, npt.NDArray[np.complex128]]:
+    def _phase_transform(self) -> tuple[float, npt.NDArray[np.complex128]]:
         """A small phase, and E[exp(i·phase·T); C <= t] of all times."""
-        first, below = self.below
+        first, below = self.cdf_table
         angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
         times = np.arange(first, first + len(below))
         return angle, self.transform(times, [angle] * len(self.setting.kinds))
 
-    def _turned_totals(self, phases: Sequence[float]) -> complex:
+    def _total_transform(self, phases: Sequence[float]) -> complex:
         """E[exp(i Σ_g phases[g]·T_g)]."""
-        first, below = self.below
+        first, below = self.cdf_table
         return complex(self.transform(np.array([first + len(below) - 1]), phases)[0])
 
     @property
     def mean_totals(self) -> list[float]:
         """Return E[T] of the blocks on each kind of slots."""
         if len(self.setting.kinds) == 1:
-            return [self.setting.busy * self.setting.kinds[0].mean]
+            return [self.setting.busy_blocks * self.setting.kinds[0].mean]
         angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
-        turned = [self._turned_totals(one) for one in angle * np.eye(len(self.setting.kinds))]
+        turned = [self._total_transform(one) for one in angle * np.eye(len(self.setting.kinds))]
         return [max(float(np.angle(one)) / angle, 0.0) for one in turned]
 
     @property
@@ -264,15 +264,15 @@ class Inversion:
         """Var(T): blocks are independent where slots are alike, else by how |E[e**iaT]| bends."""
         setting = self.setting
         if len(setting.kinds) > 1:
-            wide = self._curve(_WIDE)
-            return wide + (self._curve(_WIDE / 2.0) - wide) * 4.0 / 3.0
-        kind, p = setting.kinds[0], setting.idle
+            wide = self._total_var_at(_WIDE)
+            return wide + (self._total_var_at(_WIDE / 2.0) - wide) * 4.0 / 3.0
+        kind, p = setting.kinds[0], setting.idle_probability
         return setting.blocks * (1 - p) * (kind.var + p * kind.mean**2)
 
-    def _curve(self, turn: float) -> float:
+    def _total_var_at(self, phase: float) -> float:
         """Var(T), but for a part that falls as the square of the turn."""
-        angle = turn / (self.setting.longest * math.sqrt(self.setting.blocks))
-        turned = self._turned_totals([angle] * len(self.setting.kinds))
+        angle = phase / (self.setting.longest * math.sqrt(self.setting.blocks))
+        turned = self._total_transform([angle] * len(self.setting.kinds))
         return -2.0 * math.log(abs(turned)) / angle**2
 
     @cached_property
@@ -283,23 +283,23 @@ class Inversion:
         times as likely; else E[T; C > t] over all t.
         """
         if len(self.setting.kinds) > 1:
-            angle, turned = self._turned
+            angle, turned = self._phase_transform
             mean = sum(self.mean_totals)
             return -float(np.imag(turned * np.exp(-1j * angle * mean)).sum()) / angle
         if not self.total_var:
             return 0.0
         tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
-        more, less = (Inversion.of(self.setting.tilted(one)).mean_time for one in (tilt, -tilt))
+        more, less = (LaunchInversion.from_setting(self.setting.tilt_durations(one)).mean_time for one in (tilt, -tilt))
         return (more - less) / (2.0 * tilt)
 
     @property
     def mean_time(self) -> float:
         """E[C], in steps."""
-        first, below = self.below
+        first, below = self.cdf_table
         return first + math.fsum(1.0 - below)
 
 
-def _endless(
+def _unbounded_starts(
     z: npt.NDArray[np.complex128],
     sums: npt.NDArray[np.complex128],
     starts: npt.NDArray[np.complex128],
@@ -312,7 +312,7 @@ def _endless(
     return np.asarray(np.cumsum(np.column_stack([early, steps]), axis=1))
 
 
-def _lacking(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
+def _one_minus_power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
     """1 - (1 - base)**exponent, as the kernel does it."""
     found = np.zeros_like(base)
     while exponent:
@@ -324,37 +324,37 @@ def _lacking(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Certain:
+class CertainLaunch:
     """All blocks take one time on slots of a kind, so that the launch takes one time as well."""
 
-    setting: Setting
+    setting: LaunchSetting
     method = "exact"
     error = 0.0
     total_var = covariance = 0.0
 
     @cached_property
-    def _found(self) -> tuple[int, int, tuple[int, ...]]:
+    def _schedule(self) -> tuple[int, int, tuple[int, ...]]:
         """Return the end, the start of the last block, and the work on each kind of slots."""
-        return self.setting.scheduled([kind.longest for kind in self.setting.kinds])
+        return self.setting.schedule([kind.longest for kind in self.setting.kinds])
 
     @property
-    def below(self) -> tuple[int, Floats]:
+    def cdf_table(self) -> tuple[int, Floats]:
         """Return the time, and its chance."""
-        return self._found[0], np.ones(1)
+        return self._schedule[0], np.ones(1)
 
     def cdf(self, times: Ints) -> Floats:
         """Return P(C <= t)."""
-        return np.where(times < self._found[0], 0.0, 1.0)
+        return np.where(times < self._schedule[0], 0.0, 1.0)
 
-    def started(self) -> Times:
+    def last_start(self) -> TimeLaw:
         """Return the start of the last block."""
-        return Times(first=self._found[1], below=np.ones(1), span=self.setting.span)
+        return TimeLaw(first=self._schedule[1], cdf_values=np.ones(1), span=self.setting.span)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
         """Return the time, its chance, and the steps of work."""
-        return self._found[0], np.ones((1, 1)), np.array([sum(self._found[2])])
+        return self._schedule[0], np.ones((1, 1)), np.array([sum(self._schedule[2])])
 
     @property
     def mean_totals(self) -> list[float]:
         """Return the work on each kind of slots."""
-        return [float(one) for one in self._found[2]]
+        return [float(one) for one in self._schedule[2]]

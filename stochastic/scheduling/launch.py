@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from stochastic.arrays import Ints
-from stochastic.checks import choice, fraction, real, whole
+from stochastic.checks import check_choice, check_fraction, check_real, whole
 from stochastic.errors import LawError
 from stochastic.labels import law_array
-from stochastic.scheduling.inversion import Certain, Inversion
-from stochastic.scheduling.settings import longest_of, setting_of
-from stochastic.scheduling.shared_rate import SharedLaunch, Sharing, simulated
-from stochastic.scheduling.times import Energy, Idle, Times, asked_times
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.scheduling.inversion import CertainLaunch, LaunchInversion
+from stochastic.scheduling.settings import longest_item_law, make_setting
+from stochastic.scheduling.shared_rate import SharedLaunch, Sharing, simulate_shared_launch
+from stochastic.scheduling.times import Energy, TimeBreakdown, TimeLaw, whole_steps
+from stochastic.work.pmf import Pmf, check_law
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,8 +48,8 @@ class Launch:
     slots: tuple[int, ...]
     missing: float
     means: tuple[tuple[float, float], ...]
-    _engine: Inversion | Certain | None
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    _engine: LaunchInversion | CertainLaunch | None
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         works = ", ".join(map(repr, self.works))
@@ -71,20 +71,20 @@ class Launch:
         return self._engine.setting.span if self._engine else 1
 
     # --- the time
-    def times(self) -> Times:
+    def times(self) -> TimeLaw:
         """All of the law of the time, computed once."""
-        if "times" not in self._kept:
-            first, below = self._engine.below if self._engine else (0, np.ones(1))
-            ends = self._engine.setting.ends() if self._engine else None
+        if "times" not in self._cache:
+            first, below = self._engine.cdf_table if self._engine else (0, np.ones(1))
+            ends = self._engine.setting.end_range() if self._engine else None
             least, most = ends or (None, None)
-            self._kept["times"] = Times(
+            self._cache["times"] = TimeLaw(
                 first=first,
-                below=below,
+                cdf_values=below,
                 span=self.span,
-                least=least,
-                most=most if ends is None or self.works[0].is_finite else math.inf,
+                minimum=least,
+                maximum=most if ends is None or self.works[0].is_finite else math.inf,
             )
-        found: Times = self._kept["times"]
+        found: TimeLaw = self._cache["times"]
         return found
 
     def cdf(self, t: Any) -> Any:
@@ -95,9 +95,9 @@ class Launch:
         >>> round(law.cdf(3042), 4)
         0.9016
         """
-        if self._engine is None or "times" in self._kept:
+        if self._engine is None or "times" in self._cache:
             return self.times().cdf(t)
-        steps, shape = asked_times(t, self.span)
+        steps, shape = whole_steps(t, self.span)
         found = self._engine.cdf(steps)
         return found.reshape(shape) if shape else found.item()
 
@@ -134,9 +134,9 @@ class Launch:
         """P(C = t) along ``time``."""
         return self.times().pmf()
 
-    def start_of_last(self) -> Times:
+    def start_of_last(self) -> TimeLaw:
         """The law of when the last block that has work begins; 0 where none has."""
-        return self._engine.started() if self._engine else self.times()
+        return self._engine.last_start() if self._engine else self.times()
 
     def joint(self) -> xr.DataArray:
         """P(C = t, T = w), T the work of all blocks, along ``time`` and ``total``.
@@ -161,14 +161,14 @@ class Launch:
         size, seed = whole("size", size, least=0), whole("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
-        return np.asarray(self._engine.setting.simulated(size, seed) * self.span)
+        return np.asarray(self._engine.setting.simulate(size, seed) * self.span)
 
     # --- what becomes of it
     def total(self) -> float:
         """E[T], the mean work of all blocks; of slots that are alike, blocks · mean of a block."""
         return float(self.span * sum(self._engine.mean_totals)) if self._engine else 0.0
 
-    def idle(self) -> Idle:
+    def idle(self) -> TimeBreakdown:
         """Where the time of slots and lanes goes, on average.
 
         >>> from stochastic import Pmf, launch
@@ -176,7 +176,7 @@ class Launch:
         >>> round(law.idle().slot_share, 3)
         0.211
         """
-        return Idle.of(
+        return TimeBreakdown.from_means(
             slots=sum(self.slots),
             time=self.mean(),
             total=self.total(),
@@ -189,7 +189,7 @@ class Launch:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting
         busy = [
-            total / kind.mean / (1.0 - setting.idle)
+            total / kind.mean / (1.0 - setting.idle_probability)
             for total, kind in zip(self._engine.mean_totals, setting.kinds, strict=True)
         ]
         return [(count, *means) for count, means in zip(busy, self.means, strict=True)]
@@ -205,7 +205,7 @@ class Launch:
             Power of all the rest while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
-            real(name, value, lambda x: x >= 0, "a power of 0 or more")
+            check_real(name, value, lambda x: x >= 0, "a power of 0 or more")
         slots = sum(self.slots)
         time, total = self.mean(), self.total()
         parts = working * total, on * time, idling * (slots * time - total)
@@ -296,25 +296,25 @@ def launch(
     >>> round(law.mean(), 3), law.quantile(0.99), law.error < 1e-11
     (781.423, 860, True)
     """
-    works, each = _kinds(work, slots)
+    works, each = _check_kinds(work, slots)
     lanes = whole("lanes", lanes, least=1, example=32)
     warps = whole("warps", warps, least=1, example=8)
     blocks = whole("blocks", blocks, least=1, example=4096)
-    tol = fraction("tol", tol, "1e-13")
-    choice("method", method, ("auto", "inversion"))
+    tol = check_fraction("tol", tol, "1e-13")
+    check_choice("method", method, ("auto", "inversion"))
     if sharing is not None:
         if len(works) > 1:
             raise LawError("sharing: expected multiprocessors that are alike, one law of work")
-        return simulated(works[0], sharing, blocks, each[0], lanes, warps, alike)
+        return simulate_shared_launch(works[0], sharing, blocks, each[0], lanes, warps, alike)
     beyond = tol / (4.0 * blocks)
-    longest = [longest_of(one, lanes * warps, beyond, alike) for one in works]
+    longest = [longest_item_law(one, lanes * warps, beyond, alike) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
     served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
-    setting = setting_of([block for block, _ in longest], served, blocks)
-    engine: Inversion | Certain | None = None
+    setting = make_setting([block for block, _ in longest], served, blocks)
+    engine: LaunchInversion | CertainLaunch | None = None
     if setting is not None:
-        engine = Certain(setting=setting) if setting.is_certain else Inversion.of(setting)
-    warps_of = [longest_of(one, lanes, beyond, alike)[0] for one in works]
+        engine = CertainLaunch(setting=setting) if setting.is_certain else LaunchInversion.from_setting(setting)
+    warps_of = [longest_item_law(one, lanes, beyond, alike)[0] for one in works]
     return Launch(
         works=tuple(works),
         lanes=lanes,
@@ -327,9 +327,9 @@ def launch(
     )
 
 
-def _kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
+def _check_kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
     several = isinstance(work, list | tuple)
-    works = [law_of_work(one) for one in (work if several else [work])]
+    works = [check_law(one) for one in (work if several else [work])]
     if several != isinstance(slots, list | tuple) or (several and len(work) != len(slots)):
         raise LawError(
             f"work = {work!r:.60} and slots = {slots!r:.60}: expected one law and one number, or, "

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
-from stochastic.work.alike import Shock, alike_of
+from stochastic.work.alike import CommonShock, parse_correlation
 
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
@@ -27,7 +27,7 @@ _ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kind:
+class SlotKind:
     """Slots that are alike, and how long a block with work takes on them.
 
     Attributes
@@ -42,14 +42,14 @@ class Kind:
     law: Floats
 
     @cached_property
-    def chances(self) -> Floats:
+    def cdf(self) -> Floats:
         """P(D <= k), k = 0..K, each rounded once where numbers longer than doubles exist."""
         found = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
         found[-1] = 1.0
         return found
 
     @cached_property
-    def tails(self) -> Floats:
+    def sf(self) -> Floats:
         """P(D > k), k = 0..K, as precise relative to itself."""
         found = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
         return np.append(found, 0.0).astype(np.float64)
@@ -76,7 +76,7 @@ class Kind:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Setting:
+class LaunchSetting:
     """Blocks go to the first slot that is free; of kinds free at once, to the first named.
 
     Attributes
@@ -91,9 +91,9 @@ class Setting:
         How much time a step of the laws is.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[SlotKind, ...]
     blocks: int
-    idle: float
+    idle_probability: float
     span: int = 1
 
     @property
@@ -114,9 +114,9 @@ class Setting:
         """
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
-        return quick and self.idle == 0 and all(k.shortest == k.longest for k in self.kinds)
+        return quick and self.idle_probability == 0 and all(k.shortest == k.longest for k in self.kinds)
 
-    def ends(self) -> tuple[int, int] | None:
+    def end_range(self) -> tuple[int, int] | None:
         """Return the least and most steps of a launch; None if slots are unlike.
 
         Where they are alike a launch never ends earlier because a block takes longer.
@@ -125,9 +125,9 @@ class Setting:
             return None
         kind = self.kinds[0]
         rounds = -(-self.blocks // kind.slots)
-        return (0 if self.idle else rounds * kind.shortest), rounds * kind.longest
+        return (0 if self.idle_probability else rounds * kind.shortest), rounds * kind.longest
 
-    def scheduled(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
+    def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
         """Return the end, the start of the last block, and the work on each kind of slots.
 
         Blocks take one of ``lengths``, by the kind. All slots of a kind are free at the same times.
@@ -147,42 +147,42 @@ class Setting:
         work = tuple(count * length for count, length in zip(counts, lengths, strict=True))
         return end, start, work
 
-    def tilted(self, tilt: float) -> Setting:
+    def tilt_durations(self, tilt: float) -> LaunchSetting:
         """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, to scale."""
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
-        work = (1.0 - self.idle) * size * math.exp(tilt * kind.mean)
+        work = (1.0 - self.idle_probability) * size * math.exp(tilt * kind.mean)
         return replace(
             self,
-            kinds=(Kind(slots=kind.slots, law=law / size),),
-            idle=self.idle / (self.idle + work),
+            kinds=(SlotKind(slots=kind.slots, law=law / size),),
+            idle=self.idle_probability / (self.idle_probability + work),
         )
 
     @property
-    def busy(self) -> float:
+    def busy_blocks(self) -> float:
         """Blocks with work, on average."""
-        return self.blocks * (1.0 - self.idle)
+        return self.blocks * (1.0 - self.idle_probability)
 
     @property
-    def spread(self) -> float:
+    def start_spread(self) -> float:
         """About the standard deviation of how many blocks have begun when the last one does."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
-        found = self.blocks * self.idle * (1.0 - self.idle)
+        found = self.blocks * self.idle_probability * (1.0 - self.idle_probability)
         for kind in self.kinds:
-            each = self.busy / rate / kind.mean
+            each = self.busy_blocks / rate / kind.mean
             found += kind.slots * (each * kind.var / kind.mean**2 + 0.1)
         return math.sqrt(found)
 
     def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """log E[exp(-tilt · blocks with work)]."""
-        if self.idle == 0.0:
+        if self.idle_probability == 0.0:
             return -tilt * self.blocks
-        return np.asarray(self.blocks * np.log(self.idle + (1.0 - self.idle) * np.exp(-tilt)))
+        return np.asarray(self.blocks * np.log(self.idle_probability + (1.0 - self.idle_probability) * np.exp(-tilt)))
 
-    def simulated(self, size: int, seed: int) -> Ints:
+    def simulate(self, size: int, seed: int) -> Ints:
         """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
-        from stochastic.kernels.schedule import schedules
+        from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
         kind = np.repeat(np.arange(len(self.kinds)), [one.slots for one in self.kinds])
@@ -191,27 +191,27 @@ class Setting:
         for first in range(0, size, step):
             count = min(step, size - first)
             drawn = rng.random((count, self.blocks))
-            busy = rng.random((count, self.blocks)) >= self.idle if self.idle else 1
+            busy = rng.random((count, self.blocks)) >= self.idle_probability if self.idle_probability else 1
             durations = np.array(
-                [np.searchsorted(one.chances, drawn, side="right") * busy for one in self.kinds]
+                [np.searchsorted(one.cdf, drawn, side="right") * busy for one in self.kinds]
             )
             into = np.zeros((3, count), dtype=np.int64)
-            schedules(durations, kind, np.empty(len(kind), dtype=np.int64), into)
+            simulate_schedules(durations, kind, np.empty(len(kind), dtype=np.int64), into)
             found[:, first : first + count] = into
         return found
 
 
-def longest_of(work: Pmf, items: int, beyond: float, alike: Any) -> tuple[Pmf, float]:
+def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
     """Return the law of the longest of so many items, and the probability that its cut omits."""
-    how = alike_of(alike, work)
-    if how is None or isinstance(how, Shock):
-        block = (work.max_of(items) if how is None else how.longest(work, items)).cut(beyond)
+    how = parse_correlation(correlation, work)
+    if how is None or isinstance(how, CommonShock):
+        block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)
         return block, block.missing
-    cut = work.cut(beyond / items)
+    cut = work.cut(tail / items)
     return how.longest(cut, items), items * cut.missing
 
 
-def setting_of(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Setting | None:
+def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
     """Return the launch in the largest steps that fit; None if no block has any work.
 
     Raises
@@ -244,5 +244,5 @@ def setting_of(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Settin
         steps = one[span::span]
         chances = np.zeros(longest + 1)
         chances[1 : len(steps) + 1] = steps / math.fsum(steps)
-        kinds.append(Kind(slots=count, law=chances))
-    return Setting(kinds=tuple(kinds), blocks=blocks, idle=idle.pop(), span=span)
+        kinds.append(SlotKind(slots=count, law=chances))
+    return LaunchSetting(kinds=tuple(kinds), blocks=blocks, idle_probability=idle.pop(), span=span)

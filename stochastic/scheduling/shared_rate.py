@@ -10,10 +10,10 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import probability, real, whole
+from stochastic.checks import check_probability, check_real, whole
 from stochastic.errors import LawError
-from stochastic.scheduling.settings import longest_of
-from stochastic.scheduling.times import Idle
+from stochastic.scheduling.settings import longest_item_law
+from stochastic.scheduling.times import TimeBreakdown
 
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
@@ -75,11 +75,11 @@ class SharedLaunch:
 
     @property
     def values(self) -> Floats:
-        """The times, as :class:`~stochastic.scheduling.times.Times` has them."""
+        """The times, as :class:`~stochastic.scheduling.times.TimeLaw` has them."""
         return self.times
 
     @property
-    def below(self) -> Floats:
+    def cdf_values(self) -> Floats:
         """P(C <= each of them), within ``error``."""
         return np.arange(1, len(self.times) + 1) / len(self.times)
 
@@ -99,21 +99,21 @@ class SharedLaunch:
 
     def quantile(self, q: float) -> float:
         """The smallest simulated time with P(C <= t) >= q."""
-        probability("q", q)
+        check_probability("q", q)
         return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
 
     def cvar(self, q: float) -> float:
         """Mean of the slowest share 1 - q of the simulated launches."""
-        probability("q", q)
+        check_probability("q", q)
         return float(self.times[min(math.ceil(q * len(self.times)), len(self.times) - 1) :].mean())
 
-    def idle(self) -> Idle:
+    def idle(self) -> TimeBreakdown:
         """Where the rate of all multiprocessors goes; a warp that waits for its block needs none.
 
         What is not asked of the rate is the tail: slots that are empty, and too few warps in them.
         """
         used = min(self.work_bound / self.mean(), 1.0)  # above 1 by chance alone
-        return Idle(
+        return TimeBreakdown(
             slot_time=math.nan,
             slot_share=1.0 - used,
             lane_share=used * self.lane_share,
@@ -130,11 +130,11 @@ class SharedLaunch:
         return float(self.times.std(ddof=1))
 
 
-def simulated(
-    work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, alike: Any
+def simulate_shared_launch(
+    work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, correlation: Any
 ) -> SharedLaunch:
     """Launches whose blocks go to the first free slot, multiprocessor after multiprocessor."""
-    from stochastic.kernels.schedule import shared
+    from stochastic.kernels.schedule import simulate_shared_rate
 
     if not isinstance(sharing, Sharing):
         raise LawError(
@@ -143,7 +143,7 @@ def simulated(
         )
     resident = whole("resident", sharing.resident, least=1, example=4)
     size = whole("launches", sharing.launches, least=20, example=2000)
-    full = real("full", sharing.full, lambda x: x > 0, "a number of warps above 0")
+    full = check_real("full", sharing.full, lambda x: x > 0, "a number of warps above 0")
     if slots % resident:
         raise LawError(
             f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
@@ -154,7 +154,7 @@ def simulated(
             f"{blocks:,} blocks of {warps:,} warps that share a rate are too many to be simulated: "
             f"expected up to {_MOST:,} warps a launch; without sharing, blocks may be more"
         )
-    warp, _ = longest_of(work, lanes, 1e-15, alike)
+    warp, _ = longest_item_law(work, lanes, 1e-15, correlation)
     if float(warp.cdf(0)) > 0:
         raise LawError(
             "sharing: expected warps that all have work, P(0) = 0; without sharing, blocks may "
@@ -175,7 +175,7 @@ def simulated(
         drawn = rng.random((count, blocks, warps)) * below[-1]
         lengths = (warp.low + np.searchsorted(below, drawn, side="right")).astype(np.float64)
         lengths.sort(axis=-1)
-        shared(lengths, full, *room, times[first : first + count])
+        simulate_shared_rate(lengths, full, *room, times[first : first + count])
     rate = places * min(full, float(resident * warps))
     bound = blocks * warps * warp.mean() / rate
     return SharedLaunch(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Ints
-from stochastic.checks import probability
+from stochastic.checks import check_probability
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Times:
+class TimeLaw:
     """Times first·span, (first + 1)·span, ... and the probability that none is later.
 
     Attributes
@@ -36,33 +36,33 @@ class Times:
     """
 
     first: int
-    below: npt.NDArray[Any]
+    cdf_values: npt.NDArray[Any]
     span: Any = 1
-    least: int | None = None
-    most: float | None = None
+    minimum: int | None = None
+    maximum: float | None = None
 
     def __repr__(self) -> str:
-        last = self.first + len(self.below) - 1
+        last = self.first + len(self.cdf_values) - 1
         return f"Times({self.first * self.span}..{last * self.span}, mean {self.mean():.6g})"
 
     @property
-    def chances(self) -> npt.NDArray[Any]:
+    def probabilities(self) -> npt.NDArray[Any]:
         """P(time = (first + i)·span)."""
-        return np.diff(self.below, prepend=0.0)
+        return np.diff(self.cdf_values, prepend=0.0)
 
     @property
     def values(self) -> npt.NDArray[Any]:
         """The times themselves."""
-        return np.asarray((self.first + np.arange(len(self.below))) * self.span)
+        return np.asarray((self.first + np.arange(len(self.cdf_values))) * self.span)
 
     def mean(self) -> float:
         """E[time]."""
-        return float(self.span * (self.first + sum((1.0 - self.below).tolist())))
+        return float(self.span * (self.first + sum((1.0 - self.cdf_values).tolist())))
 
     def var(self) -> float:
         """Variance."""
-        apart = self.first + np.arange(len(self.below)) - self.mean() / self.span
-        return float(self.span**2 * float(self.chances @ (apart * apart)))
+        apart = self.first + np.arange(len(self.cdf_values)) - self.mean() / self.span
+        return float(self.span**2 * float(self.probabilities @ (apart * apart)))
 
     def std(self) -> float:
         """Standard deviation."""
@@ -70,14 +70,14 @@ class Times:
 
     def cdf(self, t: Any) -> Any:
         """P(time <= t), for a number or an array of them."""
-        steps, shape = asked_times(t, self.span)
-        at = np.clip(steps - self.first, -1, len(self.below) - 1)
-        found = np.where(at < 0, 0.0, self.below[at])
+        steps, shape = whole_steps(t, self.span)
+        at = np.clip(steps - self.first, -1, len(self.cdf_values) - 1)
+        found = np.where(at < 0, 0.0, self.cdf_values[at])
         return found.reshape(shape) if shape else found.item()
 
     def pmf(self) -> xr.DataArray:
         """P(time = t) along ``time``."""
-        return law_array(self.chances, {}, time=self.values)
+        return law_array(self.probabilities, {}, time=self.values)
 
     def quantile(self, q: Any) -> Any:
         """The smallest t with P(time <= t) >= q, for a number or an array of probabilities."""
@@ -86,30 +86,30 @@ class Times:
         return found.reshape(asked.shape) if asked.shape else found.item()
 
     def _quantile(self, q: Any) -> Any:
-        probability("q", q)
+        check_probability("q", q)
         if q == 0:
-            first = self.first + int(np.argmax(self.below > 0))
-            return (first if self.least is None else self.least) * self.span
-        if q == 1 and self.most is not None:
-            return self.most * self.span
-        at = int(np.argmax(self.below >= q)) if self.below[-1] >= q else len(self.below) - 1
+            first = self.first + int(np.argmax(self.cdf_values > 0))
+            return (first if self.minimum is None else self.minimum) * self.span
+        if q == 1 and self.maximum is not None:
+            return self.maximum * self.span
+        at = int(np.argmax(self.cdf_values >= q)) if self.cdf_values[-1] >= q else len(self.cdf_values) - 1
         return (self.first + at) * self.span
 
     def cvar(self, q: Any) -> Any:
         """Mean of the latest share 1 - q of times: (1/(1 - q)) ∫ quantile(p) dp from q to 1.
 
         >>> fair = np.arange(1, 7) / 6
-        >>> round(Times(first=1, below=fair).cvar(0.5), 12)
+        >>> round(TimeLaw(first=1, below=fair).cvar(0.5), 12)
         5.0
         """
-        probability("q", q)
+        check_probability("q", q)
         if q == 1:
             return self._quantile(1)
-        share = np.minimum(1 - self.below, 1 - q)  # P(later than this) of the share
+        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than this) of the share
         return self.span * (self.first + float(share.sum()) / (1 - q))
 
 
-def asked_times(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
+def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
     """Whole steps up to each of the times, and the shape in which they were asked."""
     asked = np.asarray(t, dtype=object)
     flat = asked.reshape(-1).tolist()
@@ -128,7 +128,7 @@ def asked_times(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Idle:
+class TimeBreakdown:
     """Means over launches. Shares are of all the time of all slots, M·E[C]; they sum to 1.
 
     Attributes
@@ -152,9 +152,9 @@ class Idle:
     working_share: float
 
     @classmethod
-    def of(
+    def from_means(
         cls, *, slots: int, time: float, total: float, parts: Sequence[tuple[float, float, float]]
-    ) -> Idle:
+    ) -> TimeBreakdown:
         """Return the shares, from mean times of the launch and of all its blocks.
 
         ``parts`` are numbers of blocks, with the mean work of an item and of a warp.

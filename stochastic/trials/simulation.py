@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, choice, whole
+from stochastic.checks import ZERO_WORK, check_choice, whole
 from stochastic.errors import LawError
-from stochastic.labels import labelled, named
-from stochastic.threads import workers
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.labels import make_dataset, ratio_variable
+from stochastic.threads import cpu_count
+from stochastic.work.pmf import Pmf, check_law
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,15 +31,15 @@ _CUT = 1e-18
 _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # items after which a thread looks for other work
 _PILOT = sizes.TRIAL_PILOT  # items that tell how finely losses are tallied
-CONFIDENCE = 0.95
+_CONFIDENCE = 0.95
 #: The expected number of groups that may be like none that was drawn, in standard errors; and the
 #: share of a number that is mere rounding.
-_UNSEEN, _ALIKE = -math.log(0.025) / 1.96, 1e-12
+_UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Source:
+class _GroupSampler:
     """Where groups are drawn from: the cut law, its alias table, the place in the stream."""
 
     work: Pmf
@@ -50,13 +50,13 @@ class _Source:
     key: int
 
     @classmethod
-    def of(cls, pmf: Any, lanes: Any, seed: Any, zero_work: Any) -> _Source:
+    def from_law(cls, pmf: Any, lanes: Any, seed: Any, zero_work: Any) -> _GroupSampler:
         from stochastic.kernels.simulate import alias_table
 
-        pmf = law_of_work(pmf)
+        pmf = check_law(pmf)
         lanes = whole("lanes", lanes, least=1, example=32)
         seed = whole("seed", seed, least=0)
-        idle = _IDLE[choice("zero_work", zero_work, ZERO_WORK)]
+        idle = _IDLE[check_choice("zero_work", zero_work, ZERO_WORK)]
         work = pmf.cut(_CUT)
         if zero_work == "drop" and work.high == 0:
             raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
@@ -66,9 +66,9 @@ class _Source:
         return cls(work=work, lanes=lanes, idle=idle, table=table, bits=bits, key=key)
 
     def losses(self, first: int, count: int) -> Floats:
-        from stochastic.kernels.simulate import losses
+        from stochastic.kernels.simulate import sample_losses
 
-        found: Floats = losses(
+        found: Floats = sample_losses(
             first, count, self.lanes, self.work.low, self.table, self.bits, self.key, self.idle
         )
         return found
@@ -77,11 +77,11 @@ class _Source:
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
     """The losses of ``size`` independent groups of ``lanes`` items, the first of the simulation's.
 
-    >>> losses(Pmf.uniform(1, 6), lanes=2, size=3, seed=1).shape
+    >>> sample_losses(Pmf.uniform(1, 6), lanes=2, size=3, seed=1).shape
     (3,)
     """
     size = whole("size", size, least=0)
-    source = _Source.of(pmf, lanes, seed, zero_work)
+    source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     found = source.losses(0, size)
     if zero_work != "drop":
         return found
@@ -151,18 +151,18 @@ def simulate(
     """
     groups = whole("groups", groups, least=1, example=1_000_000)
     bins = whole("bins", bins, least=1, example=60)
-    at_once = workers() if threads is None else whole("threads", threads, least=1)
+    at_once = cpu_count() if threads is None else whole("threads", threads, least=1)
     asked = np.array(quantiles, dtype=np.float64, ndmin=1)
     if not np.all((asked >= 0) & (asked <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")
-    source = _Source.of(pmf, lanes, seed, zero_work)
+    source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     pilot = source.losses(0, min(groups, max(_PILOT // source.lanes, 16)))
     pilot = pilot[pilot == pilot]
     centre = float(pilot.mean()) if len(pilot) else 1.0
     spread = float(pilot.std()) if len(pilot) else 1.0
     mean = source.work.mean()
     centres = np.array([centre, centre * mean, source.lanes * mean])
-    seen, total = _tally(source, groups, centres, 1.0 / max(spread, 1e-9), at_once)
+    seen, total = _tally_groups(source, groups, centres, 1.0 / max(spread, 1e-9), at_once)
     if total[0] == 0:
         raise LawError(
             f"none of {groups} groups of {source.lanes} has any work, and zero_work='drop' drops "
@@ -174,12 +174,12 @@ def simulate(
     variables = {
         **_moments(total[:5], centre, reach),
         **_ratio(total[5:], centres[1:], groups, source.lanes, 0.0 if level else reach),
-        **_order_statistics(seen, asked, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
+        **_sample_quantiles(seen, asked, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
         "frequency": bars["frequency"],
         "density": bars["density"],
     }
     coords = {
-        "probability": named("probability", asked, "probability of a loss up to the quantile"),
+        "probability": ratio_variable("probability", asked, "probability of a loss up to the quantile"),
         "left": bars["left"],
         "right": bars["right"],
     }
@@ -191,17 +191,17 @@ def simulate(
         "seed": int(seed),
         "zero_work": zero_work,
         "missing": source.work.missing,
-        "confidence": CONFIDENCE,
+        "confidence": _CONFIDENCE,
         "method": "Monte Carlo: alias table, SplitMix64 by place",
     }
-    return labelled(variables, coords, attrs)
+    return make_dataset(variables, coords, attrs)
 
 
-def _tally(
-    source: _Source, groups: int, centres: Floats, scale: float, at_once: int
+def _tally_groups(
+    source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
     """Rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
-    from stochastic.kernels.simulate import tally
+    from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
     blocks = -(-groups // block)
@@ -220,7 +220,7 @@ def _tally(
             tables.append(table)
         last = min(first + step, blocks)
         low, key, bits, idle = source.work.low, source.key, source.bits, source.idle
-        tally(
+        tally_losses(
             *(first, last, block, groups, source.lanes, low, source.table, bits, key, idle),
             *(centres, scale, table, sums),
         )
@@ -257,16 +257,16 @@ def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any,
     var = max(b - a * a, 0.0)
     fourth = d - 4 * a * c + 6 * a * a * b - 3 * a**4
     std = math.sqrt(var * count / (count - 1)) if count > 1 else math.nan
-    error, std_error = std / math.sqrt(count), math.sqrt(_UNSEEN / count) * reach
-    if std > _ALIKE * max(abs(centre), 1.0):
+    error, std_error = std / math.sqrt(count), math.sqrt(_UNSEEN_GROUPS / count) * reach
+    if std > _ROUNDING_SHARE * max(abs(centre), 1.0):
         std_error = math.sqrt(max(fourth - var * var, 0.0) / count) / (2 * std)
     elif count > 1:
-        std, error = 0.0, min(_UNSEEN / count, 1.0) * reach
+        std, error = 0.0, min(_UNSEEN_GROUPS / count, 1.0) * reach
     return {
-        "loss": named((), centre + a, "mean loss of a group"),
-        "loss_error": named((), error, "standard error of the mean loss"),
-        "loss_std": named((), std, "standard deviation of the loss"),
-        "loss_std_error": named(
+        "loss": ratio_variable((), centre + a, "mean loss of a group"),
+        "loss_error": ratio_variable((), error, "standard error of the mean loss"),
+        "loss_std": ratio_variable((), std, "standard deviation of the loss"),
+        "loss_std_error": ratio_variable(
             (), std_error if count > 1 else math.nan, "standard error of loss_std"
         ),
     }
@@ -281,18 +281,18 @@ def _ratio(
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
     scatter = lanes**2 * (mm - m * m) - 2 * lanes * value * (ms - m * s) + value**2 * (ss - s * s)
     error = math.sqrt(max(scatter, 0.0) / (groups - 1)) / work if groups > 1 and work > 0 else 0.0
-    if error <= _ALIKE * value:
-        error = min(_UNSEEN / groups, 1.0) * reach
+    if error <= _ROUNDING_SHARE * value:
+        error = min(_UNSEEN_GROUPS / groups, 1.0) * reach
     return {
-        "slowdown": named((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
-        "slowdown_error": named(
+        "slowdown": ratio_variable((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
+        "slowdown_error": ratio_variable(
             (), error if groups > 1 else math.nan, "standard error of the slowdown"
         ),
     }
 
 
-def _order_statistics(
-    seen: Floats, asked: Floats, least: float, most: float
+def _sample_quantiles(
+    fine_bins: Floats, levels: Floats, least: float, most: float
 ) -> dict[str, tuple[Any, ...]]:
     """Sample quantiles, and the order statistics that enclose the true ones.
 
@@ -301,52 +301,52 @@ def _order_statistics(
     """
     from scipy.special import bdtrik
 
-    upto = np.cumsum(seen[:, 0])
+    upto = np.cumsum(fine_bins[:, 0])
     count = upto[-1]
-    tail = (1 - CONFIDENCE) / 2
-    inside = np.clip(asked, 1e-300, 1 - 1e-16)
+    tail = (1 - _CONFIDENCE) / 2
+    inside = np.clip(levels, 1e-300, 1 - 1e-16)
     below = np.floor(np.nan_to_num(bdtrik(tail, count, inside)))  # a quantile of the binomial law
     above = np.ceil(np.nan_to_num(bdtrik(1 - tail, count, inside))) + 1
-    rank = np.ceil(asked * count * (1 - 1e-15))
+    rank = np.ceil(levels * count * (1 - 1e-15))
 
-    def at(ranks: Floats) -> Floats:
-        return seen[np.searchsorted(upto, np.clip(ranks, 1, count)), 1:]
+    def extremes_at(ranks: Floats) -> Floats:
+        return fine_bins[np.searchsorted(upto, np.clip(ranks, 1, count)), 1:]
 
-    middle = at(rank)
-    low = np.where(below < 1, least, at(below)[:, 0])
-    high = np.where(above > count, most, at(above)[:, 1])
+    middle = extremes_at(rank)
+    low = np.where(below < 1, least, extremes_at(below)[:, 0])
+    high = np.where(above > count, most, extremes_at(above)[:, 1])
     return {
-        "loss_quantile": named(
+        "loss_quantile": ratio_variable(
             "probability", middle[:, 0] + (middle[:, 1] - middle[:, 0]) / 2, "quantile of the loss"
         ),
-        "loss_quantile_low": named(
+        "loss_quantile_low": ratio_variable(
             "probability", low, "lower limit of the quantile, 95 % confidence"
         ),
-        "loss_quantile_high": named(
+        "loss_quantile_high": ratio_variable(
             "probability", high, "upper limit of the quantile, 95 % confidence"
         ),
-        "loss_smallest": named((), seen[0, 1], "smallest loss drawn"),
-        "loss_largest": named((), seen[-1, 2], "largest loss drawn"),
+        "loss_smallest": ratio_variable((), fine_bins[0, 1], "smallest loss drawn"),
+        "loss_largest": ratio_variable((), fine_bins[-1, 2], "largest loss drawn"),
     }
 
 
-def _histogram(seen: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
+def _histogram(fine_bins: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
     """Bars of equal width, [left, right), their edges moved to where no fine bin is divided."""
-    low, high = seen[0, 1], seen[-1, 2]
+    low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1
     edges = np.linspace(low, high, bins + 1)
-    which = np.clip(np.searchsorted(edges, seen[:, 1], side="right") - 1, 0, bins - 1)
-    count = np.bincount(which, weights=seen[:, 0], minlength=bins)
-    np.maximum.at(edges, which + 1, np.nextafter(seen[:, 2], math.inf))
+    which = np.clip(np.searchsorted(edges, fine_bins[:, 1], side="right") - 1, 0, bins - 1)
+    count = np.bincount(which, weights=fine_bins[:, 0], minlength=bins)
+    np.maximum.at(edges, which + 1, np.nextafter(fine_bins[:, 2], math.inf))
     edges[-1] = high
     width = np.diff(edges)
     share = count / count.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.where(width > 0, share / width, math.inf)
     return {
-        "left": named("bin", edges[:-1], "left edge of the bar"),
-        "right": named("bin", edges[1:], "right edge of the bar"),
-        "frequency": named("bin", count.astype(np.int64), "groups with such a loss"),
-        "density": named("bin", density, "share of groups over the width of the bar"),
+        "left": ratio_variable("bin", edges[:-1], "left edge of the bar"),
+        "right": ratio_variable("bin", edges[1:], "right edge of the bar"),
+        "frequency": ratio_variable("bin", count.astype(np.int64), "groups with such a loss"),
+        "density": ratio_variable("bin", density, "share of groups over the width of the bar"),
     }

@@ -14,20 +14,20 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import real
+from stochastic.checks import check_real
 from stochastic.errors import LawError
-from stochastic.work.pmf import Pmf, law_of_work
+from stochastic.work.pmf import Pmf, check_law
 
 _ROUNDS = 10_000  # of stickiness: turns of its two estimates
 _STATES = sizes.ALIKE_STATES  # of longest, total and last lane, times lanes
 _PRODUCTS = sizes.ALIKE_PRODUCTS
 _ROUNDING = 1e-14  # of a probability
 _CUT = 1e-10  # of an infinite law, over the square of the lanes
-STEP = 0.25  # of log t: the trapezoidal rule for ∫ exp(-t·sum) dt is then exact to 2e-16
-REACH = 45.0  # exp(-45) is nothing
+QUADRATURE_STEP = 0.25  # of log t: the trapezoidal rule for ∫ exp(-t·sum) dt is then exact to 2e-16
+QUADRATURE_REACH = 45.0  # exp(-45) is nothing
 
 
-class Neighbours(ABC):
+class _NeighbourChain(ABC):
     """Lanes of which the work of each depends on that of the one before."""
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class Neighbours(ABC):
         """Return the law of the longest of a group."""
 
     @abstractmethod
-    def step(self, held: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """From P(a lane's work is k, ...) along the first axis to that of its neighbour."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
@@ -88,19 +88,19 @@ class Neighbours(ABC):
             )
         decay = np.exp(-values[:, None] * nodes)
         law = work.weights
-        upto = self._upto(law, decay, lanes)
+        upto = self._prefix_transforms(law, decay, lanes)
         area = upto[-1] * work.low + (upto[-1] - upto[:-1]).sum(axis=0)
         longest = self.longest(work, lanes).mean()
-        total = float(nodes @ area) + longest * nodes[0] / np.expm1(STEP)
+        total = float(nodes @ area) + longest * nodes[0] / np.expm1(QUADRATURE_STEP)
         idle = 0.0
         if work.low == 0:
             held = law[:1]
             for _ in range(lanes - 1):
                 held = self.step(held, law[:1])
             idle = float(held.sum())
-        return float(lanes * STEP * total + idle)
+        return float(lanes * QUADRATURE_STEP * total + idle)
 
-    def _upto(self, law: Floats, decay: Floats, lanes: int) -> Floats:
+    def _prefix_transforms(self, law: Floats, decay: Floats, lanes: int) -> Floats:
         """E[exp(-t·sum); all among the first values] of 1, 2, ... values, at each node t."""
         found = []
         for size in range(1, len(law) + 1):
@@ -112,7 +112,7 @@ class Neighbours(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Sticky(Neighbours):
+class Sticky(_NeighbourChain):
     """A lane repeats its neighbour's work with probability rho, and else draws anew."""
 
     rho: float
@@ -131,12 +131,12 @@ class Sticky(Neighbours):
             found = below * mixed ** (lanes - 1) * -np.expm1(fall)
         return Pmf.from_weights(found, low=work.low, normalise=True)
 
-    def step(self, held: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """From P(a lane's work is k, ...) along the first axis to that of its neighbour."""
-        law = work.reshape(-1, *(1,) * (held.ndim - 1))
-        return np.asarray(self.rho * held + (1 - self.rho) * law * held.sum(axis=0))
+        law = work.reshape(-1, *(1,) * (state.ndim - 1))
+        return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
-    def _upto(self, law: Floats, decay: Floats, lanes: int) -> Floats:
+    def _prefix_transforms(self, law: Floats, decay: Floats, lanes: int) -> Floats:
         """The same for every first value at once, run of equal draws after run."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
@@ -148,10 +148,10 @@ class Sticky(Neighbours):
 
 
 @dataclass(frozen=True, slots=True)
-class Markov(Neighbours):
+class Markov(_NeighbourChain):
     """A lane's work follows from its neighbour's: a matrix of P(next | this), low..high."""
 
-    moves: npt.NDArray[Any]
+    transitions: npt.NDArray[Any]
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
         """P(max <= a) = π_a P_a**(lanes - 1) 1, over the states up to a."""
@@ -160,19 +160,19 @@ class Markov(Neighbours):
         for a in range(1, len(law) + 1):
             held = law[:a]
             for _ in range(lanes - 1):
-                held = held @ self.moves[:a, :a]
+                held = held @ self.transitions[:a, :a]
             below.append(held.sum())
         chances = np.maximum(np.diff(below, prepend=0.0), 0.0)
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
-    def step(self, held: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """From P(a lane's work is k, ...) along the first axis to that of its neighbour."""
-        size = len(held)
-        return np.asarray(np.tensordot(self.moves[:size, :size].T, held, axes=1))
+        size = len(state)
+        return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
 
 @dataclass(frozen=True, slots=True)
-class Shock:
+class CommonShock:
     """All lanes have the one law or the other: (probability, law) of each."""
 
     parts: tuple[tuple[Any, Pmf], ...]
@@ -184,22 +184,22 @@ class Shock:
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """P(X = x), from those of each law."""
         chances: dict[float, float] = {}
-        for p, part in self._cut(lanes):
+        for p, part in self._cut_laws(lanes):
             for x, chance in Sticky(0).losses(part, lanes).items():
                 chances[x] = chances.get(x, 0.0) + p * chance
         return chances
 
     def mean_loss(self, work: Pmf, lanes: int) -> float:
         """E[X], from those of each law."""
-        return sum(p * Sticky(0).mean_loss(part, lanes) for p, part in self._cut(lanes))
+        return sum(p * Sticky(0).mean_loss(part, lanes) for p, part in self._cut_laws(lanes))
 
-    def _cut(self, lanes: int) -> list[tuple[float, Pmf]]:
+    def _cut_laws(self, lanes: int) -> list[tuple[float, Pmf]]:
         """The laws, each cut where it is infinite, with their probabilities."""
         return [(float(p), law.cut(_CUT / lanes**2)) for p, law in self.parts]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Windows:
+class TraceWindows:
     """The lanes are items of a trace in a row, from one on that is drawn; its first follow its
     last, so that the law of one lane is that of the trace.
     """
@@ -208,11 +208,11 @@ class Windows:
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
         """The longest of each window, all in O(items) (van Herk 1992)."""
-        return Pmf.from_samples(self._longest(lanes))
+        return Pmf.from_samples(self._window_maxima(lanes))
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """P(X = x), X = lanes · max / sum of a window, and 1 without any work."""
-        longest, size = self._longest(lanes), len(self.trace)
+        longest, size = self._window_maxima(lanes), len(self.trace)
         rounds, rest = divmod(lanes, size)
         upto = np.concatenate([[0], np.cumsum(np.tile(self.trace, 2))])
         total = rounds * int(self.trace.sum()) + upto[rest : size + rest] - upto[:size]
@@ -224,7 +224,7 @@ class Windows:
         """E[X]."""
         return math.fsum(p * x for x, p in self.losses(work, lanes).items())
 
-    def _longest(self, lanes: int) -> Ints:
+    def _window_maxima(self, lanes: int) -> Ints:
         """That of the window from each item on."""
         from scipy.ndimage import maximum_filter1d
 
@@ -234,11 +234,11 @@ class Windows:
         )
 
 
-Alike = Sticky | Markov | Shock | Windows
+Correlation = Sticky | Markov | CommonShock | TraceWindows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AlikeLaw:
+class CorrelatedLoss:
     """The loss X = lanes · max / sum of a group whose lanes are alike; without any work X = 1.
 
     Attributes
@@ -253,12 +253,12 @@ class AlikeLaw:
 
     work: Pmf
     lanes: int
-    alike: Alike
+    correlation: Correlation
 
     @cached_property
     def longest(self) -> Pmf:
         """The law of the longest item of a group, exact."""
-        return self.alike.longest(self.work, self.lanes)
+        return self.correlation.longest(self.work, self.lanes)
 
     def slowdown(self) -> float:
         """E[max] / E[W]: what a workload of many groups pays."""
@@ -266,7 +266,7 @@ class AlikeLaw:
 
     def mean(self) -> float:
         """E[X], to some 1e-11 of it."""
-        return self.alike.mean_loss(self.work, self.lanes)
+        return self.correlation.mean_loss(self.work, self.lanes)
 
     @cached_property
     def table(self) -> dict[float, float]:
@@ -277,7 +277,7 @@ class AlikeLaw:
         LawError
             Where the law is too large.
         """
-        return dict(sorted(self.alike.losses(self.work, self.lanes).items()))
+        return dict(sorted(self.correlation.losses(self.work, self.lanes).items()))
 
     def cdf(self, t: Any) -> float:
         """P(X <= t), of a small law."""
@@ -301,21 +301,21 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
     integrand is E[max] to 1e-8, and that interval is 1e-8 of the whole.
     """
     first = math.log(1e-8 / (lanes * most))
-    last = math.log((REACH + math.log(lanes * most / least)) / least)
-    nodes: Floats = np.exp(np.arange(first, last + STEP, STEP))
+    last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
+    nodes: Floats = np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
     return nodes
 
 
-def repeats(alike: Any) -> float:
+def check_repeat_probability(value: Any) -> float:
     """Return the probability that a lane repeats its neighbour's work, checked."""
     expected = (
         "the probability that a lane repeats its neighbour's work, from 0 to 1, such as "
         "stickiness(trace).rho"
     )
-    return real("alike", alike, lambda rho: 0 <= rho <= 1, expected)
+    return check_real("alike", value, lambda rho: 0 <= rho <= 1, expected)
 
 
-def alike_of(given: Any, work: Pmf) -> Alike | None:
+def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
     """How lanes are alike, as it was given: a number, (probability, law) pairs, a matrix, a trace.
 
     Raises
@@ -323,40 +323,40 @@ def alike_of(given: Any, work: Pmf) -> Alike | None:
     LawError
         For what is none of them, or leaves a lane another law than ``work``.
     """
-    if isinstance(given, Real):
-        rho = repeats(given)
+    if isinstance(value, Real):
+        rho = check_repeat_probability(value)
         return Sticky(rho) if rho else None
-    if isinstance(given, list | tuple) and given and all(_is_part(one) for one in given):
-        parts = tuple((p, law_of_work(law)) for p, law in given)
+    if isinstance(value, list | tuple) and value and all(_is_weighted_law(one) for one in value):
+        parts = tuple((p, check_law(law)) for p, law in value)
         _check_lane(Pmf.mixture(parts), work, "a lane of these laws", "mixture")
-        return Shock(parts)
-    if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 2:
-        return _chain(np.asarray(given), work)
-    if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1 and len(given):
-        _check_lane(Pmf.from_samples(given), work, "an item of this trace", "from_samples")
-        return Windows(np.asarray(given, dtype=np.int64))
+        return CommonShock(parts)
+    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 2:
+        return _markov_lanes(np.asarray(value), work)
+    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
+        _check_lane(Pmf.from_samples(value), work, "an item of this trace", "from_samples")
+        return TraceWindows(np.asarray(value, dtype=np.int64))
     raise LawError(
-        f"alike = {given!r:.80}: expected the probability that a lane repeats its neighbour's "
+        f"alike = {value!r:.80}: expected the probability that a lane repeats its neighbour's "
         "work, pairs (probability, law) of which one holds for all lanes, a matrix of "
         "P(next | this), or a trace of items in the order of the lanes"
     )
 
 
-def _check_lane(own: Pmf, work: Pmf, what: str, made: str) -> None:
+def _check_lane(lane_law: Pmf, work: Pmf, what: str, constructor: str) -> None:
     """Refuse a law of a lane that is another than that of the work."""
-    apart = abs(own.mean() - work.mean()), abs(own.var() - work.var())
+    apart = abs(lane_law.mean() - work.mean()), abs(lane_law.var() - work.var())
     if max(apart) > 1e-9 * (1.0 + work.var()):
         raise LawError(
-            f"alike: {what} works {own.mean():.6g} on average, of work {work.mean():.6g}: "
-            f"expected work=Pmf.{made}(alike)"
+            f"alike: {what} works {lane_law.mean():.6g} on average, of work {work.mean():.6g}: "
+            f"expected work=Pmf.{constructor}(alike)"
         )
 
 
-def _is_part(one: Any) -> bool:
-    return isinstance(one, list | tuple) and len(one) == 2 and isinstance(one[1], Pmf)
+def _is_weighted_law(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], Pmf)
 
 
-def _chain(moves: npt.NDArray[Any], work: Pmf) -> Markov:
+def _markov_lanes(moves: npt.NDArray[Any], work: Pmf) -> Markov:
     size = len(moves)
     if not work.is_finite or moves.shape != (size, size) or size != work.high - work.low + 1:
         raise LawError(
@@ -376,7 +376,7 @@ def _chain(moves: npt.NDArray[Any], work: Pmf) -> Markov:
 
 
 # --- as a trace tells
-def runs(lanes: int, rho: float) -> Floats:
+def distinct_draw_weights(lanes: int, rho: float) -> Floats:
     """P(the lanes hold 1, 2, ..., lanes different draws): 1 and a binomial number more."""
     k, most = np.arange(lanes), lanes - 1
     ways = np.append(0.0, np.cumsum(np.log((most - k[:-1]) / (k[:-1] + 1.0))))

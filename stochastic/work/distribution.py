@@ -15,13 +15,13 @@ from stochastic.arrays import Floats
 from stochastic.errors import LawError
 
 #: Most values of a law that are tabulated: 400 MB.
-LARGEST = sizes.LAW_LARGEST
+MAX_TABLE_SIZE = sizes.LAW_LARGEST
 
 #: Probabilities below exp(-700) = 1e-304 are left out: doubles end there.
 SMALLEST_LOG = -700.0
 
 #: What still works where a table does not.
-WAY = (
+TABLE_HINT = (
     "of an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
     "larger units, or ask for what needs no table (its own mean, var, cdf, quantile, sample)"
 )
@@ -29,10 +29,10 @@ WAY = (
 #: Most products of a convolution: some half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
 #: Most values of a law that is hashed by all of its weights.
-SMALL = sizes.RATIOS_SMALL
+HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
-_FARTHEST = 2**62
-_NOTHING = 1e-24  # the mass beyond which an infinite law without a closed mean is not summed
+_MAX_VALUE = 2**62
+_NEGLIGIBLE_TAIL = 1e-24  # the mass beyond which an infinite law without a closed mean is not summed
 
 
 class Distribution(ABC):
@@ -70,45 +70,45 @@ class Distribution(ABC):
         """P(W = k) for k = first..last, within low..high."""
         return self.pmf(np.arange(first, last + 1, dtype=np.float64))
 
-    def relative(self, first: int, last: int) -> Floats:
+    def relative_table(self, first: int, last: int) -> Floats:
         """The table up to a common factor, where that is cheaper or more accurate."""
         return self.table(first, last)
 
     @property
-    def endless(self) -> bool:
+    def has_infinite_mean(self) -> bool:
         """Whether the mean is infinite."""
         return False
 
     def mean(self) -> float:
         """E[W]."""
-        first, table = self._summed()
+        first, table = self._normalized_table()
         return first + float(np.dot(np.arange(len(table)), table))
 
     def var(self) -> float:
         """E[(W - E[W])²], infinite where that diverges."""
-        first, table = self._summed()
+        first, table = self._normalized_table()
         apart = np.arange(len(table)) - (self.mean() - first)
         return float(np.dot(apart * apart, table))
 
-    def _summed(self) -> tuple[int, Floats]:
-        last = self.beyond(_NOTHING) if self.high == math.inf else int(self.high)
-        spanned(self.low, last, self.text)
-        table = self.relative(self.low, last)
+    def _normalized_table(self) -> tuple[int, Floats]:
+        last = self.tail_end(_NEGLIGIBLE_TAIL) if self.high == math.inf else int(self.high)
+        check_span(self.low, last, self.text)
+        table = self.relative_table(self.low, last)
         return self.low, table / table.sum()
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
         """Independent draws."""
-        first, table = self._summed()
+        first, table = self._normalized_table()
         chances = np.cumsum(table)
         chances[-1] = 1.0
         return first + np.searchsorted(chances, rng.random(size), side="right")
 
-    def beyond(self, eps: float) -> int:
+    def tail_end(self, eps: float) -> int:
         """The smallest S with P(W > S) < eps."""
         found = first_true(lambda k: bool(self.sf(float(k)) < eps), self.low)
         if found is None:
             raise LawError(
-                f"{self.text} has a tail of {eps:g} beyond {_FARTHEST:.0e}: give a larger eps, or "
+                f"{self.text} has a tail of {eps:g} beyond {_MAX_VALUE:.0e}: give a larger eps, or "
                 "bound it with truncate(high)"
             )
         return found
@@ -126,7 +126,7 @@ def first_true(holds: Callable[[int], bool], start: int) -> int | None:
     while not holds(below + step):
         below += step
         step *= 2
-        if below + step > _FARTHEST:
+        if below + step > _MAX_VALUE:
             return None
     above = below + step
     while above - below > 1:
@@ -135,13 +135,13 @@ def first_true(holds: Callable[[int], bool], start: int) -> int | None:
     return above
 
 
-def spanned(first: int, last: int | float, what: str, way: str = WAY) -> None:
+def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT) -> None:
     """An error where a table of the values first..last would be too large, with a way out."""
     size = last - first + 1
-    if size > LARGEST:
+    if size > MAX_TABLE_SIZE:
         raise LawError(
-            f"{what} spans {size:.3g} values, {first} to {last}, and at most {LARGEST:.0e} are "
-            f"tabulated: {way}"
+            f"{what} spans {size:.3g} values, {first} to {last}, and at most {MAX_TABLE_SIZE:.0e} are "
+            f"tabulated: {hint}"
         )
 
 
@@ -152,11 +152,11 @@ class Tabulated(Distribution):
 
     low: int
     weights: Floats
-    made: str
-    _chances: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
+    constructor_text: str
+    _cdf_and_sf: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
 
     def __reduce__(self) -> Any:  # arrays come out of a pickle writable
-        return tabulated, (self.low, self.weights, self.made)
+        return tabulate, (self.low, self.weights, self.constructor_text)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tabulated):
@@ -164,7 +164,7 @@ class Tabulated(Distribution):
         return self.low == other.low and np.array_equal(self.weights, other.weights)
 
     def __hash__(self) -> int:
-        return hash((self.low, len(self.weights), self.weights[:SMALL].tobytes()))
+        return hash((self.low, len(self.weights), self.weights[:HASHED_WEIGHTS].tobytes()))
 
     @property
     def high(self) -> int:
@@ -174,8 +174,8 @@ class Tabulated(Distribution):
     @property
     def text(self) -> str:
         """As it is constructed, or where it lies."""
-        if self.made:
-            return self.made
+        if self.constructor_text:
+            return self.constructor_text
         return f"Pmf({self.low}..{self.high}, mean {self.mean():.6g})"
 
     def pmf(self, k: Floats) -> Floats:
@@ -186,34 +186,34 @@ class Tabulated(Distribution):
         """P(W = k) for k = first..last."""
         return self.weights[first - self.low : last - self.low + 1]
 
-    def chances(self) -> tuple[Floats, Floats]:
+    def cdf_and_sf(self) -> tuple[Floats, Floats]:
         """P(W <= k) and P(W > k) of all values."""
-        if self._chances is None:
+        if self._cdf_and_sf is None:
             above = np.zeros(len(self.weights))
             above[:-1] = np.cumsum(self.weights[:0:-1])[::-1]
             below = np.where(above > 0.5, np.cumsum(self.weights), 1 - above)
             below = np.maximum.accumulate(below)
             object.__setattr__(self, "_chances", (below, above))
-        assert self._chances is not None
-        return self._chances
+        assert self._cdf_and_sf is not None
+        return self._cdf_and_sf
 
     def sf(self, k: Any) -> Any:
         """P(W > k)."""
-        return self.chances()[1][np.asarray(k - self.low, dtype=np.int64)]
+        return self.cdf_and_sf()[1][np.asarray(k - self.low, dtype=np.int64)]
 
     def cdf(self, k: Any) -> Any:
         """P(W <= k)."""
-        return self.chances()[0][np.asarray(k - self.low, dtype=np.int64)]
+        return self.cdf_and_sf()[0][np.asarray(k - self.low, dtype=np.int64)]
 
-    def _summed(self) -> tuple[int, Floats]:
+    def _normalized_table(self) -> tuple[int, Floats]:
         return self.low, self.weights
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
         """Independent draws."""
-        return self.low + np.searchsorted(self.chances()[0], rng.random(size), side="right")
+        return self.low + np.searchsorted(self.cdf_and_sf()[0], rng.random(size), side="right")
 
 
-def tabulated(low: int, weights: Any, made: str = "") -> Tabulated:
+def tabulate(low: int, weights: Any, constructor_text: str = "") -> Tabulated:
     """Return the law of weights that sum to one; zeros at the ends go."""
     table = np.array(weights, dtype=np.float64)
     if not (table[0] > 0 and table[-1] > 0):
@@ -221,12 +221,12 @@ def tabulated(low: int, weights: Any, made: str = "") -> Tabulated:
         first, last = int(held[0]), int(held[-1])
         low, table = low + first, table[first : last + 1].copy()
     table.flags.writeable = False
-    return Tabulated(low, table, made)
+    return Tabulated(low, table, constructor_text)
 
 
-def largest(weights: Floats, beyond: float, copies: int) -> Floats:
+def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
     """P(max of independent copies = k) from P(W = k) and P(W > last); F(k)**n - F(k-1)**n."""
-    above = np.full(len(weights), beyond)
+    above = np.full(len(weights), tail)
     above[:-1] += np.cumsum(weights[:0:-1])[::-1]
     below = np.cumsum(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -235,13 +235,13 @@ def largest(weights: Floats, beyond: float, copies: int) -> Floats:
         return np.asarray(np.exp(copies * log) * -np.expm1(copies * np.log1p(-share)))
 
 
-def convolved(first: Floats, second: Floats, copies: int, what: str) -> Floats:
+def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Floats:
     """Weights of the sum of an item of the first law and copies of the second, all positive.
 
     By squaring; no transform, whose rounding would drown the tails.
     """
     size = len(first) + copies * (len(second) - 1)
-    spanned(0, size - 1, what, "count its work in larger units, or draw it with sample")
+    check_span(0, size - 1, what, "count its work in larger units, or draw it with sample")
     if copies > 1 and len(second) > 1:
         products = (size / 2) ** 2
     else:

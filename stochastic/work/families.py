@@ -20,7 +20,7 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import whole
 from stochastic.errors import LawError
 from stochastic.work import given
-from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulated
+from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS
@@ -49,7 +49,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class LawFamily:
     """A row of the table. Functions take the parameters last; values ``k`` are arrays of floats.
 
     Attributes
@@ -106,16 +106,16 @@ class Family:
     mean: Callable[..., float] | None = None
     var: Callable[..., float] | None = None
     draw: Callable[..., Any] | None = None
-    ends: Callable[..., tuple[int, float]] = lambda *_: (0, math.inf)
+    support_ends: Callable[..., tuple[int, float]] = lambda *_: (0, math.inf)
     mode: Callable[..., int] | None = None
-    steps: Callable[..., tuple[float, float, float, float]] | None = None
-    adds: str = ""
-    sums_as: Callable[..., tuple[int, str, tuple[Any, ...]]] | None = None
-    memoryless: bool = False
+    term_ratio: Callable[..., tuple[float, float, float, float]] | None = None
+    additive_parameter: str = ""
+    additive_form: Callable[..., tuple[int, str, tuple[Any, ...]]] | None = None
+    is_memoryless: bool = False
     estimate: Callable[[Histogram], tuple[float, ...] | str] | None = None
     errors: Callable[..., tuple[float, ...]] | None = None
     log_likelihood: Callable[..., float] | None = None
-    limit: str = ""
+    limit_family: str = ""
     scipy: tuple[str, tuple[str, ...]] = ("", ())
 
     @property
@@ -123,9 +123,9 @@ class Family:
         """The names of the parameters."""
         return tuple(parameter.name for parameter in self.parameters)
 
-    def constructed(self, *values: Any) -> str:
+    def constructor_text(self, *values: Any) -> str:
         """Return the law of checked parameters as it is constructed in Python."""
-        return f"Pmf.{self.name}({', '.join(map(_short, values))})"
+        return f"Pmf.{self.name}({', '.join(map(_number_text, values))})"
 
     def as_text(self, *values: float) -> str:
         """Return the law of given parameters as text; whole numbers are written as such.
@@ -145,79 +145,79 @@ class Family:
             raise LawError(wrong)
         value = None if self.constant is None else self.constant(*values)
         if value is not None:
-            return tabulated(value, [1.0], self.constructed(*values))
+            return tabulate(value, [1.0], self.constructor_text(*values))
         if self.weights is not None:
-            return given.weighed(self.weights(*values), 0, False, self.constructed(*values))
-        return Named(self.name, values)
+            return given.law_from_weights(self.weights(*values), 0, False, self.constructor_text(*values))
+        return FamilyLaw(self.name, values)
 
 
 @dataclass(frozen=True, slots=True)
-class Named(Distribution):
+class FamilyLaw(Distribution):
     """A law of a family, by its checked parameters."""
 
     name: str
     parameters: tuple[Any, ...]
     low: int = field(init=False, repr=False, compare=False)
     high: float = field(init=False, repr=False, compare=False)
-    family: Family = field(init=False, repr=False, compare=False)
+    family: LawFamily = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         family = FAMILIES[self.name]
-        low, high = family.ends(*self.parameters)
+        low, high = family.support_ends(*self.parameters)
         for name, value in (("low", low), ("high", high), ("family", family)):
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> Any:  # functions of the family cannot be pickled
-        return Named, (self.name, self.parameters)
+        return FamilyLaw, (self.name, self.parameters)
 
     @property
     def text(self) -> str:
         """As it is constructed."""
-        return self.family.constructed(*self.parameters)
+        return self.family.constructor_text(*self.parameters)
 
     @property
     def _mode(self) -> int:
         assert self.family.mode is not None
         return self.family.mode(*self.parameters)
 
-    def _direct(self, k: Floats) -> Floats:
+    def _direct_pmf(self, k: Floats) -> Floats:
         assert self.family.pmf is not None
         return self.family.pmf(k, *self.parameters)
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k), walked to where that is near, to the last digits."""
-        if self.family.steps is None:
-            return self._direct(k)
+        if self.family.term_ratio is None:
+            return self._direct_pmf(k)
         if k.size == 0:
             return np.zeros(k.shape)
         first, last = int(k.min()), int(k.max())
         if max(last, self._mode) - min(first, self._mode) > _WALKABLE:
-            return self._direct(k)
+            return self._direct_pmf(k)
         return self.table(first, last)[(k - first).astype(np.int64)]
 
     def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
-        if self.family.steps is None:
-            return self._direct(np.arange(first, last + 1, dtype=np.float64))
+        if self.family.term_ratio is None:
+            return self._direct_pmf(np.arange(first, last + 1, dtype=np.float64))
         mode = self._mode
-        scale = float(self._direct(np.array([float(mode)]))[0])
+        scale = float(self._direct_pmf(np.array([float(mode)]))[0])
         low, high = first, last
         if max(last, mode) - min(first, mode) <= _WALKABLE:
             low, high = min(first, mode), max(last, mode)
         elif not first <= mode <= last:
-            scale = float(self._direct(np.array([float(min(max(mode, first), last))]))[0])
-        return scale * self.relative(low, high)[first - low : last - low + 1]
+            scale = float(self._direct_pmf(np.array([float(min(max(mode, first), last))]))[0])
+        return scale * self.relative_table(low, high)[first - low : last - low + 1]
 
-    def relative(self, first: int, last: int) -> Floats:
+    def relative_table(self, first: int, last: int) -> Floats:
         """The table over its largest term."""
-        if self.family.steps is None:
+        if self.family.term_ratio is None:
             table = self.table(first, last)
             return np.asarray(table / table.max())
         from stochastic.kernels.recurrence import walk
 
         terms = np.zeros(last - first + 1)
         start = min(max(self._mode, first), last)
-        walk(first, last, start, *map(float, self.family.steps(*self.parameters)), terms)
+        walk(first, last, start, *map(float, self.family.term_ratio(*self.parameters)), terms)
         return terms
 
     def sf(self, k: Any) -> Any:
@@ -245,26 +245,26 @@ class Named(Distribution):
             return Distribution.sample(self, rng, size)
         return self.family.draw(rng, size, *self.parameters)
 
-    def to_summand(self, copies: int) -> tuple[int, Named] | None:
+    def to_summand(self, copies: int) -> tuple[int, FamilyLaw] | None:
         """Return the sum of copies as a shift and a law of a family that adds up, if it has one."""
         shift, law = 0, self
-        if self.family.sums_as is not None:
-            shift, name, parameters = self.family.sums_as(*self.parameters)
-            law = Named(name, parameters)
-        if not law.family.adds:
+        if self.family.additive_form is not None:
+            shift, name, parameters = self.family.additive_form(*self.parameters)
+            law = FamilyLaw(name, parameters)
+        if not law.family.additive_parameter:
             return None
-        place = law.family.names.index(law.family.adds)
+        place = law.family.names.index(law.family.additive_parameter)
         return copies * shift, law.with_parameter(place, copies * law.parameters[place])
 
-    def with_parameter(self, place: int, value: Any) -> Named:
+    def with_parameter(self, place: int, value: Any) -> FamilyLaw:
         """Return the law with another value of one parameter."""
-        return Named(self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :]))
+        return FamilyLaw(self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :]))
 
 
-def joined(laws: Sequence[Named]) -> Named | None:
+def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
     """Return the law of the sum of one item of each law; None if they are not of one family."""
     first = laws[0]
-    place = first.family.names.index(first.family.adds)
+    place = first.family.names.index(first.family.additive_parameter)
     kinds = {(law.name, *law.parameters[:place], *law.parameters[place + 1 :]) for law in laws}
     if len(kinds) > 1:
         return None
@@ -273,7 +273,7 @@ def joined(laws: Sequence[Named]) -> Named | None:
     return first.with_parameter(place, sum(terms) if are_whole else math.fsum(terms))
 
 
-def _short(x: Any) -> str:
+def _number_text(x: Any) -> str:
     """Return a number as people write it: a whole float without its .0."""
     return repr(int(x)) if isinstance(x, float) and x.is_integer() and x < 2**53 else repr(x)
 
@@ -293,7 +293,7 @@ class Histogram:
     size: int = field(init=False)
     low: int = field(init=False)
     total: int = field(init=False)
-    above: Floats = field(init=False)
+    tail_counts: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         held = np.flatnonzero(self.counts)
@@ -334,21 +334,21 @@ def _log_factorials(h: Histogram) -> float:
     return float(np.dot(h.counts[held], gammaln(held + 1.0)))
 
 
-def _dispersed(h: Histogram, a: float) -> float:
+def _dispersion_likelihood(h: Histogram, a: float) -> float:
     """The log-likelihood at a dispersion, but for what does not depend on it."""
     j = np.arange(h.high)
     n, m = h.size, h.mean
     if a == 0:
         return -n * m
-    return float(np.dot(h.above, np.log1p(j * a))) - n * (1 / a + m) * math.log1p(m * a)
+    return float(np.dot(h.tail_counts, np.log1p(j * a))) - n * (1 / a + m) * math.log1p(m * a)
 
 
-def dispersed_likelihood(h: Histogram, a: float) -> float:
+def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
     """Return the log-likelihood at a dispersion and the mean of the samples."""
-    return _dispersed(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
+    return _dispersion_likelihood(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
 
 
-def _inverse(rr: float, rp: float, pp: float) -> tuple[float, float]:
+def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
     """Standard errors of two parameters from their observed information."""
     determinant = rr * pp - rp * rp
     if not determinant > 0:
@@ -356,7 +356,7 @@ def _inverse(rr: float, rp: float, pp: float) -> tuple[float, float]:
     return math.sqrt(pp / determinant), math.sqrt(rr / determinant)
 
 
-def uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
+def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
     """The standard deviation of the smallest and of the largest of so many samples."""
     width, n = high - low + 1, h.size
     if width > _EXACT:
@@ -369,28 +369,28 @@ def uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
     return spread, spread
 
 
-def likeliest_binomial(h: Histogram) -> tuple[float, ...] | str:
+def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
     """Return the likeliest trials and p, or why there are none."""
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
         return "a binomial law varies less, the variance of the samples not being below their mean"
-    best = first_true(lambda n: _dispersed(h, -1 / (n + 1)) <= _dispersed(h, -1 / n), h.high)
-    if best is None or _dispersed(h, -1 / best) <= _dispersed(h, 0.0):
+    best = first_true(lambda n: _dispersion_likelihood(h, -1 / (n + 1)) <= _dispersion_likelihood(h, -1 / n), h.high)
+    if best is None or _dispersion_likelihood(h, -1 / best) <= _dispersion_likelihood(h, 0.0):
         return "more trials are always likelier: the limit is the Poisson law"
     return best, h.mean / best
 
 
-def binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
+def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
     """Return the standard errors of trials, taken as a real number, and p."""
     j = np.arange(h.high)
-    curved = float(np.dot(h.above, (trials - j) ** -2.0))
+    curved = float(np.dot(h.tail_counts, (trials - j) ** -2.0))
     failures = h.size * trials - h.total
-    both = _inverse(curved, h.size / (1 - p), h.total / p**2 + failures / (1 - p) ** 2)
+    both = _standard_errors(curved, h.size / (1 - p), h.total / p**2 + failures / (1 - p) ** 2)
     return both if both[0] > 0 else (math.nan, math.sqrt(p * (1 - p) / h.size / trials))
 
 
-def likeliest_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
+def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     """Return the likeliest r and p, or why there are none."""
     from scipy.optimize import brentq
 
@@ -400,7 +400,7 @@ def likeliest_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
 
     def slope(log_a: float) -> float:
         a = math.exp(log_a)
-        return float(np.dot(h.above, j / (1 + j * a))) - n * _lost(m * a) / a / a
+        return float(np.dot(h.tail_counts, j / (1 + j * a))) - n * _x_minus_log1p(m * a) / a / a
 
     low = high = math.log(h.excess) - 2 * math.log(h.total)
     while slope(low) < 0:
@@ -413,26 +413,26 @@ def likeliest_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     return r, r / (r + m)
 
 
-def _lost(x: float) -> float:
+def _x_minus_log1p(x: float) -> float:
     """x - log(1 + x), x > 0."""
     if x > 0.05:
         return x - math.log1p(x)
     return math.fsum((-x) ** k / k for k in range(2, 14))
 
 
-def negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, ...]:
+def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, ...]:
     """Return the standard errors of r and p."""
     j = np.arange(h.high)
-    curved = float(np.dot(h.above, (r + j) ** -2.0))
-    return _inverse(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
+    curved = float(np.dot(h.tail_counts, (r + j) ** -2.0))
+    return _standard_errors(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
 
 
 # --- parameters
-_FROM_0 = partial(given.positive, zero=True)
-_CHANCE_OR_0 = partial(given.probability, zero=True)
+_check_nonnegative = partial(given.check_positive, zero=True)
+_check_probability_or_0 = partial(given.check_probability, zero=True)
 
 
-def _probability(check: Callable[[str, Any], Any]) -> Parameter:
+def _probability_parameter(check: Callable[[str, Any], Any]) -> Parameter:
     return Parameter(
         name="p",
         check=check,
@@ -443,7 +443,7 @@ def _probability(check: Callable[[str, Any], Any]) -> Parameter:
     )
 
 
-def _count(
+def _count_parameter(
     name: str, quantity: str, least: str, meaning: str, typical: Any, like: int
 ) -> Parameter:
     return Parameter(
@@ -457,17 +457,17 @@ def _count(
 
 
 # --- where doubles end
-def _apart(x: float, mean: float) -> float:
+def _scalar_deviance(x: float, mean: float) -> float:
     """Return x·log(x/m) + m - x, to a few digits: minus the logarithm of a term of Loader's."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
 
 
-def _end(log_pmf: Callable[[int], float], beyond: int, mode: int) -> int:
+def _representable_end(log_pmf: Callable[[int], float], outside: int, mode: int) -> int:
     """Return the value next to ``beyond`` whose probability a double can represent."""
-    while abs(mode - beyond) > 1:
-        middle = (mode + beyond) // 2
+    while abs(mode - outside) > 1:
+        middle = (mode + outside) // 2
         if log_pmf(middle) < SMALLEST_LOG:
-            beyond = middle
+            outside = middle
         else:
             mode = middle
     return mode
@@ -478,9 +478,9 @@ def _poisson_ends(rate: float) -> tuple[int, float]:
         return 0, math.inf
 
     def log_pmf(k: int) -> float:
-        return -_apart(k, rate) - math.log(math.tau * k) / 2
+        return -_scalar_deviance(k, rate) - math.log(math.tau * k) / 2
 
-    return _end(log_pmf, 0, int(rate)), math.inf
+    return _representable_end(log_pmf, 0, int(rate)), math.inf
 
 
 def _binomial_mode(n: int, p: float) -> int:
@@ -491,11 +491,11 @@ def _binomial_ends(n: int, p: float) -> tuple[int, int]:
     mode = _binomial_mode(n, p)
 
     def log_pmf(k: int) -> float:
-        away = _apart(k, n * p) + _apart(n - k, n * (1 - p))
+        away = _scalar_deviance(k, n * p) + _scalar_deviance(n - k, n * (1 - p))
         return -away - math.log(math.tau * k * (n - k) / n) / 2
 
-    low = 0 if n * math.log1p(-p) >= SMALLEST_LOG else _end(log_pmf, 0, mode)
-    high = n if n * math.log(p) >= SMALLEST_LOG else _end(log_pmf, n, mode)
+    low = 0 if n * math.log1p(-p) >= SMALLEST_LOG else _representable_end(log_pmf, 0, mode)
+    high = n if n * math.log(p) >= SMALLEST_LOG else _representable_end(log_pmf, n, mode)
     return low, high
 
 
@@ -509,10 +509,10 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
 
     def log_pmf(k: int) -> float:
         n = r + k
-        away = _apart(r, n * p) + _apart(k, n * (1 - p))
+        away = _scalar_deviance(r, n * p) + _scalar_deviance(k, n * (1 - p))
         return -away - math.log(math.tau * k * n / r) / 2
 
-    return _end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
+    return _representable_end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
 
 
 # --- ratios of neighbours
@@ -539,7 +539,7 @@ _NEAR = 0.5  # beyond it x·log(x/m) is at most 4 times the whole
 _TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
 
 
-def _stirling_rest(x: Floats) -> Floats:
+def _stirling_remainder(x: Floats) -> Floats:
     """log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
     found = np.zeros_like(x)
     y = x.copy()
@@ -571,7 +571,7 @@ def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
     return np.where(np.abs(v) < _NEAR, near, far) - rest * (apart / mean)
 
 
-def _product(a: Any, b: float) -> tuple[Any, Any]:
+def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
     """a·b as the rounded product and its error, as far as doubles tell it (Dekker 1971)."""
     product = a * b
     split = 134217729.0
@@ -587,7 +587,7 @@ def _product(a: Any, b: float) -> tuple[Any, Any]:
 def _poisson_pmf(k: Floats, rate: float) -> Floats:
     """P(W = k) of a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
-    inside = np.exp(-_stirling_rest(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
+    inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
     return np.where(k == 0, math.exp(-rate), inside)
 
 
@@ -599,10 +599,10 @@ def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
         return ends
     x = np.minimum(np.maximum(k, 1.0), n - 1)
     y = n - x
-    mean, rest = _product(n, p)
+    mean, rest = _exact_product(n, p)
     other = n - mean
     lost = ((n - other) - mean) - rest
-    log = _stirling_rest(np.array([n]))[0] - _stirling_rest(x) - _stirling_rest(y)
+    log = _stirling_remainder(np.array([n]))[0] - _stirling_remainder(x) - _stirling_remainder(y)
     log = log - _deviance(x, mean, rest) - _deviance(y, other, lost)
     inside = np.exp(log) * np.sqrt(n / (2 * math.pi * x * y))
     return np.where((k == 0) | (k == n), ends, inside)
@@ -612,18 +612,18 @@ def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
     """P(W = k) of k failures before the r-th success, r > 0 real, 0 < p < 1."""
     x = np.maximum(k, 1.0)
     n = x + r
-    successes, rest = _product(n, p)
+    successes, rest = _exact_product(n, p)
     failures = n - successes
     lost = ((n - failures) - successes) - rest
     both = np.full_like(x, r)
-    log = _stirling_rest(n) - _stirling_rest(both) - _stirling_rest(x)
+    log = _stirling_remainder(n) - _stirling_remainder(both) - _stirling_remainder(x)
     log = log - _deviance(both, successes, rest) - _deviance(x, failures, lost)
     inside = np.exp(log) * np.sqrt(r / (2 * math.pi * x * n))
     return np.where(k == 0, math.exp(r * math.log(p)), inside)
 
 
 # --- tails
-def _special(name: str, *arguments: Any) -> Any:
+def _scipy_special(name: str, *arguments: Any) -> Any:
     """Return a function of ``scipy.special`` at its arguments; SciPy loads when first used."""
     import scipy.special
 
@@ -631,14 +631,14 @@ def _special(name: str, *arguments: Any) -> Any:
 
 
 #: In this order, which seeds the replicates of fits: append new rows.
-FAMILIES: Mapping[str, Family] = {
+FAMILIES: Mapping[str, LawFamily] = {
     row.name: row
     for row in (
-        Family(
+        LawFamily(
             name="bernoulli",
             summary="1 with probability p, else 0.",
             example="bernoulli:1/4",
-            parameters=(_probability(_CHANCE_OR_0),),
+            parameters=(_probability_parameter(_check_probability_or_0),),
             constant=lambda p: int(p) if p in (0, 1) else None,
             weights=lambda p: [1 - p, p],
             estimate=lambda h: (
@@ -648,37 +648,37 @@ FAMILIES: Mapping[str, Family] = {
             log_likelihood=lambda h, p: h.total * math.log(p) + (h.size - h.total) * math.log1p(-p),
             scipy=("bernoulli", ("p",)),
         ),
-        Family(
+        LawFamily(
             name="binomial",
             summary="Successes among trials, each with probability p.",
             example="binomial:40,0.5",
             parameters=(
-                _count("trials", "trial_count", "1", "trials of a binomial law", (1, 100), 40),
-                _probability(_CHANCE_OR_0),
+                _count_parameter("trials", "trial_count", "1", "trials of a binomial law", (1, 100), 40),
+                _probability_parameter(_check_probability_or_0),
             ),
             constant=lambda n, p: n * int(p) if n == 0 or p in (0, 1) else None,
             pmf=_binomial_pmf,
-            sf=lambda k, n, p: _special("betainc", k + 1.0, n - k, p),
-            cdf=lambda k, n, p: _special("betaincc", k + 1.0, n - k, p),
+            sf=lambda k, n, p: _scipy_special("betainc", k + 1.0, n - k, p),
+            cdf=lambda k, n, p: _scipy_special("betaincc", k + 1.0, n - k, p),
             mean=lambda n, p: n * p,
             var=lambda n, p: n * p * (1 - p),
             draw=lambda rng, size, n, p: rng.binomial(n, p, size),
-            ends=_binomial_ends,
+            support_ends=_binomial_ends,
             mode=_binomial_mode,
-            steps=_binomial_steps,
-            adds="trials",
-            estimate=likeliest_binomial,
-            errors=binomial_errors,
-            log_likelihood=lambda h, trials, p: dispersed_likelihood(h, -1 / trials),
-            limit="poisson",
+            term_ratio=_binomial_steps,
+            additive_parameter="trials",
+            estimate=_fit_binomial,
+            errors=_binomial_errors,
+            log_likelihood=lambda h, trials, p: _log_likelihood_at_dispersion(h, -1 / trials),
+            limit_family="poisson",
             scipy=("binom", ("n", "p")),
         ),
-        Family(
+        LawFamily(
             name="geometric",
             summary="Trials up to the first success of probability p, from 1 on.",
             example="geometric:0.05",
             note="trials, from 1",
-            parameters=(_probability(given.probability),),
+            parameters=(_probability_parameter(given.check_probability),),
             constant=lambda p: 1 if p == 1 else None,
             pmf=lambda k, p: np.asarray(p * np.exp((k - 1) * math.log1p(-p))),
             sf=lambda k, p: np.exp(k * math.log1p(-p)),
@@ -686,11 +686,11 @@ FAMILIES: Mapping[str, Family] = {
             mean=lambda p: 1 / p,
             var=lambda p: (1 - p) * (1 / p) ** 2,
             draw=lambda rng, size, p: rng.geometric(p, size),
-            ends=lambda _: (1, math.inf),
+            support_ends=lambda _: (1, math.inf),
             mode=lambda _: 1,
-            steps=lambda p: (*_complement(p), 1.0, 1.0),
-            sums_as=lambda p: (1, "negative_binomial", (1.0, p)),
-            memoryless=True,
+            term_ratio=lambda p: (*_complement(p), 1.0, 1.0),
+            additive_form=lambda p: (1, "negative_binomial", (1.0, p)),
+            is_memoryless=True,
             estimate=lambda h: (
                 (h.size / h.total,)
                 if h.low >= 1
@@ -702,7 +702,7 @@ FAMILIES: Mapping[str, Family] = {
             ),
             scipy=("geom", ("p",)),
         ),
-        Family(
+        LawFamily(
             name="negative_binomial",
             summary="Failures before the r-th success of probability p; r > 0 need not be whole.",
             example="negative_binomial:5,0.3",
@@ -711,39 +711,39 @@ FAMILIES: Mapping[str, Family] = {
             parameters=(
                 Parameter(
                     name="r",
-                    check=given.positive,
+                    check=given.check_positive,
                     quantity="success_count",
                     domain="(0, inf)",
                     meaning="successes waited for while failures count",
                     typical=(1, 20),
                 ),
-                _probability(given.probability),
+                _probability_parameter(given.check_probability),
             ),
             constant=lambda r, p: 0 if p == 1 else None,
             pmf=_negative_binomial_pmf,
-            sf=lambda k, r, p: _special("betaincc", r, k + 1.0, p),
-            cdf=lambda k, r, p: _special("betainc", r, k + 1.0, p),
+            sf=lambda k, r, p: _scipy_special("betaincc", r, k + 1.0, p),
+            cdf=lambda k, r, p: _scipy_special("betainc", r, k + 1.0, p),
             mean=lambda r, p: r * (1 - p) / p,
             var=lambda r, p: r * (1 - p) / p / p,
             draw=lambda rng, size, r, p: rng.negative_binomial(r, p, size),
-            ends=_negative_binomial_ends,
+            support_ends=_negative_binomial_ends,
             mode=_negative_binomial_mode,
-            steps=lambda r, p: (*_complement(p), r, 1.0),
-            adds="r",
-            estimate=likeliest_negative_binomial,
-            errors=negative_binomial_errors,
-            log_likelihood=lambda h, r, p: dispersed_likelihood(h, 1 / r),
-            limit="poisson",
+            term_ratio=lambda r, p: (*_complement(p), r, 1.0),
+            additive_parameter="r",
+            estimate=_fit_negative_binomial,
+            errors=_negative_binomial_errors,
+            log_likelihood=lambda h, r, p: _log_likelihood_at_dispersion(h, 1 / r),
+            limit_family="poisson",
             scipy=("nbinom", ("n", "p")),
         ),
-        Family(
+        LawFamily(
             name="poisson",
             summary="Events that occur at a rate, independently.",
             example="poisson:30",
             parameters=(
                 Parameter(
                     name="rate",
-                    check=_FROM_0,
+                    check=_check_nonnegative,
                     quantity="event_rate",
                     domain="(0, inf)",
                     meaning="mean of a Poisson law",
@@ -752,28 +752,28 @@ FAMILIES: Mapping[str, Family] = {
             ),
             constant=lambda rate: 0 if rate == 0 else None,
             pmf=_poisson_pmf,
-            sf=lambda k, rate: _special("gammainc", k + 1.0, rate),
-            cdf=lambda k, rate: _special("gammaincc", k + 1.0, rate),
+            sf=lambda k, rate: _scipy_special("gammainc", k + 1.0, rate),
+            cdf=lambda k, rate: _scipy_special("gammaincc", k + 1.0, rate),
             mean=lambda rate: rate,
             var=lambda rate: rate,
             draw=lambda rng, size, rate: rng.poisson(rate, size),
-            ends=_poisson_ends,
+            support_ends=_poisson_ends,
             mode=lambda rate: int(rate),
-            steps=lambda rate: (rate, 0.0, 1.0, 0.0),
-            adds="rate",
+            term_ratio=lambda rate: (rate, 0.0, 1.0, 0.0),
+            additive_parameter="rate",
             estimate=lambda h: (h.mean,),
             errors=lambda h, rate: (math.sqrt(rate / h.size),),
-            log_likelihood=lambda h, _: dispersed_likelihood(h, 0.0),
+            log_likelihood=lambda h, _: _log_likelihood_at_dispersion(h, 0.0),
             scipy=("poisson", ("mu",)),
         ),
-        Family(
+        LawFamily(
             name="uniform",
             summary="Each of low, ..., high alike, both included.",
             example="uniform:20,40",
             note="inclusive",
             parameters=(
-                _count("low", "lowest_work", "0", "shortest item of a uniform law", (0, 20), 20),
-                _count("high", "highest_work", "0", "longest item of a uniform law", (20, 100), 40),
+                _count_parameter("low", "lowest_work", "0", "shortest item of a uniform law", (0, 20), 20),
+                _count_parameter("high", "highest_work", "0", "longest item of a uniform law", (20, 100), 40),
             ),
             check=lambda low, high: (
                 f"low = {low} is above high = {high}: expected low <= high" if high < low else ""
@@ -784,9 +784,9 @@ FAMILIES: Mapping[str, Family] = {
             mean=lambda low, high: (low + high) / 2,
             var=lambda low, high: ((high - low + 1) ** 2 - 1) / 12,
             draw=lambda rng, size, low, high: rng.integers(low, high, size, endpoint=True),
-            ends=lambda low, high: (low, high),
+            support_ends=lambda low, high: (low, high),
             estimate=lambda h: (h.low, h.high),
-            errors=uniform_errors,
+            errors=_uniform_errors,
             log_likelihood=lambda h, low, high: -h.size * math.log(high - low + 1),
         ),
     )

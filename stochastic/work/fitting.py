@@ -16,12 +16,12 @@ from stochastic.work import given
 from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
-LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
+_LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
 _TAIL = 1e-12  # of a fitted law, which its distance to the samples leaves out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class LawFit:
     """A family fitted to samples by maximum likelihood.
 
     Attributes
@@ -60,7 +60,7 @@ def fit(
     *,
     replicates: int = 199,
     seed: int = 0,
-) -> tuple[Fit, ...]:
+) -> tuple[LawFit, ...]:
     """Fit the families to samples by maximum likelihood, the best by Akaike's criterion first.
 
     Parameters
@@ -93,12 +93,12 @@ def fit(
     >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)
     ('negative_binomial', 0.3, 0.007)
     """
-    asked = _asked(families)
+    asked = _requested_families(families)
     replicates = whole("replicates", replicates, least=0, example=199)
-    values = given.samples(samples)
-    if values.max() > LARGEST_SAMPLE:
+    values = given.check_samples(samples)
+    if values.max() > _LARGEST_SAMPLE:
         raise LawError(
-            f"the largest sample is {values.max()}, and families are fitted up to {LARGEST_SAMPLE}:"
+            f"the largest sample is {values.max()}, and families are fitted up to {_LARGEST_SAMPLE}:"
             " count the work in larger units, or take the samples as they are with Pmf.from_samples"
         )
     histogram = Histogram(np.bincount(values))
@@ -117,7 +117,7 @@ def fit(
     return tuple(sorted(found, key=lambda one: one.aic))
 
 
-def _asked(families: str | Sequence[str] | None) -> tuple[str, ...]:
+def _requested_families(families: str | Sequence[str] | None) -> tuple[str, ...]:
     known = tuple(name for name, row in FAMILIES.items() if row.estimate is not None)
     if families is None:
         return known
@@ -138,14 +138,14 @@ def _estimate(name: str, histogram: Histogram) -> tuple[float, ...] | str:
 
 def _fit(
     name: str, estimate: tuple[float, ...], histogram: Histogram, replicates: int, seed: int
-) -> Fit:
+) -> LawFit:
     row = FAMILIES[name]
     assert row.log_likelihood is not None
     assert row.errors is not None
     law = Pmf.of_family(name, *estimate)
     log_likelihood = row.log_likelihood(histogram, *estimate)
-    distance = _distance(histogram, law)
-    return Fit(
+    distance = _cramer_von_mises(histogram, law)
+    return LawFit(
         family=name,
         pmf=law,
         parameters=dict(zip(row.names, estimate, strict=True)),
@@ -157,7 +157,7 @@ def _fit(
     )
 
 
-def _distance(histogram: Histogram, law: Pmf) -> float:
+def _cramer_von_mises(histogram: Histogram, law: Pmf) -> float:
     """n·Σ (Fn(k) - F(k))²·P(W = k)."""
     table = law.cut(_TAIL)
     k = np.arange(table.low, table.high + 1)
@@ -180,15 +180,15 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
             counts = np.trim_zeros(rng.multinomial(size, table.weights), "b")
             counts = np.concatenate([np.zeros(table.low, dtype=np.int64), counts])
         drawn = Histogram(counts)
-        farther += _distance(drawn, _refitted(name, drawn)) >= distance * (1 - 1e-9) - 1e-15
+        farther += _cramer_von_mises(drawn, _refit(name, drawn)) >= distance * (1 - 1e-9) - 1e-15
     return (1 + farther) / (1 + replicates)
 
 
-def _refitted(name: str, histogram: Histogram) -> Pmf:
+def _refit(name: str, histogram: Histogram) -> Pmf:
     """The likeliest law of a family, or the limit where that is beyond it."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
-        name = FAMILIES[name].limit
+        name = FAMILIES[name].limit_family
         estimate = _estimate(name, histogram)
     assert not isinstance(estimate, str)
     return Pmf.of_family(name, *estimate)

@@ -11,62 +11,62 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import real, whole
+from stochastic.checks import check_real, whole
 from stochastic.errors import LawError
-from stochastic.work.distribution import Tabulated, spanned, tabulated
+from stochastic.work.distribution import Tabulated, check_span, tabulate
 
 _TOLERANCE = 1e-9
 _UNITS = "count the work in larger units"
 _SHORT = 8  # weights that a repr shows
 
 
-def probability(name: str, value: Any, *, zero: bool = False) -> float:
+def check_probability(name: str, value: Any, *, zero: bool = False) -> float:
     """Return a number from 0 (excluded unless ``zero``) to 1."""
     expected = f"a probability {'from 0' if zero else 'above 0 and up'} to 1, such as 0.05"
-    return real(name, value, lambda x: 0 < x <= 1 or (zero and x == 0), expected)
+    return check_real(name, value, lambda x: 0 < x <= 1 or (zero and x == 0), expected)
 
 
-def positive(name: str, value: Any, *, zero: bool = False) -> float:
+def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """Return a finite number above 0, or from 0 on."""
     expected = f"a finite number {'from' if zero else 'above'} 0"
-    return real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
+    return check_real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
 
 
-def _values(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
+def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
     """A mapping of values as the lowest one and a dense list."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [whole("a value", key, least=0, example=3) for key in mapping]
     low = min(keys)
-    spanned(low, max(keys), f"the range of the {what}", _UNITS)
+    check_span(low, max(keys), f"the range of the {what}", _UNITS)
     found: list[Any] = [0] * (max(keys) - low + 1)
     for key, item in zip(keys, mapping.values(), strict=True):
         found[key - low] = item
     return low, found
 
 
-def _dense(given: Any, low: Any, what: str) -> tuple[int, Any]:
+def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
     """A sequence from ``low`` on, or a mapping from values, as the lowest one and what follows."""
-    if hasattr(given, "index") and hasattr(given, "items"):  # a pandas Series: by its labels
-        given = dict(given.items())
-    if isinstance(given, Mapping):
+    if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series: by its labels
+        values = dict(values.items())
+    if isinstance(values, Mapping):
         if low != 0:
             raise LawError(f"low = {low!r}: a mapping names its values itself; leave low out")
-        return _values(given, what)
+        return _dense_mapping(values, what)
     low = whole("low", low, least=0, example=0)
-    nested = isinstance(given, np.ndarray) and given.ndim != 1
-    if isinstance(given, str | bytes) or not np.iterable(given) or nested:
+    nested = isinstance(values, np.ndarray) and values.ndim != 1
+    if isinstance(values, str | bytes) or not np.iterable(values) or nested:
         raise LawError(
-            f"{what} = {given!r}: expected a list of numbers, or a dict that maps values to them"
+            f"{what} = {values!r}: expected a list of numbers, or a dict that maps values to them"
         )
-    items = given if isinstance(given, np.ndarray) else list(given)
+    items = values if isinstance(values, np.ndarray) else list(values)
     if len(items) == 0:
         raise LawError(f"no {what}: expected at least one value")
-    spanned(low, low + len(items) - 1, f"the range of the {what}", _UNITS)
+    check_span(low, low + len(items) - 1, f"the range of the {what}", _UNITS)
     return low, items
 
 
-def shares(items: Any, normalise: bool, what: str = "weights") -> Floats:
+def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Floats:
     """Return weights that sum to one; those that are all rational must do so exactly."""
     if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
         exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]
@@ -103,29 +103,29 @@ def _sum_error(what: str, total: Any) -> LawError:
     )
 
 
-def weighed(given: Any, low: Any, normalise: bool, made: str = "") -> Tabulated:
+def law_from_weights(values: Any, low: Any, normalise: bool, constructor_text: str = "") -> Tabulated:
     """Return the law of weights."""
-    low, items = _dense(given, low, "weights")
-    found = shares(items, normalise)
-    if not made and len(items) <= _SHORT:
-        made = f"Pmf.from_weights({found.tolist()!r}{f', low={low}' if low else ''})"
-    return tabulated(low, found, made)
+    low, items = _dense_weights(values, low, "weights")
+    found = normalize_weights(items, normalise)
+    if not constructor_text and len(items) <= _SHORT:
+        constructor_text = f"Pmf.from_weights({found.tolist()!r}{f', low={low}' if low else ''})"
+    return tabulate(low, found, constructor_text)
 
 
-def counted(given: Any, low: Any) -> Tabulated:
+def law_from_counts(values: Any, low: Any) -> Tabulated:
     """The law of counts."""
-    low, items = _dense(given, low, "counts")
+    low, items = _dense_weights(values, low, "counts")
     counts = [whole("a count", item, least=0, example=7) for item in items]
     if not any(counts):
         raise LawError("counts are all 0: expected at least one item")
     total = sum(counts)
-    return tabulated(low, [count / total for count in counts])
+    return tabulate(low, [count / total for count in counts])
 
 
-def samples(given: Any) -> Ints:
+def check_samples(values: Any) -> Ints:
     """An array of whole numbers from 0 on, of any shape, as one of one dimension."""
     try:
-        found = np.ravel(np.asarray(given))
+        found = np.ravel(np.asarray(values))
     except ValueError:
         found = np.array(["ragged"])
     if found.size == 0:
@@ -146,9 +146,9 @@ def samples(given: Any) -> Ints:
     return found.astype(np.int64)
 
 
-def drawn(given: Any) -> Tabulated:
+def law_from_samples(values: Any) -> Tabulated:
     """The law of samples: each value as often as it occurs."""
-    found = samples(given)
+    found = check_samples(values)
     low = int(found.min())
-    spanned(low, int(found.max()), "the range of the samples", _UNITS)
-    return tabulated(low, np.bincount(found - low) / len(found))
+    check_span(low, int(found.max()), "the range of the samples", _UNITS)
+    return tabulate(low, np.bincount(found - low) / len(found))

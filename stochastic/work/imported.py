@@ -12,7 +12,7 @@ import numpy as np
 from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.errors import LawError
-from stochastic.work.distribution import Distribution, spanned, tabulated
+from stochastic.work.distribution import Distribution, check_span, tabulate
 from stochastic.work.families import FAMILIES
 
 _TERMS = sizes.TAIL_TERMS  # most terms of a tail that are added up
@@ -20,14 +20,14 @@ _FAR = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
-class Imported(Distribution):
+class ScipyLaw(Distribution):
     """An infinite law of SciPy, whose tail is SciPy's where it has a form, or else added up."""
 
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
     low: int
     text: str
-    endless: bool = False
+    has_infinite_mean: bool = False
     high: float = math.inf
 
     def pmf(self, k: Floats) -> Floats:
@@ -39,10 +39,10 @@ class Imported(Distribution):
         tail = _tail(self.frozen)
         if tail is not None:
             return tail(k)
-        found = [self._summed_tail(int(one)) for one in np.ravel(k)]
+        found = [self._sum_tail(int(one)) for one in np.ravel(k)]
         return np.reshape(found, np.shape(k))[()]
 
-    def _summed_tail(self, k: int) -> float:
+    def _sum_tail(self, k: int) -> float:
         total, size, start = 0.0, 64, k + 1
         while start <= k + _TERMS:
             block = float(np.sum(self.pmf(np.arange(start, start + size, dtype=np.float64))))
@@ -96,7 +96,7 @@ def _tail(frozen: Any) -> Callable[[Any], Any] | None:
     return None
 
 
-def _endless(frozen: Any) -> bool:
+def _has_infinite_mean(frozen: Any) -> bool:
     """Whether the mean is infinite: it is said to be, or 2**j·P(W > 2**j) does not fall."""
     with np.errstate(all="ignore"):
         if not math.isfinite(float(frozen.mean())):
@@ -108,7 +108,7 @@ def _endless(frozen: Any) -> bool:
     return near > 0 and 2 * far >= near * (1 - 1e-7)
 
 
-def family_of(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
+def family_arguments(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
     """(constructor, arguments, shift) of a law of SciPy that is one of our families."""
     if type(frozen).__name__ == "Binomial" and not hasattr(frozen, "dist"):
         return "binomial", (int(frozen.n), float(frozen.p)), 0
@@ -128,9 +128,9 @@ def family_of(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
     return None
 
 
-def imported(frozen: Any) -> Distribution:
+def law_from_scipy(frozen: Any) -> Distribution:
     """A discrete law of SciPy, frozen, as a table where it is finite."""
-    text = f"Pmf.from_scipy({_name(frozen)})"
+    text = f"Pmf.from_scipy({_scipy_text(frozen)})"
     if not _is_discrete(frozen):
         raise LawError(
             f"{frozen!r} is no discrete law with its parameters: expected one such as "
@@ -145,14 +145,14 @@ def imported(frozen: Any) -> Distribution:
             "it to 0 or above"
         )
     if high == math.inf:
-        kind, key = type(getattr(frozen, "dist", frozen)), _name(frozen)
-        return Imported(frozen, (kind, key), int(low), text, _endless(frozen))
-    spanned(int(low), int(high), text)
+        kind, key = type(getattr(frozen, "dist", frozen)), _scipy_text(frozen)
+        return ScipyLaw(frozen, (kind, key), int(low), text, _has_infinite_mean(frozen))
+    check_span(int(low), int(high), text)
     table = np.asarray(frozen.pmf(np.arange(low, high + 1)), dtype=np.float64)
     total = math.fsum(table)
     if not (np.all(table >= 0) and abs(total - 1) < 1e-9):
         raise LawError(f"{text} has probabilities that sum to {total!r}, not to 1")
-    return tabulated(int(low), table / total, made=text)
+    return tabulate(int(low), table / total, constructor_text=text)
 
 
 def _is_discrete(frozen: Any) -> bool:
@@ -164,7 +164,7 @@ def _is_discrete(frozen: Any) -> bool:
     return bool(kinds & {"rv_discrete_frozen", "DiscreteDistribution"})
 
 
-def _name(frozen: Any) -> str:
+def _scipy_text(frozen: Any) -> str:
     dist = getattr(frozen, "dist", None)
     if dist is None:
         return repr(frozen) if not hasattr(frozen, "xk") else "rv_discrete(values=...)"

@@ -17,7 +17,7 @@ from stochastic.work.families import FAMILIES
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class LawSyntax:
     """How a family is written: names of its numbers, of which the last may be left out.
 
     Without names it takes any number of values, for which ``several`` stands.
@@ -28,26 +28,26 @@ class Form:
     optional: int = 0
     aliases: tuple[str, ...] = ()
     note: str = ""
-    several: str = "P0,P1,..."
+    placeholder: str = "P0,P1,..."
 
     def __str__(self) -> str:
         """As people write it, with what is to be noted: ``geometric:P (trials, from 1)``."""
-        return self.shape + (f" ({self.note})" if self.note else "")
+        return self.usage + (f" ({self.note})" if self.note else "")
 
     @property
-    def shape(self) -> str:
+    def usage(self) -> str:
         """As people write it: ``binomial:TRIALS,P``."""
         family = self.example.partition(":")[0]
-        return f"{family}:{','.join(map(str.upper, self.numbers)) or self.several}"
+        return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
 
 #: The laws of work that can be written.
-FORMS = {
+LAW_SYNTAX = {
     **{
-        name: Form(row.names, row.example, aliases=row.aliases, note=row.note)
+        name: LawSyntax(row.names, row.example, aliases=row.aliases, note=row.note)
         for name, row in FAMILIES.items()
     },
-    "weights": Form((), "weights:0.2,0.8"),
+    "weights": LawSyntax((), "weights:0.2,0.8"),
 }
 #: Characters of a number, so that no message grows longer than people read.
 _LONGEST = 500
@@ -56,7 +56,7 @@ _PROBABILITIES = {"p", "prob", "probability", "probabilities", "weight", "weight
 _COUNTS = {"count", "counts", "items", "frequency", "n"}
 
 
-def family_and_words(text: Any, forms: Mapping[str, Form], others: str) -> tuple[str, list[str]]:
+def split_law(text: Any, forms: Mapping[str, LawSyntax], others: str) -> tuple[str, list[str]]:
     """Return the family of a law as text, and its numbers as words.
 
     Names are read in any case, and may be shortened as long as one family alone begins so.
@@ -75,7 +75,7 @@ def family_and_words(text: Any, forms: Mapping[str, Form], others: str) -> tuple
     LawError
         For a text that is no law, an unknown family, or another number of numbers.
 
-    >>> family_and_words("NB: 5, 0.3", FORMS, "")
+    >>> split_law("NB: 5, 0.3", LAW_SYNTAX, "")
     ('negative_binomial', ['5', '0.3'])
     """
     if not isinstance(text, str) or not text.strip():
@@ -83,24 +83,24 @@ def family_and_words(text: Any, forms: Mapping[str, Form], others: str) -> tuple
         raise LawError(f"{text!r} is no law: expected one such as {examples}, or {others}")
     text = text.strip()
     name, _, rest = text.partition(":")
-    family = _family(name.strip(), text, forms, others)
+    family = _match_family(name.strip(), text, forms, others)
     form = forms[family]
     words = [word.strip() for word in rest.split(",")] if rest.strip() else []
     for word in words:
         if len(word) > _LONGEST:
-            raise LawError(f"{_shown(word)} in {_shown(text)} is no number: it is too long")
+            raise LawError(f"{_shorten(word)} in {_shorten(text)} is no number: it is too long")
     least = len(form.numbers) - form.optional
     fits = len(words) in (least, len(form.numbers)) if form.numbers else bool(words)
     if not fits:
         raise LawError(
-            f"{_shown(text)} gives {family} {len(words)} of its "
-            f"{len(form.numbers) or 'one or more'} numbers: expected {form.shape}, such as "
+            f"{_shorten(text)} gives {family} {len(words)} of its "
+            f"{len(form.numbers) or 'one or more'} numbers: expected {form.usage}, such as "
             f"{form.example}"
         )
     return family, words
 
 
-def _family(name: str, text: str, forms: Mapping[str, Form], others: str) -> str:
+def _match_family(name: str, text: str, forms: Mapping[str, LawSyntax], others: str) -> str:
     short = name.lower().replace("-", "_").replace(" ", "_")
     if short in forms:
         return short
@@ -109,30 +109,30 @@ def _family(name: str, text: str, forms: Mapping[str, Form], others: str) -> str
     if len(named) == 1:
         return named[0]
     if named:
-        raise LawError(f"{_shown(text)} may be {' or '.join(named)}: write more of the name")
+        raise LawError(f"{_shorten(text)} may be {' or '.join(named)}: write more of the name")
     near = difflib.get_close_matches(short[:100], forms, n=1)
     raise LawError(
-        f"{_shown(text)} is no law: {_shown(name)} names no family"
+        f"{_shorten(text)} is no law: {_shorten(name)} names no family"
         + (f" (did you mean {near[0]!r}?)" if near else "")
         + f": expected {', '.join(forms)} with their numbers, such as "
         f"{next(iter(forms.values())).example}, or {others}"
     )
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
     """Return the family of a law of work, or a constructor of `Pmf`, and its arguments."""
     if isinstance(text, str) and re.search(r"\.csv(\.gz)?$", text.strip(), flags=re.IGNORECASE):
-        return _read(Path(text.strip()))
-    family, words = family_and_words(text, FORMS, _FILE)
-    numbers = tuple(_number(word, text) for word in words)
+        return _read_law(Path(text.strip()))
+    family, words = split_law(text, LAW_SYNTAX, _FILE)
+    numbers = tuple(_parse_number(word, text) for word in words)
     return ("from_weights", (list(numbers),)) if family == "weights" else (family, numbers)
 
 
-def _number(word: str, text: str) -> Any:
+def _parse_number(word: str, text: str) -> Any:
     """A whole number, a fraction a/b, or a float."""
     try:
         if re.fullmatch(r"[+-]?\d+", word):
@@ -140,14 +140,14 @@ def _number(word: str, text: str) -> Any:
         return Fraction(word) if "/" in word else float(word)
     except (ValueError, ZeroDivisionError):
         raise LawError(
-            f"{_shown(word)} in {_shown(text)} is no number: expected one such as 0.05"
+            f"{_shorten(word)} in {_shorten(text)} is no number: expected one such as 0.05"
         ) from None
 
 
-def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
+def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
     """Samples from one column; values with probabilities or counts from two."""
-    table = delimited.read(path, header=False)
-    columns = table.numbers().columns
+    table = delimited.read_table(path, header=False)
+    columns = table.parse_numbers().columns
     if len(columns) > 2:
         raise LawError(
             f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one of samples, or "
@@ -156,7 +156,7 @@ def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
     if not table.lines:
         raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
     values = [
-        _whole(path, *cell) for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
+        _check_integer(path, *cell) for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
     ]
     if len(columns) == 1:
         return "from_samples", (values,)
@@ -165,7 +165,7 @@ def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
     for key, (line, text, number) in zip(values, weights, strict=True):
         if key in found:
             raise LawError(f"{path}, line {line}: the value {key} occurs a second time")
-        found[key] = _real(path, line, text, number)
+        found[key] = _check_real(path, line, text, number)
     named = table.names[1].lower() if table.names else ""
     whole = all(number.is_integer() for number in found.values())
     if named in _COUNTS or (named not in _PROBABILITIES and whole and sum(found.values()) != 1):
@@ -175,7 +175,7 @@ def _read(path: Path) -> tuple[str, tuple[Any, ...]]:
     return "from_weights", (found,)
 
 
-def _real(path: Path, line: int, text: str, value: Any) -> float:
+def _check_real(path: Path, line: int, text: str, value: Any) -> float:
     if text.strip().lower() == "nan":
         return math.nan
     if value is None or isinstance(value, str):
@@ -183,8 +183,8 @@ def _real(path: Path, line: int, text: str, value: Any) -> float:
     return float(value)
 
 
-def _whole(path: Path, line: int, text: str, value: Any) -> int:
-    number = _real(path, line, text, value)
+def _check_integer(path: Path, line: int, text: str, value: Any) -> int:
+    number = _check_real(path, line, text, value)
     if not (number >= 0 and number.is_integer()):
         raise LawError(f"{path}, line {line}: {text!r} is no whole number from 0 on")
     return int(value)

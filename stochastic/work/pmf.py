@@ -10,32 +10,32 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import fraction, whole
+from stochastic.checks import check_fraction, whole
 from stochastic.errors import LawError
 from stochastic.work import given
 from stochastic.work.distribution import (
-    SMALL,
+    HASHED_WEIGHTS,
     Distribution,
     Tabulated,
-    convolved,
+    convolve_copies,
     first_true,
-    largest,
-    tabulated,
+    maximum_weights,
+    tabulate,
 )
-from stochastic.work.families import FAMILIES, Named
+from stochastic.work.families import FAMILIES, FamilyLaw
 from stochastic.work.transforms import (
-    Above,
+    LeftTruncated,
     Affine,
     Maximum,
     Mixture,
-    closed_sum,
-    no_probability,
-    part_of,
-    shifted,
+    closed_form_sum,
+    no_probability_error,
+    tabulate_range,
+    shift_law,
 )
 
 _LONG = 100  # characters of a repr
-_NOTHING = 1e-20  # the tail that a sum without a closed form leaves out of each of its terms
+_NEGLIGIBLE_TAIL = 1e-20  # the tail that a sum without a closed form leaves out of each of its terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -108,17 +108,17 @@ class Pmf:
         >>> Pmf.from_weights({3: 1, 5: 3}, normalise=True).weights.tolist()
         [0.25, 0.0, 0.75]
         """
-        return cls(distribution=given.weighed(weights, low, normalise))
+        return cls(distribution=given.law_from_weights(weights, low, normalise))
 
     @classmethod
     def from_counts(cls, counts: Any, low: int = 0) -> Pmf:
         """Items seen with low, low + 1, ... of work, or a mapping from values to counts."""
-        return cls(distribution=given.counted(counts, low))
+        return cls(distribution=given.law_from_counts(counts, low))
 
     @classmethod
     def from_samples(cls, samples: Any) -> Pmf:
         """The law of drawing one of the samples: an array of whole numbers of any shape."""
-        return cls(distribution=given.drawn(samples))
+        return cls(distribution=given.law_from_samples(samples))
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Pmf:
@@ -128,11 +128,11 @@ class Pmf:
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
         Pmf.negative_binomial(5, 0.3).shift(2)
         """
-        from stochastic.work.imported import family_of, imported
+        from stochastic.work.imported import family_arguments, law_from_scipy
 
-        found = family_of(frozen)
+        found = family_arguments(frozen)
         if found is None:
-            return cls(distribution=imported(frozen))
+            return cls(distribution=law_from_scipy(frozen))
         name, arguments, shift = found
         return cls.of_family(name, *arguments).shift(shift)
 
@@ -149,13 +149,13 @@ class Pmf:
             for pair in pairs
         ):
             raise LawError(f"parts = {pairs!r:.80}: expected a list of pairs (probability, Pmf)")
-        shares = given.shares([pair[0] for pair in pairs], normalise, "probabilities").tolist()
+        shares = given.normalize_weights([pair[0] for pair in pairs], normalise, "probabilities").tolist()
         laws = [(share, law) for share, (_, law) in zip(shares, pairs, strict=True) if share]
         if len(laws) == 1:
             return laws[0][1]
         law: Distribution = Mixture(tuple((share, law.distribution) for share, law in laws))
         if law.high < math.inf:
-            law = part_of(law, law.low, int(law.high), law.text)
+            law = tabulate_range(law, law.low, int(law.high), law.text)
         return cls(distribution=law, missing=sum(share * law.missing for share, law in laws))
 
     @classmethod
@@ -200,9 +200,9 @@ class Pmf:
     @property
     def weights(self) -> Floats:
         """P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
-        return self._whole().weights
+        return self._finite_table().weights
 
-    def _whole(self) -> Tabulated:
+    def _finite_table(self) -> Tabulated:
         """The table of a finite law, made once."""
         if isinstance(self.distribution, Tabulated):
             return self.distribution
@@ -210,7 +210,7 @@ class Pmf:
             raise LawError(f"{self!r} has no last value: cut(eps) gives it one, as cut(1e-9)")
         if self._table is None:
             law = self.distribution
-            table = part_of(law, law.low, int(law.high), law.text)
+            table = tabulate_range(law, law.low, int(law.high), law.text)
             object.__setattr__(self, "_table", table)
         assert self._table is not None
         return self._table
@@ -226,31 +226,31 @@ class Pmf:
             return False
         if self.distribution == other.distribution:
             return True
-        return self.is_finite and self._whole() == other._whole()
+        return self.is_finite and self._finite_table() == other._finite_table()
 
     def __hash__(self) -> int:
         if self.is_finite:
-            small = self.high - self.low < SMALL
+            small = self.high - self.low < HASHED_WEIGHTS
             return hash((self.support(), self.weights.tobytes() if small else b""))
         return hash(self.distribution)
 
     # --- what it tells
     def mean(self) -> float:
         """E[W]; a LawError where it is infinite."""
-        self._refuse_endless()
+        self._check_finite_mean()
         return self.distribution.mean()
 
     def var(self) -> float:
         """E[(W - E[W])²], ``math.inf`` where it diverges."""
-        self._refuse_endless()
+        self._check_finite_mean()
         return self.distribution.var()
 
     def std(self) -> float:
         """The square root of the variance."""
         return math.sqrt(self.var())
 
-    def _refuse_endless(self) -> None:
-        if self.distribution.endless:
+    def _check_finite_mean(self) -> None:
+        if self.distribution.has_infinite_mean:
             raise LawError(
                 f"{self!r} has an infinite mean, which no cut comes near: bound it with "
                 "truncate(high), or give the law on condition of a range with between(low, high)"
@@ -258,44 +258,44 @@ class Pmf:
 
     def pmf(self, k: Any) -> Any:
         """P(W = k) for a number or an array; 0 for whatever is no value."""
-        asked = _numbers("k", k)
+        asked = _check_numbers("k", k)
         held = (asked >= self.low) & (asked <= self.high) & (np.floor(asked) == asked)
         found = np.zeros(asked.shape)
         found[held] = self.distribution.pmf(asked[held])
-        return _plain(found)
+        return _scalar_or_array(found)
 
     def cdf(self, k: Any) -> Any:
         """P(W <= k) for a number or an array."""
-        return self._chance(k, 0.0, self.distribution.cdf)
+        return self._probability_at(k, 0.0, self.distribution.cdf)
 
     def sf(self, k: Any) -> Any:
         """P(W > k) for a number or an array, accurate relative to itself."""
-        return self._chance(k, 1.0, self.distribution.sf)
+        return self._probability_at(k, 1.0, self.distribution.sf)
 
-    def _chance(self, k: Any, before: float, inside: Callable[[Any], Any]) -> Any:
-        asked = np.floor(_numbers("k", k))
+    def _probability_at(self, k: Any, before: float, inside: Callable[[Any], Any]) -> Any:
+        asked = np.floor(_check_numbers("k", k))
         held = (asked >= self.low) & (asked < self.high)
         found = np.where(asked < self.low, before, 1.0 - before)
         found[held] = inside(asked[held])
-        return _plain(found)
+        return _scalar_or_array(found)
 
     def quantile(self, q: Any) -> Any:
         """The smallest k with P(W <= k) >= q, for a number or an array of probabilities."""
-        asked = _numbers("q", q)
+        asked = _check_numbers("q", q)
         most = asked.max(initial=0.0)
         if not (np.all(asked >= 0) and most <= 1):
             raise LawError(f"q = {q!r}: expected probabilities from 0 to 1")
         if most == 1 and not self.is_finite:
             raise LawError(f"q = 1: {self!r} has no largest value; expected a probability below 1")
         found = [self._quantile(one) for one in asked.ravel().tolist()]
-        return _plain(np.array(found, dtype=np.int64).reshape(asked.shape))
+        return _scalar_or_array(np.array(found, dtype=np.int64).reshape(asked.shape))
 
     def _quantile(self, q: float) -> int:
         law = self.distribution
         if q == 1:
             return int(law.high)
         if isinstance(law, Tabulated):
-            return law.low + int(np.searchsorted(law.chances()[0], q))
+            return law.low + int(np.searchsorted(law.cdf_and_sf()[0], q))
         found = first_true(lambda k: k >= law.high or bool(law.cdf(float(k)) >= q), law.low)
         if found is None:
             raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower one")
@@ -303,7 +303,7 @@ class Pmf:
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
         """Independent draws, one or an array of a shape; seed: a number or a numpy Generator."""
-        return _plain(np.asarray(self.distribution.sample(np.random.default_rng(seed), size)))
+        return _scalar_or_array(np.asarray(self.distribution.sample(np.random.default_rng(seed), size)))
 
     # --- what becomes of it
     def cut(self, eps: float) -> Pmf:
@@ -314,22 +314,22 @@ class Pmf:
         LawError
             For an infinite mean, or a support too large to tabulate.
         """
-        eps = fraction("eps", eps, "1e-6")
+        eps = check_fraction("eps", eps, "1e-6")
         if self.is_finite:
             return self
-        self._refuse_endless()
-        return self._truncated(self.distribution.beyond(eps), f"cut({eps!r})")
+        self._check_finite_mean()
+        return self._truncate_at(self.distribution.tail_end(eps), f"cut({eps!r})")
 
     def truncate(self, high: int) -> Pmf:
         """The law without what is above ``high``, renormalised; ``missing`` tells what that was."""
         high = whole("high", high, least=0, example=1000)
-        return self if high >= self.high else self._truncated(high, f"truncate({high})")
+        return self if high >= self.high else self._truncate_at(high, f"truncate({high})")
 
-    def _truncated(self, high: int, how: str) -> Pmf:
+    def _truncate_at(self, high: int, how: str) -> Pmf:
         law = self.distribution
         if high < law.low:
-            raise no_probability(law, 0, high)
-        table = part_of(law, law.low, high, f"{law.text}.{how}")
+            raise no_probability_error(law, 0, high)
+        table = tabulate_range(law, law.low, high, f"{law.text}.{how}")
         beyond = float(law.sf(float(high)))
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
@@ -345,20 +345,20 @@ class Pmf:
             return self
         law = self.distribution
         if top < max(low, law.low) or low > law.high:
-            raise no_probability(law, low, top)
+            raise no_probability_error(law, low, top)
         low = max(low, law.low)
         mass = float(law.sf(low - 1.0)) if low > law.low else 1.0
         part: Distribution
         if top < law.high or self.is_finite:
             last = int(min(top, law.high))
-            part = part_of(law, low, last, f"{law.text}.between({low}, {last})")
+            part = tabulate_range(law, low, last, f"{law.text}.between({low}, {last})")
             mass -= float(law.sf(float(last))) if last < law.high else 0.0
         elif mass == 0:
-            raise no_probability(law, low, top)
-        elif isinstance(law, Named) and law.family.memoryless:
-            part = shifted(law, low - law.low)
+            raise no_probability_error(law, low, top)
+        elif isinstance(law, FamilyLaw) and law.family.is_memoryless:
+            part = shift_law(law, low - law.low)
         else:
-            part = Above(law.of if isinstance(law, Above) else law, low)
+            part = LeftTruncated(law.base if isinstance(law, LeftTruncated) else law, low)
         return replace(self, distribution=part, missing=min(self.missing / mass, 1.0))
 
     def shift(self, k: int) -> Pmf:
@@ -368,14 +368,14 @@ class Pmf:
         False
         """
         k = whole("k", k, least=-self.low, example=1)
-        return self if k == 0 else replace(self, distribution=shifted(self.distribution, k))
+        return self if k == 0 else replace(self, distribution=shift_law(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
         """The law of k·W, k >= 1: the same work counted in smaller units."""
         k = whole("k", k, least=1, example=2)
         of, times = self.distribution, k
-        if isinstance(of, Affine) and not of.by:
-            times, of = of.times * k, of.of
+        if isinstance(of, Affine) and not of.offset:
+            times, of = of.factor * k, of.base
         return self if k == 1 else replace(self, distribution=Affine(of, times, 0))
 
     def sum_of(self, copies: int) -> Pmf:
@@ -385,25 +385,25 @@ class Pmf:
         where an infinite law leaves out a tail of 1e-20.
         """
         copies = whole("copies", copies, least=1, example=32)
-        return self if copies == 1 else self._added([(copies, self)], f"{self!r}.sum_of({copies})")
+        return self if copies == 1 else self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
 
     def __add__(self, other: object) -> Pmf:
         """The law of the sum of two independent items, one of each law."""
         if not isinstance(other, Pmf):
             return NotImplemented
-        return self._added([(1, self), (1, other)], f"({self!r} + {other!r})")
+        return self._sum_parts([(1, self), (1, other)], f"({self!r} + {other!r})")
 
     @staticmethod
-    def _added(parts: list[tuple[int, Pmf]], made: str) -> Pmf:
-        law = closed_sum([(copies, law.distribution) for copies, law in parts])
+    def _sum_parts(parts: list[tuple[int, Pmf]], constructor_text: str) -> Pmf:
+        law = closed_form_sum([(copies, law.distribution) for copies, law in parts])
         if law is None:
-            parts = [(copies, law.cut(_NOTHING)) for copies, law in parts]
+            parts = [(copies, law.cut(_NEGLIGIBLE_TAIL)) for copies, law in parts]
             table = np.ones(1)
             for copies, part in parts:
-                table = convolved(table, part.weights, copies, made)
+                table = convolve_copies(table, part.weights, copies, constructor_text)
             low = sum(copies * part.low for copies, part in parts)
-            law = tabulated(low, table / table.sum(), made=made)
-        return Pmf(distribution=law, missing=_missing(parts))
+            law = tabulate(low, table / table.sum(), constructor_text=constructor_text)
+        return Pmf(distribution=law, missing=_combined_missing(parts))
 
     def max_of(self, copies: int) -> Pmf:
         """The law of the largest of independent copies, P(W <= k)**copies."""
@@ -412,25 +412,25 @@ class Pmf:
             return self
         law = self.distribution
         if self.is_finite:
-            whole_law = self._whole()
-            table = largest(whole_law.weights, 0.0, copies)
+            whole_law = self._finite_table()
+            table = maximum_weights(whole_law.weights, 0.0, copies)
             made = f"{whole_law.text}.max_of({copies})"
-            law = tabulated(whole_law.low, table / table.sum(), made)
+            law = tabulate(whole_law.low, table / table.sum(), made)
         elif isinstance(law, Maximum):
-            law = Maximum(law.of, copies * law.copies)
+            law = Maximum(law.base, copies * law.copies)
         else:
             law = Maximum(law, copies)
-        return replace(self, distribution=law, missing=_missing([(copies, self)]))
+        return replace(self, distribution=law, missing=_combined_missing([(copies, self)]))
 
 
-def _missing(parts: list[tuple[int, Pmf]]) -> float:
+def _combined_missing(parts: list[tuple[int, Pmf]]) -> float:
     """What may be missing where any of several items may be: 1 - Π (1 - missing)**copies."""
     if any(law.missing >= 1 for _, law in parts):
         return 1.0
     return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))
 
 
-def law_of_work(pmf: Any) -> Pmf:
+def check_law(pmf: Any) -> Pmf:
     """A law of the work of one item, or an error that says how one is made."""
     if not isinstance(pmf, Pmf):
         raise LawError(
@@ -440,7 +440,7 @@ def law_of_work(pmf: Any) -> Pmf:
     return pmf
 
 
-def _numbers(name: str, values: Any) -> Floats:
+def _check_numbers(name: str, values: Any) -> Floats:
     """An array of numbers, none of them NaN."""
     try:
         found = np.array(values, dtype=np.float64)
@@ -451,6 +451,6 @@ def _numbers(name: str, values: Any) -> Floats:
     return found
 
 
-def _plain(found: Any) -> Any:
+def _scalar_or_array(array: Any) -> Any:
     """An array, or the number where it is one of no dimension."""
-    return found.item() if found.ndim == 0 else found
+    return array.item() if array.ndim == 0 else array

@@ -16,14 +16,14 @@ from stochastic.errors import LawError
 from stochastic.work.distribution import (
     Distribution,
     Tabulated,
-    largest,
-    spanned,
-    tabulated,
+    maximum_weights,
+    check_span,
+    tabulate,
 )
-from stochastic.work.families import Named, joined
+from stochastic.work.families import FamilyLaw, add_laws
 
 
-class Derived(Distribution):
+class _DerivedLaw(Distribution):
     """What is made ``of`` another law; its mean is infinite where that of the other is."""
 
     __slots__ = ()
@@ -31,151 +31,151 @@ class Derived(Distribution):
     if TYPE_CHECKING:  # a field
 
         @property
-        def of(self) -> Distribution:
+        def base(self) -> Distribution:
             """The other law."""
 
     @property
     def high(self) -> float:
         """Largest value: that of the other law, unless told otherwise."""
-        return self.of.high
+        return self.base.high
 
     @property
-    def endless(self) -> bool:
+    def has_infinite_mean(self) -> bool:
         """Whether the mean is infinite."""
-        return self.of.endless
+        return self.base.has_infinite_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Affine(Derived):
+class Affine(_DerivedLaw):
     """W·times + by, times >= 1: a law moved, or counted in smaller units."""
 
-    of: Distribution
-    times: int
-    by: int
+    base: Distribution
+    factor: int
+    offset: int
 
     @property
     def low(self) -> int:
         """Smallest value."""
-        return self.of.low * self.times + self.by
+        return self.base.low * self.factor + self.offset
 
     @property
     def high(self) -> float:
         """Largest value."""
-        return self.of.high * self.times + self.by
+        return self.base.high * self.factor + self.offset
 
     @property
     def text(self) -> str:
         """As it is constructed."""
-        scale = f".scale({self.times})" if self.times > 1 else ""
-        return self.of.text + scale + (f".shift({self.by})" if self.by else "")
+        scale = f".scale({self.factor})" if self.factor > 1 else ""
+        return self.base.text + scale + (f".shift({self.offset})" if self.offset else "")
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
-        k = k - self.by
-        if self.times == 1:
-            return self.of.pmf(k)
+        k = k - self.offset
+        if self.factor == 1:
+            return self.base.pmf(k)
         found = np.zeros(k.shape)
-        whole = k % self.times == 0
-        found[whole] = self.of.pmf(k[whole] // self.times)
+        whole = k % self.factor == 0
+        found[whole] = self.base.pmf(k[whole] // self.factor)
         return found
 
     def sf(self, k: Any) -> Any:
         """P(W > k)."""
-        return self.of.sf((k - self.by) // self.times)
+        return self.base.sf((k - self.offset) // self.factor)
 
     def cdf(self, k: Any) -> Any:
         """P(W <= k)."""
-        return self.of.cdf((k - self.by) // self.times)
+        return self.base.cdf((k - self.offset) // self.factor)
 
     def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
-        first, last = first - self.by, last - self.by
-        if self.times == 1:
-            return self.of.table(first, last)
-        start, stop = -(-first // self.times), last // self.times
+        first, last = first - self.offset, last - self.offset
+        if self.factor == 1:
+            return self.base.table(first, last)
+        start, stop = -(-first // self.factor), last // self.factor
         found = np.zeros(last - first + 1)
         if start <= stop:
-            found[start * self.times - first :: self.times] = self.of.table(start, stop)
+            found[start * self.factor - first :: self.factor] = self.base.table(start, stop)
         return found
 
-    def relative(self, first: int, last: int) -> Floats:
+    def relative_table(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
-        if self.times > 1:
+        if self.factor > 1:
             return self.table(first, last)
-        return self.of.relative(first - self.by, last - self.by)
+        return self.base.relative_table(first - self.offset, last - self.offset)
 
     def mean(self) -> float:
         """E[W]."""
-        return self.of.mean() * self.times + self.by
+        return self.base.mean() * self.factor + self.offset
 
     def var(self) -> float:
         """E[(W - E[W])²]."""
-        return self.of.var() * self.times * self.times
+        return self.base.var() * self.factor * self.factor
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
         """Independent draws."""
-        return self.of.sample(rng, size) * self.times + self.by
+        return self.base.sample(rng, size) * self.factor + self.offset
 
 
-def shifted(of: Distribution, by: int) -> Distribution:
+def shift_law(law: Distribution, offset: int) -> Distribution:
     """Return the law of W + by, several shifts in one."""
-    if isinstance(of, Affine):
-        inner, times, by = of.of, of.times, of.by + by
+    if isinstance(law, Affine):
+        inner, times, offset = law.base, law.factor, law.offset + offset
     else:
-        inner, times = of, 1
-    return Affine(inner, times, by) if times > 1 or by else inner
+        inner, times = law, 1
+    return Affine(inner, times, offset) if times > 1 or offset else inner
 
 
 @dataclass(frozen=True, slots=True)
-class Above(Derived):
+class LeftTruncated(_DerivedLaw):
     """An infinite law on condition that W >= low."""
 
-    of: Distribution
+    base: Distribution
     low: int
 
     @property
     def text(self) -> str:
         """As it is constructed."""
-        return f"{self.of.text}.between({self.low})"
+        return f"{self.base.text}.between({self.low})"
 
     @property
     def _mass(self) -> float:
-        return float(self.of.sf(self.low - 1.0))
+        return float(self.base.sf(self.low - 1.0))
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
-        return self.of.pmf(k) / self._mass
+        return self.base.pmf(k) / self._mass
 
     def sf(self, k: Any) -> Any:
         """P(W > k)."""
-        return self.of.sf(k) / self._mass
+        return self.base.sf(k) / self._mass
 
-    def relative(self, first: int, last: int) -> Floats:
+    def relative_table(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
-        return self.of.relative(first, last)
+        return self.base.relative_table(first, last)
 
 
 @dataclass(frozen=True, slots=True)
-class Maximum(Derived):
+class Maximum(_DerivedLaw):
     """The largest of independent copies of an infinite law."""
 
-    of: Distribution
+    base: Distribution
     copies: int
 
     @property
     def low(self) -> int:
         """Smallest value."""
-        return self.of.low
+        return self.base.low
 
     @property
     def text(self) -> str:
         """As it is constructed."""
-        return f"{self.of.text}.max_of({self.copies})"
+        return f"{self.base.text}.max_of({self.copies})"
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k) = F(k)**n - F(k-1)**n, from the share of f(k) in F(k)."""
         with np.errstate(divide="ignore"):
-            share = np.minimum(self.of.pmf(k) / self.of.cdf(k), 1.0)
+            share = np.minimum(self.base.pmf(k) / self.base.cdf(k), 1.0)
             return np.asarray(self.cdf(k) * -np.expm1(self.copies * np.log1p(-share)))
 
     def sf(self, k: Any) -> Any:
@@ -187,14 +187,14 @@ class Maximum(Derived):
         return np.exp(self._log_cdf(k))
 
     def _log_cdf(self, k: Any) -> Any:
-        above = self.of.sf(k)
-        low = np.log(np.maximum(self.of.cdf(k), 1e-320))
+        above = self.base.sf(k)
+        low = np.log(np.maximum(self.base.cdf(k), 1e-320))
         return self.copies * np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), low)
 
     def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
-        weights = self.of.table(self.low, last)
-        return largest(weights, float(self.of.sf(float(last))), self.copies)[first - self.low :]
+        weights = self.base.table(self.low, last)
+        return maximum_weights(weights, float(self.base.sf(float(last))), self.copies)[first - self.low :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +220,9 @@ class Mixture(Distribution):
         return f"Pmf.mixture([{inner}])"
 
     @property
-    def endless(self) -> bool:
+    def has_infinite_mean(self) -> bool:
         """Whether the mean is infinite."""
-        return any(of.endless for _, of in self.parts)
+        return any(of.has_infinite_mean for _, of in self.parts)
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
@@ -232,7 +232,7 @@ class Mixture(Distribution):
             found[inside] += weight * of.pmf(k[inside])
         return found
 
-    def _weighed(self, k: Any, tail: bool) -> Any:
+    def _weighted_probability(self, k: Any, tail: bool) -> Any:
         k = np.asarray(k, dtype=np.float64)
         found = np.zeros(k.shape)
         for weight, of in self.parts:
@@ -243,11 +243,11 @@ class Mixture(Distribution):
 
     def sf(self, k: Any) -> Any:
         """P(W > k)."""
-        return self._weighed(k, tail=True)
+        return self._weighted_probability(k, tail=True)
 
     def cdf(self, k: Any) -> Any:
         """P(W <= k)."""
-        return self._weighed(k, tail=False)
+        return self._weighted_probability(k, tail=False)
 
     def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
@@ -277,23 +277,23 @@ class Mixture(Distribution):
         return found[()]
 
 
-def closed_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None:
+def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None:
     """Return the sum of copies of each of some laws, if all are of one family that adds up."""
     shift, laws = 0, []
     for copies, of in parts:
         inner = of
-        if isinstance(of, Affine) and of.times == 1:
-            shift, inner = shift + copies * of.by, of.of
-        summand = inner.to_summand(copies) if isinstance(inner, Named) else None
+        if isinstance(of, Affine) and of.factor == 1:
+            shift, inner = shift + copies * of.offset, of.base
+        summand = inner.to_summand(copies) if isinstance(inner, FamilyLaw) else None
         if summand is None:
             return None
         shift += summand[0]
         laws.append(summand[1])
-    law = joined(laws)
-    return None if law is None else shifted(law, shift)
+    law = add_laws(laws)
+    return None if law is None else shift_law(law, shift)
 
 
-def part_of(law: Distribution, low: int, high: int, made: str) -> Tabulated:
+def tabulate_range(law: Distribution, low: int, high: int, constructor_text: str) -> Tabulated:
     """Return the table of a law on condition of a range.
 
     Raises
@@ -301,15 +301,15 @@ def part_of(law: Distribution, low: int, high: int, made: str) -> Tabulated:
     LawError
         The range is too large, or a double holds none of its probabilities.
     """
-    spanned(low, high, made)
-    table = law.relative(low, high)
+    check_span(low, high, constructor_text)
+    table = law.relative_table(low, high)
     total = table.sum()
     if not total > 0:
-        raise no_probability(law, low, high)
-    return tabulated(low, table / total, made=made)
+        raise no_probability_error(law, low, high)
+    return tabulate(low, table / total, constructor_text=constructor_text)
 
 
-def no_probability(law: Distribution, low: int, high: float) -> LawError:
+def no_probability_error(law: Distribution, low: int, high: float) -> LawError:
     """Return the error of a range that has no probability."""
     return LawError(
         f"{law.text} has no probability that a double holds from {low} to {high}: expected a "

@@ -15,23 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.source import Parted, Source, check_listed, of_parts, winners
+from sweeps.ask.source import Sliceable, QuerySource, check_listable, answers_or_errors, winners_dataset
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, check_top, in_words, per_axes
+from sweeps.grid.goals import Goal, check_top, describe_goals, per_axes
 from sweeps.grid.grid import Grid
 from sweeps.scan.contest import (
-    RIVALS,
-    Contest,
-    GridContest,
-    all_over,
-    at_least,
-    can_win,
-    judged,
-    leaders,
+    MAX_RIVALS,
+    DrawScores,
+    GridDrawScores,
+    sample_configurations,
+    widen_for_few_draws,
+    possible_winners,
+    win_statistics,
+    possible_cell_winners,
     regret_width,
 )
-from symbolic.confidence import half_width, share_width
+from symbolic.confidence import half_width, chance_half_width
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.statistic import DRAW, RUN
 
@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def draws_along(axes: Collection[str]) -> str:
+def draw_dimension(axes: Collection[str]) -> str:
     """Return the one of some dimensions of a Dataset that holds draws.
 
     Raises
@@ -66,41 +66,41 @@ def draws_along(axes: Collection[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draws(Parted):
+class SourceOverDraws(Sliceable):
     """The configurations of a source, each with values ``along`` the axis of the draws.
 
     ``fresh`` is the same with other draws; ``exact``: all that may happen is looked at.
     """
 
-    source: Source
-    fresh: Source | None = None
-    along: str = DRAW
+    source: QuerySource
+    fresh: QuerySource | None = None
+    draw_axis: str = DRAW
     exact: bool = False
 
     @property
     def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {axis: size for axis, size in self.source.sizes.items() if axis != self.along}
+        """See :class:`sweeps.ask.source.Sliceable`."""
+        return {axis: size for axis, size in self.source.sizes.items() if axis != self.draw_axis}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, Any, Any]]:
-        """See :class:`sweeps.ask.source.Parted`."""
-        return {n: c for n, c in self.source.coordinates.items() if c[0] != self.along}
+        """See :class:`sweeps.ask.source.Sliceable`."""
+        return {n: c for n, c in self.source.coordinates.items() if c[0] != self.draw_axis}
 
-    def only(self, at: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.ask.source.Parted`."""
-        fresh = None if self.fresh is None else self.fresh.only(at)
-        return replace(self, source=self.source.only(at), fresh=fresh)
+    def part_at(self, indices: Mapping[str, int]) -> Self:
+        """See :class:`sweeps.ask.source.Sliceable`."""
+        fresh = None if self.fresh is None else self.fresh.part_at(indices)
+        return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
-    def contests(self, goal: Goal) -> tuple[Contest, Contest]:
+    def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
         """Return the objective over draws, and over fresh ones if there are."""
-        first = self.source.contest(goal, self.along)
-        return first, first if self.fresh is None else self.fresh.contest(goal, self.along)
+        first = self.source.draw_scores(goal, self.draw_axis)
+        return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
     def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
         """Return an index along each axis for some flat indices over the axes ``rest``."""
         split = unravel(flat, [self.source.sizes[axis] for axis in rest])
-        fixed = {axis: np.full_like(flat, index) for axis, index in self.source.at.items()}
+        fixed = {axis: np.full_like(flat, index) for axis, index in self.source.fixed_indices.items()}
         return {**dict(zip(rest, split, strict=True)), **fixed}
 
     def unit(self, goal: Goal) -> str:
@@ -110,22 +110,22 @@ class Draws(Parted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Won:
+class _PartChances:
     """What the likeliest configurations of a part win: arrays of one length, and single numbers."""
 
     places: Mapping[str, Indices]
-    lists: Mapping[str, Floats]
-    alone: Mapping[str, float]
+    columns: Mapping[str, Floats]
+    scalars: Mapping[str, float]
     count: int
 
     @property
     def length(self) -> int:
         """How many there are."""
-        return len(self.lists["chance"])
+        return len(self.columns["chance"])
 
 
 def chances(
-    source: Draws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
+    source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
     """How often each configuration is best, and what it costs where it is not.
 
@@ -148,37 +148,37 @@ def chances(
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))
-    parts = of_parts(source, per, lambda part: _won(part, goal, top))
-    told = [part for part in parts if isinstance(part, _Won)]
+    parts = answers_or_errors(source, per, lambda part: _part_chances(part, goal, top))
+    told = [part for part in parts if isinstance(part, _PartChances)]
     if not told:
         raise next(part for part in parts if isinstance(part, InfeasibleError))
     shape, longest = tuple(source.sizes[axis] for axis in per), max(p.length for p in told)
 
-    def side_by_side(which: str, name: str, nothing: float) -> NDArray[Any]:
-        found = np.full((len(parts), longest), nothing)
+    def stack_parts(which: str, name: str, fill_value: float) -> NDArray[Any]:
+        found = np.full((len(parts), longest), fill_value)
         for row, part in zip(found, parts, strict=True):
-            if isinstance(part, _Won):
+            if isinstance(part, _PartChances):
                 row[: part.length] = getattr(part, which)[name]
         return found.reshape(*shape, longest)
 
     first = told[0]
-    places = {a: side_by_side("places", a, -1).astype(np.int64) for a in first.places}
+    places = {a: stack_parts("places", a, -1).astype(np.int64) for a in first.places}
     if not places:  # there is one configuration
         places = {"": np.zeros((*shape, longest), dtype=np.int64)}
-    lists = {n: side_by_side("lists", n, np.nan) for n in first.lists}
+    lists = {n: stack_parts("lists", n, np.nan) for n in first.columns}
     alone = {
-        name: np.array([p.alone[name] if isinstance(p, _Won) else np.nan for p in parts])
-        for name in first.alone
+        name: np.array([p.scalars[name] if isinstance(p, _PartChances) else np.nan for p in parts])
+        for name in first.scalars
     }
     coordinates = {n: c for n, c in source.coordinates.items() if c[0] in places}
-    about = _about(source, goal)
+    about = _output_attributes(source, goal)
     found = {name: (array, about[name]) for name, array in lists.items()}
-    ds = winners(coordinates, found, per, places, [goal], True)
+    ds = winners_dataset(coordinates, found, per, places, [goal], True)
     ds = ds.assign({n: (per, a.reshape(shape), about[n]) for n, a in alone.items()})
     return ds.assign_attrs(configurations=sum(part.count for part in told))
 
 
-def _about(source: Draws, goal: Goal) -> dict[str, dict[str, str]]:
+def _output_attributes(source: SourceOverDraws, goal: Goal) -> dict[str, dict[str, str]]:
     unit = source.unit(goal)
     told = {
         "chance": ("1", "chance to be the best; ties share a draw equally"),
@@ -193,10 +193,10 @@ def _about(source: Draws, goal: Goal) -> dict[str, dict[str, str]]:
     return {**found, "none": {"units": "1", "long_name": "chance that nothing is feasible"}}
 
 
-def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
-    first, fresh = source.contests(goal)
-    able = can_win(first)
-    found = judged(first, able)
+def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _PartChances:
+    first, fresh = source.first_and_fresh_scores(goal)
+    able = possible_winners(first)
+    found = win_statistics(first, able)
     able, chance = able[found.chance > 0], found.chance[found.chance > 0]
     if not able.size:
         raise InfeasibleError(
@@ -204,11 +204,11 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
             "change the axes"
         )
     if top is None:
-        check_listed(able.size, "can be the best")
+        check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
-        rivals = np.union1d(able, can_win(fresh, able[np.argsort(-chance)[:RIVALS]]))
-        rivals = np.union1d(rivals, all_over(fresh))  # so that it is known how far others are
-        found = judged(fresh, rivals)
+        rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
+        rivals = np.union1d(rivals, sample_configurations(fresh))  # so that it is known how far others are
+        found = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
     else:
         of = np.flatnonzero(found.chance > 0)
@@ -217,20 +217,20 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
     of, able = of[order], able[order]
     left = np.delete(found.chance, of).sum()
     lists = {"chance": found.chance[of], "regret": found.regret[of]}
-    alone = {"left": float(left), "none": found.none}
+    alone = {"left": float(left), "none": found.no_winner_weight}
     if source.exact:
         lists |= {f"{name}_error": np.zeros(of.size) for name in ("chance", "regret")}
         alone["left_error"] = 0.0
-    elif found.chances.shape[1] > 1:
+    elif found.replicate_chances.shape[1] > 1:
         draws = int(np.count_nonzero(fresh.weights))
-        lists["chance_error"] = share_width(found.chances[of], found.chance[of], draws)
+        lists["chance_error"] = chance_half_width(found.replicate_chances[of], found.chance[of], draws)
         lists["regret_error"] = regret_width(found, of, draws)
-        listed = found.chances[of].sum(axis=0), found.chance[of].sum()
-        alone["left_error"] = float(share_width(*listed, draws))
+        listed = found.replicate_chances[of].sum(axis=0), found.chance[of].sum()
+        alone["left_error"] = float(chance_half_width(*listed, draws))
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan
-    return _Won(places=source.places(first.rest, able), lists=lists, alone=alone, count=count)
+    return _PartChances(places=source.places(first.axes, able), columns=lists, scalars=alone, count=count)
 
 
 # --- What it would be worth to know random inputs before a configuration is chosen
@@ -240,27 +240,27 @@ def _won(source: Draws, goal: Goal, top: int | None) -> _Won:
 
 
 #: What to measure where nothing is worth it.
-NOTHING = "none"
+NOTHING_TO_MEASURE = "none"
 #: Cells into which the draws are cut to find who may be best in one.
 _CELLS = sizes.CELLS_OF_DRAWS
 #: Most of the configurations that are best in some draw.
-_LIKELY = sizes.LIKELY_WINNERS
+_MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Worth:
+class _InformationValue:
     """What knowing a set is worth, how surely, and what share each configuration is then chosen."""
 
-    worth: float
+    value: float
     error: float
-    chosen: Floats
+    choice_shares: Floats
 
 
 def information(
-    source: Draws,
+    source: SourceOverDraws,
     goal: Goal,
     sets: Mapping[str, Sequence[str]],
-    nested: Callable[[str], tuple[Grid, int, int]],
+    nested_grid: Callable[[str], tuple[Grid, int, int]],
 ) -> xr.Dataset:
     """What knowing all, and what knowing sets of inputs would be worth.
 
@@ -275,42 +275,42 @@ def information(
     nested : callable
         Of a set the grid with nested draws, and how many outer and inner ones each replicate has.
     """
-    first, fresh = source.contests(goal)
-    assert isinstance(first, GridContest)
+    first, fresh = source.first_and_fresh_scores(goal)
+    assert isinstance(first, GridDrawScores)
     columns = first.grid.axes[DRAW].columns
     whole = np.zeros(first.weights.size, dtype=np.int64)
-    cells = {name: _cells([columns[q] for q in of], source.exact) for name, of in sets.items()}
-    rivals = _rivals(first, [whole, *cells.values()], _likely(first))
-    sums = _sums(first, rivals, whole)[:, 0]
+    cells = {name: _draw_cells([columns[q] for q in of], source.exact) for name, of in sets.items()}
+    rivals = _cell_winners(first, [whole, *cells.values()], _likely_winners(first))
+    sums = _cell_sums(first, rivals, whole)[:, 0]
     if not np.isfinite(sums).any():
         raise InfeasibleError(
             f"no configuration has a finite {goal.text} in every draw, so that none can be chosen "
             "before the draw is known: relax the constraints, or change the axes"
         )
     now = int(np.argmin(sums))
-    able = np.union1d(rivals[now : now + 1], can_win(first))
+    able = np.union1d(rivals[now : now + 1], possible_winners(first))
     if not source.exact:
-        able = np.union1d(np.union1d(able, all_over(first)), can_win(fresh, able[:RIVALS]))
+        able = np.union1d(np.union1d(able, sample_configurations(first)), possible_winners(fresh, able[:MAX_RIVALS]))
     place = int(np.searchsorted(able, rivals[now]))
-    perfect = judged(fresh, able)
-    evpi = _Worth(
-        worth=float(perfect.regret[place]),
+    perfect = win_statistics(fresh, able)
+    evpi = _InformationValue(
+        value=float(perfect.regret[place]),
         error=0.0 if source.exact else float(regret_width(perfect, place, fresh.weights.size)),
-        chosen=perfect.chance,
+        choice_shares=perfect.chance,
     )
     found = {}
     for name in sets:
         if source.exact:
-            found[name] = _by_cells(_sums(first, rivals, cells[name]), now, cells[name], first)
+            found[name] = _value_by_cells(_cell_sums(first, rivals, cells[name]), now, cells[name], first)
         elif len(sets[name]) == len(columns):
-            found[name] = replace(evpi, chosen=_shares(able, evpi.chosen, rivals))
+            found[name] = replace(evpi, chosen=_shares_of_rivals(able, evpi.choice_shares, rivals))
         else:
-            found[name] = _nested(goal, rivals, now, *nested(name))
-    found = _consistent(found, sets, evpi.worth)
-    return _told(source, goal, sets, found, (rivals, now), first.rest, evpi)
+            found[name] = _value_by_nested_draws(goal, rivals, now, *nested_grid(name))
+    found = _make_monotone(found, sets, evpi.value)
+    return _information_dataset(source, goal, sets, found, (rivals, now), first.axes, evpi)
 
 
-def _cells(columns: Sequence[Floats], exact: bool) -> Indices:
+def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
     """The cell of each draw: draws of the same values, or that are near in all of some columns."""
     parts = max(2, round(_CELLS ** (1 / len(columns))))
     keys = []
@@ -324,53 +324,53 @@ def _cells(columns: Sequence[Floats], exact: bool) -> Indices:
     return np.asarray(found, dtype=np.int64).reshape(-1)
 
 
-def _likely(contest: Contest) -> Indices:
+def _likely_winners(scores: DrawScores) -> Indices:
     """The configurations that are best in the most draws, and a few others."""
-    able = can_win(contest)
-    first = able[np.argsort(-judged(contest, able).chance, kind="stable")[:_LIKELY]]
-    return np.union1d(first, all_over(contest, 4))
+    able = possible_winners(scores)
+    first = able[np.argsort(-win_statistics(scores, able).chance, kind="stable")[:_MAX_LIKELY_WINNERS]]
+    return np.union1d(first, sample_configurations(scores, 4))
 
 
-def _rivals(contest: Contest, cells: Sequence[Indices], known: Indices) -> Indices:
+def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
     """The first configuration with the least mean in each cell, and those that are ``known``."""
     starts = np.cumsum([0, *(int(one.max()) + 1 for one in cells[:-1])])
     together = np.stack([one + start for one, start in zip(cells, starts, strict=True)])
-    able = leaders(contest, together)
-    found = set(known.tolist())
+    able = possible_cell_winners(scores, together)
+    found = set(known_winners.tolist())
     for one in cells:
-        sums = _sums(contest, able, one)
+        sums = _cell_sums(scores, able, one)
         found |= set(able[np.argmin(sums, axis=0)].tolist())
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _sums(contest: Contest, flat: Indices, cells: Indices) -> Floats:
+def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
     """The weighted sums of some configurations over cells of draws: (configurations, cells)."""
     found = np.empty((flat.size, int(cells.max()) + 1))
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(found.shape[1]))
-    weights = contest.weights[order]
+    weights = scores.weights[order]
 
-    def tell(values: Floats, numbers: Indices) -> None:
+    def add_sums(values: Floats, numbers: Indices) -> None:
         found[numbers] = np.add.reduceat(values[:, order] * weights, starts, axis=1)
 
-    contest.some(flat, tell)
+    scores.visit_some(flat, add_sums)
     return found
 
 
-def _shares(able: Indices, chosen: Floats, rivals: Indices) -> Floats:
+def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
     """What is chosen of some configurations, as of others, by which the likeliest are told."""
-    shares = dict(zip(able.tolist(), chosen.tolist(), strict=True))
+    shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(one, 0.0) for one in rivals.tolist()])
 
 
-def _by_cells(sums: Floats, now: int, cells: Indices, contest: Contest) -> _Worth:
+def _value_by_cells(sums: Floats, current: int, cells: Indices, scores: DrawScores) -> _InformationValue:
     """Of laws that are enumerated."""
     chosen = np.zeros(len(sums))
-    np.add.at(chosen, sums.argmin(axis=0)[cells], contest.weights)
-    return _Worth(worth=float((sums[now] - sums.min(axis=0)).sum()), error=0.0, chosen=chosen)
+    np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
+    return _InformationValue(value=float((sums[current] - sums.min(axis=0)).sum()), error=0.0, choice_shares=chosen)
 
 
-def _nested(goal: Goal, rivals: Indices, now: int, grid: Grid, outer: int, inner: int) -> _Worth:
+def _value_by_nested_draws(goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int) -> _InformationValue:
     """Of nested draws: the mean of the inner ones tells what would be chosen.
 
     The least of means with errors is too low by about their variance, so that the worth is too
@@ -378,57 +378,57 @@ def _nested(goal: Goal, rivals: Indices, now: int, grid: Grid, outer: int, inner
     number of draws, or with its square where they fill the cube evenly: so the difference once, or
     a third of it. Two thirds are taken off, a third is told as error besides that of replicates.
     """
-    contest = GridContest.of(grid, goal)
+    contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates
     halves = np.empty((rivals.size, parts, outer, 2))
 
-    def tell(values: Floats, numbers: Indices) -> None:
+    def store_halves(values: Floats, numbers: Indices) -> None:
         halves[numbers] = values.reshape(-1, parts, outer, 2, inner // 2).mean(axis=-1)
 
-    contest.some(rivals, tell)
+    contest.visit_some(rivals, store_halves)
     means = halves.mean(axis=-1)
     best = means.argmin(axis=0).reshape(-1)
-    full = (means[now] - means.min(axis=0)).mean(axis=-1)
-    half = (halves[now] - halves.min(axis=0)).mean(axis=(-2, -1))
+    full = (means[current] - means.min(axis=0)).mean(axis=-1)
+    half = (halves[current] - halves.min(axis=0)).mean(axis=(-2, -1))
     over = half - full
     each = full - 2 / 3 * over
     width = half_width(each)
     if len(means) > 1:
-        gain = means[now] - np.delete(means, now, axis=0).min(axis=0)
+        gain = means[current] - np.delete(means, current, axis=0).min(axis=0)
         apart = float(np.sqrt(np.mean(gain**2)))
-        width = at_least(width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size)
-    return _Worth(
-        worth=float(each.mean()),
+        width = widen_for_few_draws(width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size)
+    return _InformationValue(
+        value=float(each.mean()),
         error=float(width + abs(over.mean()) / 3),
-        chosen=np.array([np.mean(best == number) for number in range(rivals.size)]),
+        choice_shares=np.array([np.mean(best == number) for number in range(rivals.size)]),
     )
 
 
-def _consistent(
-    found: Mapping[str, _Worth], sets: Mapping[str, Sequence[str]], most: float
-) -> dict[str, _Worth]:
+def _make_monotone(
+    set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
+) -> dict[str, _InformationValue]:
     """Nobody loses by knowing more: what errors say against that is taken back."""
-    done: dict[str, _Worth] = {}
-    for name in sorted(found, key=lambda name: len(sets[name])):
-        within = [one.worth for other, one in done.items() if set(sets[other]) <= set(sets[name])]
-        worth = min(max([0.0, found[name].worth, *within]), most)
-        done[name] = replace(found[name], worth=worth)
-    return {name: done[name] for name in found}
+    done: dict[str, _InformationValue] = {}
+    for name in sorted(set_values, key=lambda name: len(sets[name])):
+        within = [one.value for other, one in done.items() if set(sets[other]) <= set(sets[name])]
+        worth = min(max([0.0, set_values[name].value, *within]), maximum)
+        done[name] = replace(set_values[name], worth=worth)
+    return {name: done[name] for name in set_values}
 
 
-def _told(
-    source: Draws,
+def _information_dataset(
+    source: SourceOverDraws,
     goal: Goal,
     sets: Mapping[str, Sequence[str]],
-    found: Mapping[str, _Worth],
+    set_values: Mapping[str, _InformationValue],
     rivals: tuple[Indices, int],
     rest: Sequence[str],
-    perfect: _Worth,
+    perfect: _InformationValue,
 ) -> xr.Dataset:
     unit = source.unit(goal)
     flat, now = rivals
-    others = [_other(one.chosen, now) for one in found.values()]
-    coords: dict[str, Any] = {"set": ("set", np.array(list(found), dtype=object).astype(str))}
+    others = [_most_frequent_alternative(one.choice_shares, now) for one in set_values.values()]
+    coords: dict[str, Any] = {"set": ("set", np.array(list(set_values), dtype=object).astype(str))}
     variables: dict[str, Any] = {}
     places = source.places(rest, flat)
     for name, (axis, values, attrs) in source.coordinates.items():
@@ -444,10 +444,10 @@ def _told(
         about = {**attrs, "long_name": f"{name} that is chosen most often instead"}
         variables[f"then_{name}"] = ("set", then, about)
     lists = {
-        "evppi": ([one.worth for one in found.values()], unit, "worth of knowing a set of inputs"),
-        "evppi_error": ([one.error for one in found.values()], unit, "half its 95 % interval"),
+        "evppi": ([one.value for one in set_values.values()], unit, "worth of knowing a set of inputs"),
+        "evppi_error": ([one.error for one in set_values.values()], unit, "half its 95 % interval"),
         "changes": (
-            [1 - one.chosen[now] for one in found.values()],
+            [1 - one.choice_shares[now] for one in set_values.values()],
             "1",
             "chance that another configuration is chosen then",
         ),
@@ -455,24 +455,24 @@ def _told(
     told: dict[str, Any] = {
         n: ("set", np.array(v), {"units": u, "long_name": w}) for n, (v, u, w) in lists.items()
     }
-    told["evpi"] = ((), perfect.worth, {"units": unit, "long_name": "worth of knowing all inputs"})
+    told["evpi"] = ((), perfect.value, {"units": unit, "long_name": "worth of knowing all inputs"})
     about = {"units": unit, "long_name": "half its 95 % interval"}
     told["evpi_error"] = ((), perfect.error, about)
-    attributes = {"question": in_words([goal]), "next": _next(found, sets, perfect)}
+    attributes = {"question": describe_goals([goal]), "next": _next_to_measure(set_values, sets, perfect)}
     return assemble({**told, **variables}, coords, attributes)
 
 
-def _other(chosen: Floats, now: int) -> int:
+def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
     """What is chosen most often but what is chosen now; -1 where nothing else is."""
-    rest = chosen.copy()
-    rest[now] = 0
+    rest = choice_shares.copy()
+    rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1
 
 
-def _next(found: Mapping[str, _Worth], sets: Mapping[str, Sequence[str]], perfect: _Worth) -> str:
+def _next_to_measure(set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], perfect: _InformationValue) -> str:
     """What to measure: the input, else the set, else all, worth most and more than its error."""
-    worth = {name: one.worth for name, one in found.items() if one.worth > one.error}
+    worth = {name: one.value for name, one in set_values.items() if one.value > one.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
-    if not alone and perfect.worth > perfect.error:
-        return ", ".join(dict.fromkeys(part for name in found for part in name.split(", ")))
-    return max(alone, key=lambda name: worth[name], default=NOTHING)
+    if not alone and perfect.value > perfect.error:
+        return ", ".join(dict.fromkeys(part for name in set_values for part in name.split(", ")))
+    return max(alone, key=lambda name: worth[name], default=NOTHING_TO_MEASURE)

@@ -27,9 +27,9 @@ MODIFIERS = (
     "gap",
 )
 
-_CHOOSING = "top ties within gap"
-_ONE_GOAL = "which configurations can be best is told for one objective"
-_ONE_ANSWER = "its answer is of all points: a part of them would tell something else"
+_SELECTION_MODIFIERS = "top ties within gap"
+_WHY_ONE_OBJECTIVE = "which configurations can be best is told for one objective"
+_WHY_NO_PARTIAL_ANSWER = "its answer is of all points: a part of them would tell something else"
 
 #: Verbs, sources and modifiers (any, where empty), and why these cannot be asked together; empty
 #: where they can be. The first row that fits counts.
@@ -44,7 +44,7 @@ _RULES = (
         "measurements (dse.open(..., shape='grid'), dse import --shape grid)",
     ),
     (
-        *("pareto", "", _CHOOSING),
+        *("pareto", "", _SELECTION_MODIFIERS),
         "every point of a front stands for itself: none is ranked, tied or near another",
     ),
     (
@@ -55,10 +55,10 @@ _RULES = (
         *("law", "", " ".join(MODIFIERS)),
         "a law is that of one configuration: give the values of its axes (at=)",
     ),
-    ("chances information", "", "objectives", _ONE_GOAL),
-    ("chances information", "", "method time_limit", _ONE_ANSWER),
+    ("chances information", "", "objectives", _WHY_ONE_OBJECTIVE),
+    ("chances information", "", "method time_limit", _WHY_NO_PARTIAL_ANSWER),
     (
-        *("information", "", f"per {_CHOOSING}"),
+        *("information", "", f"per {_SELECTION_MODIFIERS}"),
         "it is the worth of one choice among all configurations: give the study fewer",
     ),
     (
@@ -74,17 +74,17 @@ _RULES = (
     (
         "",
         "",
-        _CHOOSING,
+        _SELECTION_MODIFIERS,
         "it chooses no configurations, so none can be ranked, tied or near the best",
     ),
-    ("ranges", "", "objectives", _ONE_GOAL),
+    ("ranges", "", "objectives", _WHY_ONE_OBJECTIVE),
     ("", "", "objectives", "it asks for no best: give minimize or maximize to optimum or pareto"),
     (
         *("meets ranges borders", "", "method"),
         "its boxes are found by bounds alone: there is no other method",
     ),
     ("meets", "", "time_limit", ""),
-    ("", "", "method time_limit", _ONE_ANSWER),
+    ("", "", "method time_limit", _WHY_NO_PARTIAL_ANSWER),
     (
         *("ranges borders", "", "per"),
         "it answers at every configuration already: choose of its answer (found.sel)",
@@ -92,21 +92,21 @@ _RULES = (
 )
 
 #: Statistics that bounds over boxes tell of only where they were computed before.
-UNPROVEN = {
+WHY_UNBOUNDED = {
     "moved": "what it goes over is more than 64 points, and moving a quantity would need them all",
     "many": "bounds carry one copy of the equations for each point of a statistic, of at most 64, "
     "and computing it first would take too many values",
 }
-_WAYS = {
+_WORKAROUNDS = {
     "moved": "take fewer points",
     "many": "ask method='scan', or take fewer points (fewer draws, values or discrete laws)",
 }
 
 
-def reason(verb: str, source: str, modifier: str = "") -> str:
+def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
     """Why a verb cannot be asked of a source, with a modifier or at all; empty where it can be.
 
-    >>> reason("optimum", "study", "ties"), reason("count", "Dataset", "top")[:34]
+    >>> why_unsupported("optimum", "study", "ties"), why_unsupported("count", "Dataset", "top")[:34]
     ('', 'it chooses no configurations, so n')
     """
     for *cells, why in _RULES:
@@ -116,19 +116,19 @@ def reason(verb: str, source: str, modifier: str = "") -> str:
     return ""
 
 
-def refuse_statistic(name: str, why: str) -> None:
+def reject_statistic(name: str, why: str) -> None:
     """Refuse a statistic of which nothing can be proven; nothing where it has no name.
 
     Raises
     ------
     DseError
-        With one of the reasons :data:`UNPROVEN`.
+        With one of the reasons :data:`WHY_UNBOUNDED`.
     """
     if name:
-        raise DseError(f"{name} cannot be bounded: {UNPROVEN[why]}; {_WAYS[why]}")
+        raise DseError(f"{name} cannot be bounded: {WHY_UNBOUNDED[why]}; {_WORKAROUNDS[why]}")
 
 
-def refuse(verb: str, source: str, given: Mapping[str, bool]) -> None:
+def check_supported(verb: str, source: str, modifiers: Mapping[str, bool]) -> None:
     """Refuse what cannot be asked of a source; ``given`` tells which modifiers are.
 
     Raises
@@ -136,17 +136,17 @@ def refuse(verb: str, source: str, given: Mapping[str, bool]) -> None:
     DseError
         The first of them that cannot be, with the reason.
     """
-    if whole := reason(verb, source):
+    if whole := why_unsupported(verb, source):
         raise DseError(f"{verb} is not asked of {SOURCES[source]}: {whole}")
-    for modifier, asked in given.items():
-        if asked and (why := reason(verb, source, modifier)):
+    for modifier, asked in modifiers.items():
+        if asked and (why := why_unsupported(verb, source, modifier)):
             out = "several objectives" if modifier == "objectives" else modifier
             raise DseError(
                 f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {out} out"
             )
 
 
-def table(verbs: Iterable[str]) -> str:
+def support_table(verbs: Iterable[str]) -> str:
     """What may be asked of what, in Markdown: where something cannot be, the number of the reason.
 
     The reasons are listed below the table.
@@ -158,11 +158,11 @@ def table(verbs: Iterable[str]) -> str:
         for source in SOURCES:
             cells = []
             for modifier in MODIFIERS:
-                why = reason(verb, source) or reason(verb, source, modifier)
+                why = why_unsupported(verb, source) or why_unsupported(verb, source, modifier)
                 cells.append(str(reasons.setdefault(why, len(reasons) + 1)) if why else "yes")
             rows.setdefault(" | ".join(cells), []).append(source)
         lines += [f"| `{verb}` | {', '.join(of)} | {cells} |" for cells, of in rows.items()]
     lines += ["", *(f"{number}. {why}." for why, number in reasons.items())]
     lines += ["", "A statistic over axes is refused where bounds are asked for and"]
-    lines += ["", *(f"* {why}." for why in UNPROVEN.values())]
+    lines += ["", *(f"* {why}." for why in WHY_UNBOUNDED.values())]
     return "\n".join(lines)

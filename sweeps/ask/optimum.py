@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.ask.source import Ask, Choice, Held, Source, Stage, limit_of, merged, of_parts, some_of
+from sweeps.ask.source import Query, RankedPoints, ObjectiveBound, QuerySource, ObjectiveStage, tolerance_limit, merge_attributes, answers_or_errors, successful_answers
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, in_words
-from sweeps.runtime.stopping import stopped
+from sweeps.grid.goals import Goal, describe_goals
+from sweeps.runtime.stopping import is_interrupted
 from symbolic.errors import InfeasibleError, InternalError, OutOfTimeError
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 #: Named points that are evaluated at most; points drawn to contradict an answer; points of a front
 #: that are compared with all of it.
-NAMED, SAMPLE = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
-COMPARED = sizes.INVARIANT_COMPARED
+MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
+MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Truth = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 Places = Mapping[str, Indices]
 
 
-def check_optimum(source: Source, ask: Ask, choice: Choice, told: Mapping[str, Any]) -> None:
+def check_optimum(source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]) -> None:
     """Raise unless the named points have the scores of a search, in order, and none is better.
 
     Raises
@@ -53,36 +53,36 @@ def check_optimum(source: Source, ask: Ask, choice: Choice, told: Mapping[str, A
     InternalError
         The answer breaks an invariant.
     """
-    report = _Report(source, ask.goals, ask)
-    named = choice.scores < math.inf
-    flat = {axis: index[named] for axis, index in choice.places.items()}
-    gaps, bounds = np.atleast_1d(told.get("gap", 0.0)), np.atleast_1d(told.get("bound", math.nan))
-    proven = not np.any(gaps) and not told.get("points_left")
-    some, places = _spread(int(np.count_nonzero(named))), {}
+    report = _FailureReport(source, query.goals, query)
+    named = points.scores < math.inf
+    flat = {axis: index[named] for axis, index in points.places.items()}
+    gaps, bounds = np.atleast_1d(attributes.get("gap", 0.0)), np.atleast_1d(attributes.get("bound", math.nan))
+    proven = not np.any(gaps) and not attributes.get("points_left")
+    some, places = _evenly_spaced_numbers(int(np.count_nonzero(named))), {}
     if proven and source.is_cheap:
-        places = _sample(source.sizes, flat)
+        places = _sample_places(source.sizes, flat)
     here = {axis: index[some] for axis, index in flat.items()}
-    (values, feasible), (drawn, allowed) = _evaluated(source, ask.goals, here, places, some.size)
-    report.finite_and_feasible(here, values, feasible)
-    best, whole = choice.scores[None], some.size == np.count_nonzero(named)
-    if len(ask.goals) == 1:
-        scores = choice.scores[named][some]
-        if wrong := _first(scores != values[0]):
+    (values, feasible), (drawn, allowed) = _evaluate_both(source, query.goals, here, places, some.size)
+    report.check_finite_and_feasible(here, values, feasible)
+    best, whole = points.scores[None], some.size == np.count_nonzero(named)
+    if len(query.goals) == 1:
+        scores = points.scores[named][some]
+        if wrong := _first_index(scores != values[0]):
             report.fail("the search has another value than the point", here, values, wrong, scores)
     elif whole:
         best = np.full((len(values), *named.shape), math.inf)
         best[:, named] = values
     else:
         return
-    report.in_order(best, choice.places, named)
+    report.check_order(best, points.places, named)
     best = best[..., 0]
-    if len(ask.goals) == 1 and not ask.per:
-        bound = ask.goals[0].sign * float(bounds[0])
+    if len(query.goals) == 1 and not query.per:
+        bound = query.goals[0].sign * float(bounds[0])
         if bound > best.item() or (gaps[0] == 0 and bound < best.item()):
             report.fail(f"the bound {bounds[0]!r} does not fit the value", here, values, [0])
     if not places:
         return
-    against = [best[k][tuple(places[axis] for axis in ask.per)] for k in range(len(drawn))]
+    against = [best[k][tuple(places[axis] for axis in query.per)] for k in range(len(drawn))]
     counts = allowed & np.all(np.isfinite(drawn), axis=0)
     if len(drawn) > 1:  # later objectives may have no number where an earlier one is best
         counts &= np.all(np.isfinite(against), axis=0)
@@ -90,16 +90,16 @@ def check_optimum(source: Source, ask: Ask, choice: Choice, told: Mapping[str, A
     for mine, theirs in zip(drawn, against, strict=True):
         better |= equal & (mine < theirs)
         equal &= mine == theirs
-    if wrong := _first(counts & better):
+    if wrong := _first_index(counts & better):
         report.fail("a point that is not named is better", places, drawn, wrong)
-    if ask.within is not None and ask.top == 1 and len(values) == 1 and not ask.per:
-        for one in np.flatnonzero(counts & (drawn[0] <= limit_of(best.item(), ask.within)))[:4]:
+    if query.within is not None and query.top == 1 and len(values) == 1 and not query.per:
+        for one in np.flatnonzero(counts & (drawn[0] <= tolerance_limit(best.item(), query.within)))[:4]:
             same = [flat[axis] == index[one] for axis, index in places.items()]
             if not np.any(np.logical_and.reduce(same)):
                 report.fail("a point is as near the best and is not listed", places, drawn, [one])
 
 
-def check_nothing(source: Source, ask: Ask) -> None:
+def check_no_feasible_point(source: QuerySource, query: Query) -> None:
     """Raise if a sampled point is feasible and finite where an answer says that none is.
 
     Raises
@@ -107,23 +107,23 @@ def check_nothing(source: Source, ask: Ask) -> None:
     InternalError
         There is such a point.
     """
-    if len(ask.goals) > 1 or not source.is_cheap:
+    if len(query.goals) > 1 or not source.is_cheap:
         return
-    places = _sample(source.sizes, {})
-    values, feasible = source.evaluated(places, ask.goals)
-    if wrong := _first(feasible & np.isfinite(values[0])):
-        report = _Report(source, ask.goals, ask)
+    places = _sample_places(source.sizes, {})
+    values, feasible = source.evaluate(places, query.goals)
+    if wrong := _first_index(feasible & np.isfinite(values[0])):
+        report = _FailureReport(source, query.goals, query)
         report.fail("the answer is that no point counts, and this one does", places, values, wrong)
 
 
 def check_front(
-    source: Source,
+    source: QuerySource,
     goals: Sequence[Goal],
     per: Sequence[str],
     flat: Places,
-    proven: Truth,
+    proven_mask: Mask,
     *,
-    whole: bool = True,
+    complete: bool = True,
 ) -> None:
     """Raise unless the points of a front are feasible, finite, and none beats another.
 
@@ -137,19 +137,19 @@ def check_front(
     """
     if not source.sizes:
         return
-    report = _Report(source, goals, None, per)
+    report = _FailureReport(source, goals, None, per)
     places: dict[str, Indices] = {}
-    if source.is_cheap and whole and np.all(proven):
-        places = _sample(source.sizes, flat)
-    (values, feasible), (drawn, allowed) = _evaluated(source, goals, flat, places, proven.size)
-    report.finite_and_feasible(flat, values, feasible)
-    rows, label = np.stack(values), _label(flat, per, source.sizes)
-    some = np.unique(np.linspace(0, label.size - 1, min(label.size, COMPARED)).astype(np.int64))
+    if source.is_cheap and complete and np.all(proven_mask):
+        places = _sample_places(source.sizes, flat)
+    (values, feasible), (drawn, allowed) = _evaluate_both(source, goals, flat, places, proven_mask.size)
+    report.check_finite_and_feasible(flat, values, feasible)
+    rows, label = np.stack(values), _cell_numbers(flat, per, source.sizes)
+    some = np.unique(np.linspace(0, label.size - 1, min(label.size, MAX_COMPARED_POINTS)).astype(np.int64))
     for k in some.tolist():
         others = rows[:, label == label[k]]
-        if proven[k] and np.any(_beats(others, rows[:, k : k + 1])):
+        if proven_mask[k] and np.any(_dominates(others, rows[:, k : k + 1])):
             report.fail("another point of the front beats this one", flat, values, [k])
-    table, cell = np.stack(drawn), _label(places, per, source.sizes) if places else None
+    table, cell = np.stack(drawn), _cell_numbers(places, per, source.sizes) if places else None
     for k in np.flatnonzero(allowed & np.all(np.isfinite(table), axis=0)).tolist():
         assert cell is not None
         own, point = rows[:, label == cell[k]], table[:, k : k + 1]
@@ -157,11 +157,11 @@ def check_front(
             report.fail("no point of the front is as good as this one", places, drawn, [k])
 
 
-def _beats(others: Floats, point: Floats) -> Truth:
+def _dominates(others: Floats, point: Floats) -> Mask:
     return np.asarray(np.all(others <= point, axis=0) & np.any(others < point, axis=0))
 
 
-def _label(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
+def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
     """Return one number for the values of the axes ``per`` at each point."""
     label = np.zeros(next((index.size for index in places.values()), 1), dtype=np.int64)
     for axis in per:
@@ -169,33 +169,33 @@ def _label(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indi
     return label
 
 
-def _spread(count: int) -> Indices:
-    """Return the numbers of so many points, or of :data:`NAMED` of them from first to last."""
-    return np.unique(np.linspace(0, count - 1, min(count, NAMED)).astype(np.int64))
+def _evenly_spaced_numbers(count: int) -> Indices:
+    """Return the numbers of so many points, or of :data:`MAX_NAMED_POINTS` of them from first to last."""
+    return np.unique(np.linspace(0, count - 1, min(count, MAX_NAMED_POINTS)).astype(np.int64))
 
 
-def _evaluated(
-    source: Source, goals: Sequence[Goal], named: Places, drawn: Places, count: int
-) -> Iterator[tuple[list[Floats], Truth]]:
+def _evaluate_both(
+    source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample_places: Places, count: int
+) -> Iterator[tuple[list[Floats], Mask]]:
     """Return the goals, and what is feasible, at so many named points, and at those drawn."""
-    both = {axis: np.concatenate([named[axis], drawn[axis]]) for axis in drawn} or named
-    values, feasible = source.evaluated(both, goals)
+    both = {axis: np.concatenate([answer_places[axis], sample_places[axis]]) for axis in sample_places} or answer_places
+    values, feasible = source.evaluate(both, goals)
     for part in (slice(count), slice(count, None)):
         yield [row[part] for row in values], feasible[part]
 
 
-def _first(wrong: Any) -> list[int]:
+def _first_index(wrong: Any) -> list[int]:
     """Return the first place where something is wrong, or nothing."""
     return [int(place) for place in np.flatnonzero(wrong)[:1]]
 
 
-def _sample(sizes: Mapping[str, int], near: Places) -> dict[str, Indices]:
+def _sample_places(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
     """Return some points, the same each time: random ones, and neighbours of the first of some."""
     rng = np.random.default_rng(0)
-    places = {axis: rng.integers(0, size, SAMPLE) for axis, size in sizes.items()}
-    if not near or not next(iter(near.values())).size:
+    places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
+    if not near_places or not next(iter(near_places.values())).size:
         return places
-    first = {axis: int(index[0]) for axis, index in near.items()}
+    first = {axis: int(index[0]) for axis, index in near_places.items()}
     moved = [
         {**first, axis: at}
         for axis, size in sizes.items()
@@ -208,33 +208,33 @@ def _sample(sizes: Mapping[str, int], near: Places) -> dict[str, Indices]:
     }
 
 
-class _Report:
+class _FailureReport:
     """The question and the answer, as the report of an internal error names them."""
 
     def __init__(
-        self, source: Source, goals: Sequence[Goal], ask: Ask | None, per: Sequence[str] = ()
+        self, source: QuerySource, goals: Sequence[Goal], query: Query | None, per: Sequence[str] = ()
     ) -> None:
         self.source, self.goals = source, goals
-        given = {"per": list(ask.per if ask else per)}
-        if ask is not None:
+        given = {"per": list(query.per if query else per)}
+        if query is not None:
             names = ("top", "ties", "within", "method", "gap", "time_limit")
-            given |= {name: getattr(ask, name) for name in names}
-        where = " and ".join(source.asked_where)
-        self.asked = (in_words(goals) if ask else " and ".join(in_words([g]) for g in goals)) + (
+            given |= {name: getattr(query, name) for name in names}
+        where = " and ".join(source.condition_texts)
+        self.query_text = (describe_goals(goals) if query else " and ".join(describe_goals([g]) for g in goals)) + (
             f", where {where}" if where else ""
         )
-        self.asked += "".join(f", {name}={value!r}" for name, value in given.items() if value)
+        self.query_text += "".join(f", {name}={value!r}" for name, value in given.items() if value)
 
-    def finite_and_feasible(
-        self, places: Places, values: Sequence[Floats], feasible: Truth
+    def check_finite_and_feasible(
+        self, places: Places, values: Sequence[Floats], feasible: Mask
     ) -> None:
         """Raise unless all points are feasible and all their goals finite."""
-        if wrong := _first(~feasible):
+        if wrong := _first_index(~feasible):
             self.fail("a named point is not feasible", places, values, wrong)
-        if wrong := _first(~np.all(np.isfinite(values), axis=0)):
+        if wrong := _first_index(~np.all(np.isfinite(values), axis=0)):
             self.fail("a named point has no finite value", places, values, wrong)
 
-    def in_order(self, ranked: Floats, places: Places, named: Truth) -> None:
+    def check_order(self, ranked: Floats, places: Places, named_mask: Mask) -> None:
         """Raise unless each rank is no better than the one before, ties in axis order."""
         later, before = ranked[..., 1:], ranked[..., :-1]
         worse, equal = np.zeros(later.shape[1:], dtype=bool), np.ones(later.shape[1:], dtype=bool)
@@ -242,10 +242,10 @@ class _Report:
             worse |= equal & (mine < theirs)
             equal &= mine == theirs
         for index in (places[axis] for axis in self.source.sizes):
-            worse |= equal & named[..., 1:] & (index[..., 1:] < index[..., :-1])
+            worse |= equal & named_mask[..., 1:] & (index[..., 1:] < index[..., :-1])
             equal &= index[..., 1:] == index[..., :-1]
-        worse |= equal & named[..., 1:]
-        if wrong := _first(worse.reshape(-1)):
+        worse |= equal & named_mask[..., 1:]
+        if wrong := _first_index(worse.reshape(-1)):
             here = unravel(np.array(wrong[0]), worse.shape)
             at = {axis: index[..., 1:][here].reshape(1) for axis, index in places.items()}
             values = [row[..., 1:][here].reshape(1) for row in ranked]
@@ -256,11 +256,11 @@ class _Report:
         what: str,
         places: Places,
         values: Sequence[Floats],
-        at: Sequence[int],
+        numbers: Sequence[int],
         scores: Floats | None = None,
     ) -> None:
         """Raise with a report."""
-        k = at[0] if at else 0
+        k = numbers[0] if numbers else 0
         point = {
             name: np.asarray(array)[places[axis][k]].item()
             for name, (axis, array, _) in self.source.coordinates.items()
@@ -271,13 +271,13 @@ class _Report:
             got += f"; {goal.text} = {goal.sign * float(row[k])!r} there" if row.size else ""
         if scores is not None:
             got += f", and {self.goals[0].sign * float(scores[k])!r} by the search"
-        raise InternalError(what, asked=self.asked, got=got)
+        raise InternalError(what, query=self.query_text, result=got)
 
 
 # --- Objectives in order, ranks, ties, shares, labels
 
 
-def optimum(source: Source, ask: Ask) -> xr.Dataset:
+def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """The best configurations of a source.
 
     Of several objectives each decides among what is best by those before it. With ``ties`` they lie
@@ -291,59 +291,59 @@ def optimum(source: Source, ask: Ask) -> xr.Dataset:
     InternalError
         The answer breaks an invariant.
     """
-    goals = ask.goals
+    goals = query.goals
     try:
-        choice = _choice(source, ask)
+        choice = _find_points(source, query)
     except InfeasibleError as error:
-        if type(error) is InfeasibleError and not stopped():  # an interrupt leaves points unseen
-            check_nothing(source, ask)
+        if type(error) is InfeasibleError and not is_interrupted():  # an interrupt leaves points unseen
+            check_no_feasible_point(source, query)
         raise
-    found = source.answer(choice.places, ask)
-    told = source.told(goals, found)
-    check_optimum(source, ask, choice, told)
-    if ask.within is not None:
+    found = source.answer(choice.places, query)
+    told = source.result_attributes(goals, found)
+    check_optimum(source, query, choice, told)
+    if query.within is not None:
         count = int(np.count_nonzero(choice.scores < math.inf))
-        told |= {"within": ask.within, "configurations": count}
-    if ask.ties and ask.within is None and ask.top == 1:
+        told |= {"within": query.within, "configurations": count}
+    if query.ties and query.within is None and query.top == 1:
         found = found.drop_vars("rank").rename_dims(rank="tie")
     return found.assign_attrs(told)
 
 
-def _choice(source: Source, ask: Ask) -> Choice:
+def _find_points(source: QuerySource, query: Query) -> RankedPoints:
     """Return the configurations that are wanted."""
-    goals = ask.goals
-    if len(goals) == 1 and not ask.listed:
-        choice = source.best(Stage(goals=goals), ask.per, ask.top)
+    goals = query.goals
+    if len(goals) == 1 and not query.has_ties_or_within:
+        choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
     else:
         # of several ranks one could be taken by what has no number in a later objective; within a
         # share of the last objective ``top`` only limits what is listed
-        ranked = ask.top > 1 and ask.within is None
-        known = tuple(Held(goal=goal) for goal in goals[1:]) if ranked else ()
-        first = Stage(goals=goals, held=known)
-        parts = of_parts(source, ask.per, lambda part: _in_order(part, ask, first))
-        shape = tuple(source.sizes[axis] for axis in ask.per)
-        choice = _side_by_side(parts, shape, tuple(source.sizes))
+        ranked = query.top > 1 and query.within is None
+        known = tuple(ObjectiveBound(goal=goal) for goal in goals[1:]) if ranked else ()
+        first = ObjectiveStage(goals=goals, earlier_bounds=known)
+        parts = answers_or_errors(source, query.per, lambda part: _optimize_from_stage(part, query, first))
+        shape = tuple(source.sizes[axis] for axis in query.per)
+        choice = _stack_points(parts, shape, tuple(source.sizes))
     if not choice.scores.size or not np.any(choice.scores < math.inf):
-        raise source.nothing(Stage(goals=goals))
+        raise source.no_point_error(ObjectiveStage(goals=goals))
     return choice
 
 
-def _in_order(source: Source, ask: Ask, stage: Stage) -> Choice:
+def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStage) -> RankedPoints:
     """The configurations wanted by the objectives from one on, those before being held."""
-    first = source.best(stage, (), 1 if ask.within is not None else ask.top)
+    first = source.best(stage, (), 1 if query.within is not None else query.top)
     if not first.scores.size or not first.scores[0] < math.inf:
-        raise source.nothing(stage)
-    if stopped() and not ask.listed:  # what was decided so far
+        raise source.no_point_error(stage)
+    if is_interrupted() and not query.has_ties_or_within:  # what was decided so far
         return first
-    if stage.number < len(ask.goals) - 1:
-        return Choice.joined(list(_groups(source, ask, stage, first)))
-    if not ask.listed:
+    if stage.number < len(query.goals) - 1:
+        return RankedPoints.concatenate(list(_optimize_ties(source, query, stage, first)))
+    if not query.has_ties_or_within:
         return first
-    found = source.upto(stage, float(first.scores[-1]), ask.within or 0.0)
-    return found if ask.within is None or ask.top == 1 else found.take(slice(ask.top))
+    found = source.within_tolerance(stage, float(first.scores[-1]), query.within or 0.0)
+    return found if query.within is None or query.top == 1 else found.take(slice(query.top))
 
 
-def _groups(source: Source, ask: Ask, stage: Stage, first: Choice) -> Iterator[Choice]:
+def _optimize_ties(source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints) -> Iterator[RankedPoints]:
     """What ties in an objective is asked the next one; what is alone with its value stands."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
@@ -351,26 +351,26 @@ def _groups(source: Source, ask: Ask, stage: Stage, first: Choice) -> Iterator[C
         if count == 1 and not last:  # better than the last, so all of its value are here
             yield first.take(first.scores == score)
             continue
-        now = Held(goal=stage.goal, score=score, alone=place > 0)
-        after = replace(stage, number=stage.number + 1, held=(*stage.held, now))
-        among = ask
-        if ask.within is None:
-            among = replace(ask, top=count, ties=ask.ties and last)
+        now = ObjectiveBound(goal=stage.goal, score=score, exact=place > 0)
+        after = replace(stage, number=stage.number + 1, held=(*stage.earlier_bounds, now))
+        among = query
+        if query.within is None:
+            among = replace(query, top=count, ties=query.ties and last)
         try:
-            yield _in_order(source, among, after)
+            yield _optimize_from_stage(source, among, after)
         except OutOfTimeError:
-            if ask.listed or ask.top > 1:
+            if query.has_ties_or_within or query.top > 1:
                 raise
             yield first  # what was decided so far
 
 
-def _side_by_side(
-    parts: Sequence[Choice | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
-) -> Choice:
+def _stack_points(
+    parts: Sequence[RankedPoints | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
+) -> RankedPoints:
     """The configurations of each cell, in arrays as long as the longest."""
-    if isinstance(parts[0], Choice) and not shape:
+    if isinstance(parts[0], RankedPoints) and not shape:
         return parts[0]
-    some = {row: part for row, part in enumerate(parts) if isinstance(part, Choice)}
+    some = {row: part for row, part in enumerate(parts) if isinstance(part, RankedPoints)}
     width = max((part.scores.size for part in some.values()), default=0)
     places = {axis: np.full((len(parts), width), -1, dtype=np.int64) for axis in axes}
     scores = np.full((len(parts), width), math.inf)
@@ -378,7 +378,7 @@ def _side_by_side(
         scores[row, : part.scores.size] = part.scores
         for axis in axes:
             places[axis][row, : part.scores.size] = part.places[axis]
-    return Choice(
+    return RankedPoints(
         places={axis: index.reshape(*shape, width) for axis, index in places.items()},
         scores=scores.reshape(*shape, width),
     )
@@ -387,21 +387,21 @@ def _side_by_side(
 # --- The configurations that no other beats in every objective, of any source and for each label
 
 
-def pareto(source: Source, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
+def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
     """The configurations that no other beats in every objective, for each value of some axes.
 
     They lie along ``point``, in axis order, those of each value of ``per`` together.
     """
-    fronts = some_of(of_parts(source, per, lambda part: part.front(goals)))
+    fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
     places = {
         axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
         for axis in source.sizes
     }
-    proven = np.concatenate([one.is_proven() for one in fronts])
-    whole = all(one.told.get("complete", 1) and not one.told.get("points_left") for one in fronts)
-    check_front(source, goals, per, places, proven, whole=whole)
-    found = source.points(places, goals)
-    if any(one.proven is not None for one in fronts):
+    proven = np.concatenate([one.full_proven_mask() for one in fronts])
+    whole = all(one.attributes.get("complete", 1) and not one.attributes.get("points_left") for one in fronts)
+    check_front(source, goals, per, places, proven, complete=whole)
+    found = source.points_dataset(places, goals)
+    if any(one.proven_mask is not None for one in fronts):
         about = {"long_name": "whether no configuration beats this one"}
         found = found.assign(proven=("point", proven, about))
-    return found.assign_attrs(merged([one.told for one in fronts]))
+    return found.assign_attrs(merge_attributes([one.attributes for one in fronts]))

@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.dataset import answered, assemble
+from sweeps.grid.dataset import make_answer, assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.goals import Goal, check_top, in_words, objective_name, per_axes, texts_of
-from sweeps.runtime.stopping import halt_between
-from sweeps.scan.fused import spread, with_idle_axes
+from sweeps.grid.goals import Goal, check_top, describe_goals, objective_name, per_axes, texts_of
+from sweeps.runtime.stopping import raise_if_out_of_time
+from sweeps.scan.fused import unravel_places, add_idle_axes
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.grid.grid import At
-    from sweeps.scan.contest import Contest
-    from sweeps.scan.values import Values
+    from sweeps.grid.grid import Indexers
+    from sweeps.scan.contest import DrawScores
+    from sweeps.scan.values import FormulaValues
 
 
 Indices = NDArray[np.int64]
@@ -39,56 +39,56 @@ def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
     return next((index.shape for index in places.values()), (1,))
 
 
-def winners(
+def winners_dataset(
     coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
-    found: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
+    outputs: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
     per: Sequence[str],
     places: Mapping[str, Indices],
     goals: Sequence[Goal],
-    ranked: bool,
+    with_rank: bool,
 ) -> xr.Dataset:
     """The Dataset of some winners: the axes as coordinates, the outputs as variables.
 
     ``places`` holds an index along each axis, of shape (*per, top); -1 where there is none.
     """
-    dims = (*per, *(["rank"] if ranked else []))
+    dims = (*per, *(["rank"] if with_rank else []))
 
-    def shaped(array: NDArray[Any]) -> NDArray[Any]:
-        return array if ranked else array[..., 0]
+    def without_rank(array: NDArray[Any]) -> NDArray[Any]:
+        return array if with_rank else array[..., 0]
 
     none = next(iter(places.values())) < 0 if places else np.zeros(1, dtype=bool)
-    coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if ranked else {}
+    coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if with_rank else {}
     for name, (axis, array, attrs) in coordinates.items():
         if axis in per:
             coords[name] = (axis, array, attrs)
             continue
         values = array[np.maximum(places[axis], 0)]
-        coords[name] = (dims, _blank(shaped(values), shaped(none)), attrs)
+        coords[name] = (dims, _fill_missing(without_rank(values), without_rank(none)), attrs)
     variables = {
-        name: (dims, _blank(shaped(array), shaped(none)), attrs)
-        for name, (array, attrs) in found.items()
+        name: (dims, _fill_missing(without_rank(array), without_rank(none)), attrs)
+        for name, (array, attrs) in outputs.items()
     }
-    return answered(variables, coords, {"question": in_words(goals)})
+    return make_answer(variables, coords, {"question": describe_goals(goals)})
 
 
-def _blank(array: NDArray[Any], none: NDArray[np.bool_]) -> NDArray[Any]:
+def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
     """The array with nothing where there is no winner: NaN, -1, False or an empty label."""
-    if not np.any(none):
+    if not np.any(missing):
         return array
     if array.dtype.kind == "i" and array.dtype.itemsize > 1:
         array = array.astype(np.float64)
     empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
-    return np.where(none, np.array(empty, dtype=array.dtype), array)
+    return np.where(missing, np.array(empty, dtype=array.dtype), array)
 
 
 # --- A question asked for each value of some axes, the answers side by side
 
 
 #: What is told of all parts together: by default the sum.
-_LEAST = ("complete", "settled")
+_MIN_KEYS = ("complete", "settled")
 
 
-class Parted(Protocol):
+class Sliceable(Protocol):
     """A space of configurations that has parts."""
 
     @property
@@ -99,28 +99,28 @@ class Parted(Protocol):
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
         """The coordinates: the axis along which each lies, its values, its attributes."""
 
-    def only(self, at: Mapping[str, int]) -> Self:
+    def part_at(self, indices: Mapping[str, int]) -> Self:
         """The part at one index of some axes, of which places are told as of the whole."""
 
 
-AnySource = TypeVar("AnySource", bound=Parted)
-Answer = TypeVar("Answer")
+AnySource = TypeVar("AnySource", bound=Sliceable)
+AnyAnswer = TypeVar("Answer")
 
 
-def of_parts(
-    source: AnySource, per: Sequence[str], ask: Callable[[AnySource], Answer]
-) -> list[Answer | InfeasibleError]:
+def answers_or_errors(
+    source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
+) -> list[AnyAnswer | InfeasibleError]:
     """What is answered of the part at each value of some axes; where nothing is, why not.
 
     Without axes the whole is asked, and raises why not; that there was no time is raised of a part,
     too.
     """
-    found: list[Answer | InfeasibleError] = []
+    found: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
     for number, cell in enumerate(np.ndindex(*sizes)):
-        halt_between(number, math.prod(sizes))
+        raise_if_out_of_time(number, math.prod(sizes))
         try:
-            found.append(ask(source.only(dict(zip(per, cell, strict=True))) if per else source))
+            found.append(answer_part(source.part_at(dict(zip(per, cell, strict=True))) if per else source))
         except InfeasibleError as error:
             if not per or type(error) is not InfeasibleError:
                 raise
@@ -128,7 +128,7 @@ def of_parts(
     return found
 
 
-def some_of(parts: Sequence[Answer | InfeasibleError]) -> list[Answer]:
+def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[AnyAnswer]:
     """The answers among them; raises the last reason where there are none."""
     found = [one for one in parts if not isinstance(one, InfeasibleError)]
     if not found and isinstance(why := parts[-1], InfeasibleError):
@@ -136,8 +136,8 @@ def some_of(parts: Sequence[Answer | InfeasibleError]) -> list[Answer]:
     return found
 
 
-def for_each(
-    source: AnySource, per: Sequence[str], ask: Callable[[AnySource], xr.Dataset]
+def stack_answers(
+    source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], xr.Dataset]
 ) -> xr.Dataset:
     """What is answered of each part of a source, along the axes ``per``, in their order.
 
@@ -151,10 +151,10 @@ def for_each(
         One of the axes is none.
     """
     if not per:
-        return ask(source)
+        return answer_part(source)
     per = per_axes(per, tuple(source.sizes))
-    answers = of_parts(source, per, ask)
-    told = some_of(answers)
+    answers = answers_or_errors(source, per, answer_part)
+    told = successful_answers(answers)
     first, shape = told[0], tuple(source.sizes[axis] for axis in per)
     variables: dict[str, Any] = {}
     for name, variable in first.data_vars.items():
@@ -164,18 +164,18 @@ def for_each(
         variables[str(name)] = ((*per, *variable.dims), array, dict(variable.attrs))
     own = {name: c for name, c in source.coordinates.items() if c[0] in per}
     coords: dict[Any, Any] = {**own, **first.coords}
-    counts = merged([one.attrs for one in told])
+    counts = merge_attributes([one.attrs for one in told])
     return assemble(variables, coords, {**first.attrs, **counts})
 
 
-def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What is told of several parts, as of one."""
     found: dict[str, Any] = {}
-    for one in told:
+    for one in parts:
         for key, value in one.items():
             if key not in found or isinstance(value, str):
                 found[key] = value
-            elif key in _LEAST:
+            elif key in _MIN_KEYS:
                 found[key] = min(found[key], value)
             else:
                 found[key] = max(found[key], value) if key == "gap" else found[key] + value
@@ -183,7 +183,7 @@ def merged(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RankedPoints:
     """Some configurations, the best first: an index along every axis, and the signed objective.
 
     Arrays are of shape (*per, n); places are -1 where there is none.
@@ -192,13 +192,13 @@ class Choice:
     places: Mapping[str, Indices]
     scores: Floats
 
-    def take(self, chosen: Any) -> Choice:
+    def take(self, selection: Any) -> RankedPoints:
         """Some of them."""
-        places = {axis: index[chosen] for axis, index in self.places.items()}
-        return Choice(places=places, scores=self.scores[chosen])
+        places = {axis: index[selection] for axis, index in self.places.items()}
+        return RankedPoints(places=places, scores=self.scores[selection])
 
     @classmethod
-    def joined(cls, parts: Sequence[Choice]) -> Choice:
+    def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
         """All of several over the same axes, one after the other."""
         places = {
             axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
@@ -208,29 +208,29 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class ObjectiveBound:
     """That an objective has a number, or is as good as was found; ``alone``: and not better."""
 
     goal: Goal
     score: float = math.inf
-    alone: bool = False
+    exact: bool = False
 
-    def of(self, signed: Any) -> Any:
+    def condition(self, signed: Any) -> Any:
         """The condition on the signed objective, be it a formula or values."""
-        if isinstance(signed, Node) and self.alone:
+        if isinstance(signed, Node) and self.exact:
             return equal(signed, self.score)
         if self.score == math.inf:
             return signed < self.score
-        return signed == self.score if self.alone else signed <= self.score
+        return signed == self.score if self.exact else signed <= self.score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class ObjectiveStage:
     """One of several objectives in order, by its number, where what was decided before holds."""
 
     goals: tuple[Goal, ...]
     number: int = 0
-    held: tuple[Held, ...] = ()
+    earlier_bounds: tuple[ObjectiveBound, ...] = ()
 
     @property
     def goal(self) -> Goal:
@@ -246,16 +246,16 @@ class Front:
     """
 
     places: Mapping[str, Indices]
-    told: Mapping[str, Any]
-    proven: NDArray[np.bool_] | None = None
+    attributes: Mapping[str, Any]
+    proven_mask: NDArray[np.bool_] | None = None
 
-    def is_proven(self) -> NDArray[np.bool_]:
+    def full_proven_mask(self) -> NDArray[np.bool_]:
         """Return for each point whether nothing can beat it."""
         count = len(next(iter(self.places.values()), ()))
-        return np.ones(count, dtype=bool) if self.proven is None else self.proven
+        return np.ones(count, dtype=bool) if self.proven_mask is None else self.proven_mask
 
 
-class Source(Parted, Protocol):
+class QuerySource(Sliceable, Protocol):
     """A space of configurations that answers one objective at a time.
 
     Its points can be evaluated one by one, to check and to complete an answer.
@@ -266,7 +266,7 @@ class Source(Parted, Protocol):
         """Return what formulas may name."""
 
     @property
-    def at(self) -> Mapping[str, int]:
+    def fixed_indices(self) -> Mapping[str, int]:
         """Return the index along each axis that is fixed."""
 
     @property
@@ -274,7 +274,7 @@ class Source(Parted, Protocol):
         """True if points that no answer names can be evaluated at little cost."""
 
     @property
-    def asked_where(self) -> Sequence[str]:
+    def condition_texts(self) -> Sequence[str]:
         """Return the conditions, as text."""
 
     @property
@@ -284,31 +284,31 @@ class Source(Parted, Protocol):
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """Return the values of formulas at some places, each of the shape of these."""
 
-    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+    def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
         """Return every output at some places, of the given shape, with its attributes."""
 
-    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
+    def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
         """Return the first ``top`` by an objective where others hold, ties in axis order.
 
         It has fewer ranks where there are no more, unless it is asked ``per`` axis.
         """
 
-    def upto(self, stage: Stage, least: float, within: float) -> Choice:
+    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
         """Return all that are off the least by at most a share of it, the best first."""
 
-    def nothing(self, stage: Stage) -> InfeasibleError:
+    def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
         """Return the error to raise where nothing is best by an objective."""
 
-    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+    def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """Return what the answer says of how it was found."""
 
     def count(self) -> xr.Dataset:
         """Return how many configurations are feasible, of how many."""
 
-    def values(self, text: str, *more: str, at: At | None = None) -> Values:
+    def values(self, text: str, *more: str, indexers: Indexers | None = None) -> FormulaValues:
         """Return one or several formulas over the source, or over a part of it."""
 
-    def contest(self, goal: Goal, along: str) -> Contest:
+    def draw_scores(self, goal: Goal, along: str) -> DrawScores:
         """Return an objective over configurations and draws, which lie along one axis."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
@@ -320,7 +320,7 @@ class Source(Parted, Protocol):
             There is no point that counts.
         """
 
-    def evaluated(
+    def evaluate(
         self, places: Mapping[str, Indices], goals: Sequence[Goal]
     ) -> tuple[list[Floats], NDArray[np.bool_]]:
         """Return the signed goals at some points, and where these are feasible."""
@@ -330,100 +330,100 @@ class Source(Parted, Protocol):
         values = [one.astype(np.float64) for one in found[: len(nodes)]]
         return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
 
-    def answer(self, places: Mapping[str, Indices], ask: Ask) -> xr.Dataset:
+    def answer(self, places: Mapping[str, Indices], query: Query) -> xr.Dataset:
         """Return the Dataset of some configurations, with every objective."""
-        found, goals = self.pick(places, shape_of(places)), ask.goals
+        found, goals = self.outputs_at(places, shape_of(places)), query.goals
         for number, goal in enumerate(goals):
             if goal.text not in self.quantities and goal.text not in found:
                 (values,) = self.compute([goal.formula(self.quantities)], places)
                 name = objective_name(goals, number, self.quantities)
                 found[name] = (values, {"long_name": goal.text})
-        return winners(self.coordinates, found, ask.per, places, goals, ask.ranked)
+        return winners_dataset(self.coordinates, found, query.per, places, goals, query.is_ranked)
 
-    def points(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+    def points_dataset(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
         """Return the Dataset of some points, along the dimension ``point``."""
-        found = self.pick(places, shape_of(places))
+        found = self.outputs_at(places, shape_of(places))
         coords = {
             n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in self.coordinates.items()
         }
-        question = ", ".join(in_words([goal]) for goal in goals)
+        question = ", ".join(describe_goals([goal]) for goal in goals)
         variables = {name: ("point", array, attrs) for name, (array, attrs) in found.items()}
-        return answered(variables, coords, {"question": question})
+        return make_answer(variables, coords, {"question": question})
 
 
 # --- Chosen configurations as indices along every axis, those included along which nothing varies
 
 
 #: Most configurations that are listed as ties, or as near the best.
-MOST_LISTED = sizes.LISTED_MOST
+MAX_LISTED = sizes.LISTED_MOST
 
 
-def as_good(goal: Goal, least: float, within: float) -> str:
+def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
     """What is said of configurations that are as good as some value, or near it."""
-    value = f"{goal.sign * least:.6g}"
-    if within:
-        return f"are within {within:.6g} of the best {goal.text}, {value}"
+    value = f"{goal.sign * best_score:.6g}"
+    if tolerance:
+        return f"are within {tolerance:.6g} of the best {goal.text}, {value}"
     return f"are equally good: {goal.text} is {value}"
 
 
-def limit_of(least: float, within: float) -> float:
+def tolerance_limit(best_score: float, tolerance: float) -> float:
     """Return the largest signed objective within a share of the least; always a finite number.
 
     A point that does not count has an infinite objective, so an infinite limit would admit it.
     """
-    if not within:
-        return least
-    limit = least + within * abs(least)
+    if not tolerance:
+        return best_score
+    limit = best_score + tolerance * abs(best_score)
     if limit == math.inf:  # the product may overflow where the sum does not
-        limit = 2.0 * (0.5 * least + within * (0.5 * abs(least)))
+        limit = 2.0 * (0.5 * best_score + tolerance * (0.5 * abs(best_score)))
     return min(limit, sys.float_info.max)
 
 
-def check_listed(count: int, what: str, idle: Sequence[str] = (), *, counted: bool = True) -> None:
+def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
     """Refuse to list more configurations than can be listed.
 
     ``idle`` are axes of no influence; without ``counted`` there may be more than ``count``.
     """
-    if count > MOST_LISTED:
+    if count > MAX_LISTED:
         along = f"; along {', '.join(idle)} nothing varies" if idle else ""
         raise DseError(
-            f"{'' if counted else 'at least '}{count:,} configurations {what}, of which "
-            f"{MOST_LISTED:,} can be listed: fix some axes by constraints, ask for a smaller "
+            f"{'' if exact else 'at least '}{count:,} configurations {what}, of which "
+            f"{MAX_LISTED:,} can be listed: fix some axes by constraints, ask for a smaller "
             f"share, or for the first of them by top{along}"
         )
 
 
-def placed(
+def ranked_points(
     flat: Indices,
     scores: Floats,
     rest: Sequence[str],
     per: Sequence[str],
     sizes: Mapping[str, int],
-) -> Choice:
+) -> RankedPoints:
     """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
-    flat, scores, rest = with_idle_axes(flat, scores, rest, per, sizes)
+    flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
     if not per:  # without the ranks that no point takes
         flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
     scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
-    return Choice(places=spread(flat, rest, per, sizes), scores=scores)
+    return RankedPoints(places=unravel_places(flat, rest, per, sizes), scores=scores)
 
 
-def listed(
+def list_all_points(
     flat: Indices,
     scores: Floats,
     dims: Sequence[str],
     sizes: Mapping[str, int],
     what: str,
-) -> Choice:
+) -> RankedPoints:
     """All configurations with flat indices over some axes, the best first."""
     idle = [axis for axis in sizes if axis not in dims]
     count = flat.size * math.prod(sizes[axis] for axis in idle)
-    check_listed(count, what, idle)
+    check_listable(count, what, idle)
     split = unravel(flat, [sizes[axis] for axis in dims])
-    return everywhere(dict(zip(dims, split, strict=True)), scores, sizes)
+    return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
 
 
-def everywhere(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]) -> Choice:
+def repeat_over_idle_axes(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]) -> RankedPoints:
     """Configurations, given along some axes, at every value of the others: the best first."""
     idle = [axis for axis in sizes if axis not in index]
     copies = math.prod(sizes[axis] for axis in idle)
@@ -432,32 +432,32 @@ def everywhere(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str,
     places |= {axis: np.tile(row, scores.size) for axis, row in zip(idle, whole, strict=True)}
     scores = np.repeat(scores, copies)
     order = np.lexsort([*(places[axis] for axis in reversed(tuple(sizes))), scores])
-    return Choice(
+    return RankedPoints(
         places={axis: places[axis][order].astype(np.int64) for axis in sizes}, scores=scores[order]
     )
 
 
-def first_of(parts: Sequence[Choice], top: int | None = None) -> Choice:
+def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -> RankedPoints:
     """The best of several choices over the same axes, ties in their order; all where no ``top``."""
-    every = Choice.joined(parts)
+    every = RankedPoints.concatenate(parts)
     order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
     found = np.take_along_axis(every.scores, order, axis=-1)
     ranks = max(int(np.count_nonzero(found < math.inf, axis=-1).max(initial=0)), 1)
     order = order[..., :ranks]
-    return Choice(
+    return RankedPoints(
         places={a: np.take_along_axis(index, order, axis=-1) for a, index in every.places.items()},
         scores=found[..., :ranks],
     )
 
 
-def restored(choice: Choice, at: Mapping[str, int]) -> Choice:
+def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> RankedPoints:
     """The choice of a part at one index of some axes, as one of the whole."""
-    return replace(choice, places=placed_in(choice.places, at))
+    return replace(points, places=places_in_whole(points.places, fixed_indices))
 
 
-def placed_in(places: Mapping[str, Indices], at: Mapping[str, int]) -> dict[str, Indices]:
+def places_in_whole(places: Mapping[str, Indices], fixed_indices: Mapping[str, int]) -> dict[str, Indices]:
     """Places in a part at one index of some axes, as of the whole."""
-    held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in at.items()}
+    held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **held}
 
 
@@ -468,7 +468,7 @@ _METHODS = ("auto", "scan", "certified")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Query:
     """Which configurations are wanted: the best by objectives in order, and which beside it.
 
     ``per`` are axes for each value of which it is asked; ``top`` how many, best first; ``ties``
@@ -486,22 +486,22 @@ class Ask:
     gap: float | None = None
 
     @property
-    def listed(self) -> bool:
+    def has_ties_or_within(self) -> bool:
         """Whether all are wanted that are as good as some value."""
         return self.ties or self.within is not None
 
     @property
-    def ranked(self) -> bool:
+    def is_ranked(self) -> bool:
         """True if several configurations may be wanted, which then lie along ``rank``."""
-        return self.listed or self.top > 1
+        return self.has_ties_or_within or self.top > 1
 
     @property
-    def limited(self) -> bool:
+    def has_limit(self) -> bool:
         """Whether a search is bounded, so that only a proof tells what its answer is worth."""
         return self.time_limit is not None or self.gap is not None
 
 
-def ask_for(
+def build_query(
     goals: Sequence[Goal],
     axes: Sequence[str],
     *,
@@ -512,7 +512,7 @@ def ask_for(
     method: str = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
-) -> Ask:
+) -> Query:
     """The question of an optimum over some axes.
 
     Raises
@@ -534,7 +534,7 @@ def ask_for(
             f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
             "or gap"
         )
-    return Ask(
+    return Query(
         goals=tuple(goals),
         per=per_axes(texts_of(per, "per"), axes),
         top=top,

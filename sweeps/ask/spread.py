@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from stochastic.kept import compiled
-from sweeps.ask.source import Source, for_each
-from sweeps.bounds.check import check
-from sweeps.grid.awaited import portions
+from sweeps.ask.source import QuerySource, stack_answers
+from sweeps.bounds.check import check_grid
+from sweeps.grid.awaited import statistic_portions
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE
-from sweeps.grid.grid import FEASIBLE, At, Grid, part_of
-from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.values import Floats, Table, Truths, Values, conditions_of, nothing, pieces
+from sweeps.grid.grid import FEASIBLE, Indexers, Grid, subgrid
+from sweeps.nest.passes import SkippedTiles, aggregate_points
+from sweeps.scan.values import Floats, DatasetTable, Mask, FormulaValues, condition_texts, no_number_error, iterate_blocks
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
 from symbolic.node import conjuncts
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 @compiled(_nrt=False)
-def count_bins(values, allowed, edges, first, scale, counts, rest) -> None:
-    """Count values between edges; see :class:`sweeps.ask.spread.Bins`.
+def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts) -> None:
+    """Count values between edges; see :class:`sweeps.ask.spread.BinCounts`.
 
     ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins,
     and at its end the last bin. ``rest`` counts what is below, above, and no number.
     """
-    slots = first.size - 2
+    slots = first_bin.size - 2
     low, high = edges[0], edges[edges.size - 1]
     for j in range(values.size):
         if not allowed[j]:
@@ -47,24 +47,24 @@ def count_bins(values, allowed, edges, first, scale, counts, rest) -> None:
         value = values[j]
         if value >= low and value <= high:
             slot = min(max(int((value - low) * scale), 0), slots)
-            place = first[max(slot - 1, 0)]  # by rounding it may be one too high, or too low
-            left = first[min(slot + 2, slots + 1)] - place
+            place = first_bin[max(slot - 1, 0)]  # by rounding it may be one too high, or too low
+            left = first_bin[min(slot + 2, slots + 1)] - place
             while left > 0:
                 half = (left + 1) >> 1
                 place += half if value >= edges[place + half] else 0
                 left -= half
             counts[place] += 1
         elif value < low:
-            rest[0] += 1
+            outside_counts[0] += 1
         elif value > high:
-            rest[1] += 1
+            outside_counts[1] += 1
         else:
-            rest[2] += 1
+            outside_counts[2] += 1
 
 
 @compiled(_nrt=False)
-def count_digits(values, allowed, begins, first, shift, width, counts, rest) -> None:
-    """Count a digit of numbers that begin alike; see :class:`sweeps.ask.spread.Digits`.
+def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, totals) -> None:
+    """Count a digit of numbers that begin alike; see :class:`sweeps.ask.spread.DigitCounts`.
 
     ``counts`` has a row for each of ``begins``, which ascend; ``first`` holds, for each first digit
     that a number may have, which of these is the first to have it, or -1; nothing where the first
@@ -77,66 +77,66 @@ def count_digits(values, allowed, begins, first, shift, width, counts, rest) -> 
         if not allowed[j]:
             continue
         if values[j] != values[j]:
-            rest[1] += 1
+            totals[1] += 1
             continue
-        rest[0] += 1
+        totals[0] += 1
         key = bits[j] if values[j] != 0.0 else np.uint64(0)
         key = ~key if key & sign else key | sign
-        start = first[np.int64(key >> np.uint64(64 - width))] if first.size else 0
+        start = first_prefix[np.int64(key >> np.uint64(64 - width))] if first_prefix.size else 0
         if start < 0:
             continue
         begin = key >> np.uint64(shift)
         digit = np.int64(begin & mask)
         begin = begin >> np.uint64(width)
-        for k in range(start, begins.size):
-            if begins[k] >= begin:
-                if begins[k] == begin:
+        for k in range(start, prefixes.size):
+            if prefixes[k] >= begin:
+                if prefixes[k] == begin:
                     counts[k, digit] += 1
                 break
 
 
 #: From so many values on they are counted by compiled code.
-_MANY = sizes.BINS_COMPILED
+_COMPILED_MIN_VALUES = sizes.BINS_COMPILED
 #: Fewest slots of the whole range of a histogram.
 _SLOTS = sizes.BINS_SLOTS
 #: Bits of a digit; a number has 64.
-WIDTH = sizes.BINS_DIGIT
+DIGIT_BITS = sizes.BINS_DIGIT
 
 
-class Range:
+class ValueRange:
     """The least and the largest finite value."""
 
     def __init__(self) -> None:
         self.low, self.high = math.inf, -math.inf
 
-    def feed(self, values: Floats, allowed: Truths) -> None:
+    def feed(self, values: Floats, allowed: Mask) -> None:
         """Some values, and which of them count."""
         counts = np.isfinite(values) & allowed
         self.low = min(self.low, float(np.min(values, where=counts, initial=math.inf)))
         self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
 
-    def add(self, other: Range) -> None:
+    def add(self, other: ValueRange) -> None:
         """What another part keeps."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
 
-class Bins:
+class BinCounts:
     """Counts of values between edges, and of those ``below``, ``above`` and ``undefined``."""
 
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
-        self.counts, self.rest = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
+        self.counts, self.outside_counts = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
         slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
         self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
         starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
-        self.first = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, bins - 1)
-        self.first = np.append(self.first, bins - 1)
+        self.first_bin = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, bins - 1)
+        self.first_bin = np.append(self.first_bin, bins - 1)
 
-    def feed(self, values: Floats, allowed: Truths) -> None:
+    def feed(self, values: Floats, allowed: Mask) -> None:
         """Some values, and which of them count."""
-        edges, rest = self.edges, self.rest
-        if values.size >= _MANY:
-            given = (edges, self.first, self.scale, self.counts, rest)
+        edges, rest = self.edges, self.outside_counts
+        if values.size >= _COMPILED_MIN_VALUES:
+            given = (edges, self.first_bin, self.scale, self.counts, rest)
             count_bins(values, allowed, *given)
             return
         known = values[allowed]
@@ -146,108 +146,108 @@ class Bins:
         outside = (known < edges[0], known > edges[-1], np.isnan(known))
         rest += [np.count_nonzero(chosen) for chosen in outside]
 
-    def add(self, other: Bins) -> None:
+    def add(self, other: BinCounts) -> None:
         """What another part keeps."""
         self.counts += other.counts
-        self.rest += other.rest
+        self.outside_counts += other.outside_counts
 
 
-class Digits:
+class DigitCounts:
     """Counts of the next digit of those values whose order begins with one of some numbers.
 
-    Floats are ordered as whole numbers are, once their bits are turned: see :func:`key_of`.
+    Floats are ordered as whole numbers are, once their bits are turned: see :func:`order_key`.
     """
 
-    def __init__(self, begins: NDArray[np.uint64], shift: int) -> None:
-        self.begins, self.shift = begins, shift
-        self.first = np.full(1 << WIDTH if shift + WIDTH < 64 else 0, -1)
-        for k in range(len(begins) - 1 if self.first.size else -1, -1, -1):
-            self.first[(int(begins[k]) << (shift + WIDTH)) >> (64 - WIDTH)] = k
-        self.counts = np.zeros((len(begins), 1 << WIDTH), dtype=np.int64)
-        self.rest = np.zeros(2, dtype=np.int64)  # numbers, and what is none
+    def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
+        self.prefixes, self.shift = prefixes, shift
+        self.first_prefix = np.full(1 << DIGIT_BITS if shift + DIGIT_BITS < 64 else 0, -1)
+        for k in range(len(prefixes) - 1 if self.first_prefix.size else -1, -1, -1):
+            self.first_prefix[(int(prefixes[k]) << (shift + DIGIT_BITS)) >> (64 - DIGIT_BITS)] = k
+        self.counts = np.zeros((len(prefixes), 1 << DIGIT_BITS), dtype=np.int64)
+        self.totals = np.zeros(2, dtype=np.int64)  # numbers, and what is none
 
-    def feed(self, values: Floats, allowed: Truths) -> None:
+    def feed(self, values: Floats, allowed: Mask) -> None:
         """Some values, and which of them count."""
-        if values.size >= _MANY:
-            given = (self.begins, self.first, self.shift, WIDTH)
-            count_digits(values, allowed, *given, self.counts, self.rest)
+        if values.size >= _COMPILED_MIN_VALUES:
+            given = (self.prefixes, self.first_prefix, self.shift, DIGIT_BITS)
+            count_digits(values, allowed, *given, self.counts, self.totals)
             return
         known = values[allowed & ~np.isnan(values)]
-        self.rest += np.array([known.size, np.count_nonzero(allowed) - known.size])
-        begin = key_of(known) >> np.uint64(self.shift)
-        digit = (begin & np.uint64((1 << WIDTH) - 1)).astype(np.int64)
-        begin >>= np.uint64(WIDTH)
-        for row, wanted in zip(self.counts, self.begins, strict=True):
+        self.totals += np.array([known.size, np.count_nonzero(allowed) - known.size])
+        begin = order_key(known) >> np.uint64(self.shift)
+        digit = (begin & np.uint64((1 << DIGIT_BITS) - 1)).astype(np.int64)
+        begin >>= np.uint64(DIGIT_BITS)
+        for row, wanted in zip(self.counts, self.prefixes, strict=True):
             row += np.bincount(digit[begin == wanted], minlength=row.size)
 
-    def add(self, other: Digits) -> None:
+    def add(self, other: DigitCounts) -> None:
         """What another part keeps."""
         self.counts += other.counts
-        self.rest += other.rest
+        self.totals += other.totals
 
 
-def key_of(values: Floats) -> NDArray[np.uint64]:
+def order_key(values: Floats) -> NDArray[np.uint64]:
     """Whole numbers in the order of some floats; both zeros are the same one."""
     bits = (values + 0.0).view(np.uint64)
     sign = np.uint64(1 << 63)
     return np.where(bits & sign, ~bits, bits | sign)
 
 
-def value_of(key: int) -> float:
+def value_of_key(key: int) -> float:
     """The float of a key."""
     bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
     return float(np.uint64(bits).view(np.float64))
 
 
-def _quantiles(source: Values, q: float | Sequence[float]) -> xr.Dataset:
+def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
     """The values below which given shares of the feasible configurations lie, exactly.
 
     Of N values the quantile q is the least one that at least q N of them do not exceed: the inverse
     of their distribution function, never a mean of two neighbours; q = 0 is the least of all.
     Points where the formula is no number do not count. Four passes, each of which fixes 16 bits.
     """
-    shares = _shares(q)
+    shares = _parse_shares(q)
     begins, before = [0] * len(shares), [0] * len(shares)
     ranks: list[int] = []
     rest = np.zeros(2, dtype=np.int64)
-    lowest, highest = key_of(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
-    for shift in range(64 - WIDTH, -1, -WIDTH):
+    lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
+    for shift in range(64 - DIGIT_BITS, -1, -DIGIT_BITS):
         distinct = sorted(set(begins))
         wanted = np.array(distinct, dtype=np.uint64)
-        open_ = 1 << (shift + WIDTH)
+        open_ = 1 << (shift + DIGIT_BITS)
         ends = [(max(b * open_, lowest), min((b + 1) * open_ - 1, highest)) for b in distinct]
-        within = [(value_of(low), value_of(high)) for low, high in ends]
+        within = [(value_of_key(low), value_of_key(high)) for low, high in ends]
         first = not ranks
 
-        def make(wanted: NDArray[np.uint64] = wanted, shift: int = shift) -> Digits:
-            return Digits(wanted, shift)
+        def make(wanted: NDArray[np.uint64] = wanted, shift: int = shift) -> DigitCounts:
+            return DigitCounts(wanted, shift)
 
         found = source.gather(make, None if first else within)
         if first:
-            rest = found.rest
+            rest = found.totals
             if not rest[0]:
-                raise nothing(source)
-            skipped = source.skipped.attributes(source.weight)
+                raise no_number_error(source)
+            skipped = source.skipped_tiles.attributes(source.weight)
             ranks = [max(math.ceil(share * int(rest[0])), 1) for share in shares]
         sums = np.cumsum(found.counts, axis=1)
         for k, rank in enumerate(ranks):
             row = sums[distinct.index(begins[k])]
             digit = int(np.searchsorted(row, rank - before[k]))
             before[k] += int(row[digit - 1]) if digit else 0
-            begins[k] = (begins[k] << WIDTH) + digit
-    values = np.array([value_of(key) for key in begins])
+            begins[k] = (begins[k] << DIGIT_BITS) + digit
+    values = np.array([value_of_key(key) for key in begins])
     name = source.text if source.row is not None else OBJECTIVE
-    attributes = {"definition": "inverse of the distribution function", **told_of(source, rest)}
+    attributes = {"definition": "inverse of the distribution function", **count_attributes(source, rest)}
     return assemble(
-        {name: ("quantile", values, units_of(source))},
+        {name: ("quantile", values, unit_attributes(source))},
         {"quantile": ("quantile", np.array([float(s) for s in shares]), {"units": "1"})},
         {"question": f"quantiles of {source.text}", **attributes, **skipped},
     )
 
 
-def told_of(source: Values, rest: NDArray[np.int64]) -> dict[str, Any]:
+def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
     """Of how many configurations it is told, under which conditions."""
-    numbers, undefined = (int(n) * source.weight for n in rest)
+    numbers, undefined = (int(n) * source.weight for n in totals)
     return {
         "conditions": "; ".join(source.conditions),
         "points": source.points,
@@ -256,12 +256,12 @@ def told_of(source: Values, rest: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def units_of(source: Values) -> dict[str, Any]:
+def unit_attributes(source: FormulaValues) -> dict[str, Any]:
     """The unit and the meaning of the formula."""
     return {k: v for k, v in source.attributes.items() if k in ("units", "long_name")}
 
 
-def _shares(q: Any) -> list[Fraction]:
+def _parse_shares(q: Any) -> list[Fraction]:
     """Shares as the decimals that they are written as: 0.1 is a tenth."""
     given = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
     shares = []
@@ -279,16 +279,16 @@ def _shares(q: Any) -> list[Fraction]:
 
 
 #: Most bins.
-_BINS = sizes.BINS_MOST
+_MAX_BINS = sizes.BINS_MOST
 
 
-def _histogram(source: Values, edges: Floats) -> xr.Dataset:
+def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
     """How many feasible configurations have a value in each of some bins, by their edges."""
-    found = source.gather(lambda: Bins(edges))
-    skipped = source.skipped.attributes(source.weight)
-    weight, units = source.weight, units_of(source)
-    below, above = (int(n) * weight for n in found.rest[:2])
-    rest = np.array([found.counts.sum() + found.rest[:2].sum(), found.rest[2]])
+    found = source.gather(lambda: BinCounts(edges))
+    skipped = source.skipped_tiles.attributes(source.weight)
+    weight, units = source.weight, unit_attributes(source)
+    below, above = (int(n) * weight for n in found.outside_counts[:2])
+    rest = np.array([found.counts.sum() + found.outside_counts[:2].sum(), found.outside_counts[2]])
     text = {k: v for k, v in units.items() if k == "units"}
     return assemble(
         {
@@ -307,13 +307,13 @@ def _histogram(source: Values, edges: Floats) -> xr.Dataset:
             "definition": "a bin holds its low edge, the last one both of its edges",
             "below": below,
             "above": above,
-            **told_of(source, rest),
+            **count_attributes(source, rest),
             **skipped,
         },
     )
 
 
-def edges_of(source: Values, bins: Any) -> Floats:
+def bin_edges(source: FormulaValues, bins: Any) -> Floats:
     """The edges of so many equal bins between the least and the largest finite value, or as given.
 
     Raises
@@ -325,11 +325,11 @@ def edges_of(source: Values, bins: Any) -> Floats:
     """
     bins = bins[()] if isinstance(bins, np.ndarray) else bins  # of no dimensions: a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
-        if not 1 <= bins <= _BINS:
-            raise DseError(f"bins = {bins}: expected from 1 to {_BINS:,} bins, or their edges")
-        found = source.gather(Range)
+        if not 1 <= bins <= _MAX_BINS:
+            raise DseError(f"bins = {bins}: expected from 1 to {_MAX_BINS:,} bins, or their edges")
+        found = source.gather(ValueRange)
         if found.low > found.high:
-            raise nothing(source)
+            raise no_number_error(source)
         half = np.linspace(found.low / 2, found.high / 2, int(bins) + 1)  # the span may be infinite
         edges = np.linspace(found.low, found.high, int(bins) + 1)
         edges = edges if np.all(np.isfinite(edges)) else 2 * half
@@ -337,14 +337,14 @@ def edges_of(source: Values, bins: Any) -> Floats:
         return edges if edges.size > 1 else np.repeat(edges, 2)
     if isinstance(bins, str) or not isinstance(bins, (Sequence, np.ndarray)):
         raise DseError(f"bins = {bins!r}: expected their number, or a list of edges")
-    edges = np.array([_edge(source, edge) for edge in bins], dtype=np.float64)
-    if not 2 <= edges.size <= _BINS + 1 or not np.all(np.diff(edges) > 0):
+    edges = np.array([_parse_edge(source, edge) for edge in bins], dtype=np.float64)
+    if not 2 <= edges.size <= _MAX_BINS + 1 or not np.all(np.diff(edges) > 0):
         shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
         raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
     return edges
 
 
-def _edge(source: Values, edge: Any) -> float:
+def _parse_edge(source: FormulaValues, edge: Any) -> float:
     if isinstance(edge, str) and source.row is not None:
         edge = parse_value(edge, source.row, {})
     if isinstance(edge, (int, float, np.number)) and math.isfinite(edge):
@@ -361,46 +361,46 @@ def grid_count(grid: Grid) -> xr.Dataset:
     The attributes say under which conditions, and how much was left out: ``points_skipped`` counts
     points of those tiles of which bounds tell that none, or every one, is feasible.
     """
-    check(grid, possible=False)
-    skipped, total = Skipped(), 0
+    check_grid(grid, require_feasible=False)
+    skipped, total = SkippedTiles(), 0
     dims = grid.dims(FEASIBLE)
-    plain = {axis: grid.axes[axis].size for axis in grid.plain(grid.axes)}
+    plain = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(grid.axes)}
     for _, key in grid.keys(dims):
         graph = grid.graphs[key]
         conditions = [graph.flat_condition(condition) for condition in graph.conditions]
         known = [(node, grid.node_dims(node, key) & set(plain)) for node in conjuncts(conditions)]
 
-        def count(node: Node, own: Sequence[str], key: tuple[str, ...] = key) -> int:
-            return _count(grid, key, node, own, skipped)
+        def count(node: Node, node_axes: Sequence[str], key: tuple[str, ...] = key) -> int:
+            return _count_condition(grid, key, node, node_axes, skipped)
 
-        total += product_of(known, plain, count)
+        total += count_by_independent_groups(known, plain, count)
     others = [axis for axis in grid.switch_axes if axis not in dims]
     total *= math.prod(grid.shape(others))
     texts = [condition.text for condition in grid.conditions]
-    return told(total, grid.points, texts, skipped.attributes())
+    return count_dataset(total, grid.points, texts, skipped.attributes())
 
 
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
     """As :func:`grid_count`, of a Dataset: what it marks as feasible, and ``where`` allows."""
-    table = Table(ds, where)
+    table = DatasetTable(ds, where)
     ds = table.ds
     nodes = conjuncts([*table.conditions, *([reference(FEASIBLE) > 0] if FEASIBLE in ds else [])])
     known = [(n, {str(d) for name in references(n) for d in ds[name].dims}) for n in nodes]
 
-    def count(node: Node, own: Sequence[str]) -> int:
+    def count(node: Node, node_axes: Sequence[str]) -> int:
         total = 0
         names = references(node)
-        for part in pieces(ds[list(names)], own):
-            arrays = {name: Table(part, ()).over(name, own) for name in names}
+        for part in iterate_blocks(ds[list(names)], node_axes):
+            arrays = {name: DatasetTable(part, ()).broadcast_over(name, node_axes) for name in names}
             total += int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
         return total
 
-    total = product_of(known, table.axes, count)
+    total = count_by_independent_groups(known, table.axes, count)
     points = math.prod(table.axes.values())
-    return told(total, points, conditions_of(ds, where), Skipped().attributes())
+    return count_dataset(total, points, condition_texts(ds, where), SkippedTiles().attributes())
 
 
-def product_of(
+def count_by_independent_groups(
     conditions: Sequence[tuple[Node, set[str]]],
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
@@ -419,57 +419,57 @@ def product_of(
     return total
 
 
-def _count(
-    grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped: Skipped
+def _count_condition(
+    grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> int:
     """The points of some switch-free axes where a condition holds."""
     certain = 0
 
-    def keep(known: list[Any], points: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> NDArray[np.bool_]:
         nonlocal certain
-        certain += int(points[np.asarray(known[0].certain, dtype=bool)].sum())
-        return np.asarray(known[0].possible & ~known[0].certain, dtype=bool)
+        certain += int(points[np.asarray(enclosures[0].certain, dtype=bool)].sum())
+        return np.asarray(enclosures[0].possible & ~enclosures[0].certain, dtype=bool)
 
-    def feed(found: list[int], _: Any, holds: NDArray[np.bool_], __: int) -> None:
-        found.append(int(np.count_nonzero(holds)))
+    def add_count(totals: list[int], _: Any, holds: NDArray[np.bool_], __: int) -> None:
+        totals.append(int(np.count_nonzero(holds)))
 
     found = 0
-    for cut in portions(grid, {key: [node]}):
-        part = part_of(grid, cut)
-        counts = over_points(part, key, dims, (), node, list[int], feed, keep, skipped)
+    for cut in statistic_portions(grid, {key: [node]}):
+        part = subgrid(grid, cut)
+        counts = aggregate_points(part, key, dims, (), node, list[int], add_count, is_undecided, skipped_tiles)
         found += sum(map(sum, counts))
     return found + certain
 
 
-def told(
-    feasible: int, points: int, conditions: Sequence[str], skipped: Mapping[str, int]
+def count_dataset(
+    feasible: int, points: int, conditions: Sequence[str], skip_attributes: Mapping[str, int]
 ) -> xr.Dataset:
     """The answer: how many points are feasible, of how many, under which conditions."""
     variables = {
         "feasible_points": ((), np.int64(feasible), {"long_name": "feasible configurations"}),
         "points": ((), np.int64(points), {"long_name": "configurations in all"}),
     }
-    attributes = {"question": "count", "conditions": "; ".join(conditions), **skipped}
+    attributes = {"question": "count", "conditions": "; ".join(conditions), **skip_attributes}
     return assemble(variables, {}, attributes)
 
 
-def count(source: Source, per: Sequence[str] = ()) -> xr.Dataset:
+def count(source: QuerySource, per: Sequence[str] = ()) -> xr.Dataset:
     """How many configurations are feasible, of how many, for each value of some axes."""
-    return for_each(source, per, lambda part: part.count())
+    return stack_answers(source, per, lambda part: part.count())
 
 
-def histogram(source: Source, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
+def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
     """How many feasible configurations have a value in each bin; the bins are alike for all."""
     values = source.values(text)
-    edges = edges_of(values, bins)
+    edges = bin_edges(values, bins)
     if not per:
         return _histogram(values, edges)
-    return for_each(source, per, lambda part: _histogram(part.values(text), edges))
+    return stack_answers(source, per, lambda part: _histogram(part.values(text), edges))
 
 
-def quantiles(source: Source, text: str, q: Any, per: Sequence[str] = ()) -> xr.Dataset:
+def quantiles(source: QuerySource, text: str, q: Any, per: Sequence[str] = ()) -> xr.Dataset:
     """The values that given shares do not exceed, for each value of some axes."""
-    return for_each(source, per, lambda part: _quantiles(part.values(text), q))
+    return stack_answers(source, per, lambda part: _quantiles(part.values(text), q))
 
 
 # --- A question of one's own: a fold over the values of formulas, of any source
@@ -497,7 +497,7 @@ class Fold(Protocol):
 AnyFold = TypeVar("AnyFold", bound=Fold)
 
 
-class _Part:
+class _FoldAggregate:
     """A fold as the loop feeds it: what is not feasible is left out."""
 
     def __init__(self, fold: Any, weight: int) -> None:
@@ -510,13 +510,13 @@ class _Part:
         if rows.shape[1]:
             self.fold.feed(rows, self.weight)
 
-    def add(self, other: _Part) -> None:
+    def add(self, other: _FoldAggregate) -> None:
         """What another part keeps."""
         self.fold.merge(other.fold)
 
 
-def folded(
-    source: Source, make: Callable[[], AnyFold], formulas: Sequence[str], at: At | None = None
+def run_fold(
+    source: QuerySource, make: Callable[[], AnyFold], formulas: Sequence[str], indexers: Indexers | None = None
 ) -> AnyFold:
     """A fold that has seen every feasible configuration of a source, or of a part of it.
 
@@ -536,15 +536,15 @@ def folded(
     DseError
         There is no formula, or what is made is no fold.
     """
-    checked(make, formulas)
-    values = source.values(*formulas, at=at)
-    found = values.gather(lambda: _Part(make(), values.weight))
+    make_checked_fold(make, formulas)
+    values = source.values(*formulas, indexers=indexers)
+    found = values.gather(lambda: _FoldAggregate(make(), values.weight))
     fold: AnyFold = found.fold
     return fold
 
 
-def checked(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
-    """A fold that has seen nothing; see :func:`folded`."""
+def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
+    """A fold that has seen nothing; see :func:`run_fold`."""
     if not formulas:
         raise DseError("formulas is empty: name the quantities of which the fold is fed values")
     fold = make()

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Space
-from sweeps.bounds.search import Least, search
+from sweeps.bounds.merging import merge_axes
+from sweeps.bounds.problem import MergedProblem
+from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import FEASIBLE, Grid, Tiling
-from sweeps.runtime.loop import Tally
+from sweeps.runtime.loop import SearchStats
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
-from symbolic.intervals import trends
+from symbolic.intervals import trend_algebra
 from symbolic.ops import (
     Node,
     both,
@@ -38,13 +38,13 @@ from symbolic.ops import (
 from symbolic.quantities import Domain
 
 #: Points looked at together, and those looked at before all others: most grids hold a feasible one.
-_BLOCK, _GLANCE = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
+_BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
 #: Beyond so many points they are not looked at one by one, but in boxes.
-_MANY = sizes.FIRST_MANY
+_MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
-def first(
-    grid: Grid, condition: Any, dims: Sequence[str], tally: Tally | None = None
+def first_point(
+    grid: Grid, condition: Any, dims: Sequence[str], stats: SearchStats | None = None
 ) -> dict[str, int] | None:
     """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
 
@@ -57,7 +57,7 @@ def first(
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
-        found = _first_in(grid, condition(key), key, grid.plain(dims), tally or Tally())
+        found = _first_point_of_case(grid, condition(key), key, grid.non_switch_axes(dims), stats or SearchStats())
         if found is not None:
             point = {**at, **found}
             place = tuple(point[d] for d in dims)
@@ -65,47 +65,47 @@ def first(
     return None if best is None else dict(zip(dims, best, strict=True))
 
 
-def _first_in(
-    grid: Grid, node: Node, key: tuple[str, ...], dims: Sequence[str], tally: Tally
+def _first_point_of_case(
+    grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], stats: SearchStats
 ) -> dict[str, int] | None:
-    own = grid.ordered(grid.node_dims(node, key) & set(dims))
+    own = grid.sort_axes(grid.node_dims(node, key) & set(axes))
     shape = grid.shape(own) or (1,)
-    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_GLANCE, _BLOCK))
-    many = math.prod(shape) > _MANY
+    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS))
+    many = math.prod(shape) > _MAX_SCAN_POINTS
     for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
         for number in range(count):
             bounds = tiling.bounds(number)[0].reshape(-1, 2)
-            place = _first_within(grid, node, key, own, bounds)
+            place = _first_point_in_box(grid, node, key, own, bounds)
             if place is not None:
-                return {**dict.fromkeys(dims, 0), **dict(zip(own, place, strict=False))}
-            if tally.late and number + 1 < tiling.count:
-                raise _in_doubt()
+                return {**dict.fromkeys(axes, 0), **dict(zip(own, place, strict=False))}
+            if stats.is_late and number + 1 < tiling.count:
+                raise _domain_time_error()
     if not many:
         return None
     root = constant(where(node, 0.0, math.inf))  # by bounds over boxes
     with np.errstate(all="ignore"):
         sizes = {axis: grid.axes[axis].size for axis in own}
-        space = reduced(root, grid.leaves[key], sizes, {}, tally)
-        found, proven = first_place(space, own, None, 0.0, tally)
+        space = merge_axes(root, grid.leaves[key], sizes, {}, stats)
+        found, proven = first_configuration(space, own, None, 0.0, stats)
     if found is None and not proven:
-        raise _in_doubt()
-    return None if found is None else {**dict.fromkeys(dims, 0), **found}
+        raise _domain_time_error()
+    return None if found is None else {**dict.fromkeys(axes, 0), **found}
 
 
-def _in_doubt() -> OutOfTimeError:
+def _domain_time_error() -> OutOfTimeError:
     return OutOfTimeError(
         "whether all formulas stay in their domains was not known in time: give more time"
     )
 
 
-def _first_within(
-    grid: Grid, node: Node, key: tuple[str, ...], own: Sequence[str], bounds: NDArray[np.int64]
+def _first_point_in_box(
+    grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], bounds: NDArray[np.int64]
 ) -> list[int] | None:
     """The lowest point inside a box where a condition holds."""
     values = {}
-    box = {axis: slice(*ends) for axis, ends in zip(own, bounds.tolist(), strict=False)}
+    box = {axis: slice(*ends) for axis, ends in zip(axes, bounds.tolist(), strict=False)}
     for name in references(node):
-        values[name] = np.atleast_1d(grid.leaves[key][name].cut(box).over(own))
+        values[name] = np.atleast_1d(grid.leaves[key][name].slice_axes(box).align_to(axes))
     holds = interpret_arrays((node,), values)[0]
     sizes = tuple(bounds[:, 1] - bounds[:, 0])
     holds = np.broadcast_to(holds, sizes)
@@ -118,28 +118,28 @@ def _first_within(
 # --- The first of equal configurations, in the order of the axes: one axis after the other
 
 
-def _as_low(space: Space, target: float, tally: Tally) -> tuple[dict[str, int] | None, bool]:
+def _find_as_low(space: MergedProblem, target: float, stats: SearchStats) -> tuple[dict[str, int] | None, bool]:
     """Return a configuration as low as a target; without one, whether the time was up before."""
-    goal = Least(value=float(np.nextafter(target, math.inf)), enough=target)
-    late = search(space.problem, goal, tally) < math.inf
-    return (None, late) if goal.place is None else (space.original(goal.place), False)
+    goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
+    late = search(space.problem, goal, stats) < math.inf
+    return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
 
 
-def lowest(
-    space: Space, axis: str, low: int, high: int, target: float, tally: Tally
+def lowest_along_axis(
+    space: MergedProblem, axis: str, low: int, high: int, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
     """The configuration as low as a target with the lowest index along an axis; if that is proven.
 
     The index is at least ``low`` and below ``high``.
     """
-    number, along = space.along(axis)
+    number, along = space.rows_of_axis(axis)
     found: dict[str, int] | None = None
     middle = high - 1  # most often nothing else is as low
     while low < high:  # then the lower half of what is left, each time
         rows = np.flatnonzero((along >= low) & (along <= middle))
         earlier, late = None, False
         if rows.size:
-            earlier, late = _as_low(space.only(number, rows), target, tally)
+            earlier, late = _find_as_low(space.select_rows(number, rows), target, stats)
         if late:
             return found, False
         if earlier is None:
@@ -150,8 +150,8 @@ def lowest(
     return found, True
 
 
-def first_place(
-    space: Space, axes: Sequence[str], place: Mapping[str, int] | None, target: float, tally: Tally
+def first_configuration(
+    space: MergedProblem, axes: Sequence[str], place: Mapping[str, int] | None, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
     """The first configuration at which an objective is as low as a target; whether that is proven.
 
@@ -168,21 +168,21 @@ def first_place(
         One such configuration, if one is known.
     """
     if place is None:
-        place, late = _as_low(space, target, tally)
+        place, late = _find_as_low(space, target, stats)
         if place is None:
             return None, not late
     found = dict(place)
     for axis in axes:
-        if axis in space.fixed:
+        if axis in space.fixed_indices:
             continue
-        earlier, proven = lowest(space, axis, 0, found[axis], target, tally)
+        earlier, proven = lowest_along_axis(space, axis, 0, found[axis], target, stats)
         found = earlier or found
         if not proven:
             return found, False
-        number, along = space.along(axis)
+        number, along = space.rows_of_axis(axis)
         rows = np.flatnonzero(along == found[axis])
         if rows.size < along.size:
-            space = space.only(number, rows)
+            space = space.select_rows(number, rows)
     return found, True
 
 
@@ -193,7 +193,7 @@ def first_place(
 _SAMPLE = sizes.CHECK_SAMPLE
 
 
-def check_count(grid: Grid) -> None:
+def check_point_count(grid: Grid) -> None:
     """Raise where there are more points than can be counted."""
     if grid.points >= 2**63:
         raise DseError(
@@ -202,8 +202,8 @@ def check_count(grid: Grid) -> None:
         )
 
 
-def check(
-    grid: Grid, *, counted: bool = True, possible: bool = True, tally: Tally | None = None
+def check_grid(
+    grid: Grid, *, count_points: bool = True, require_feasible: bool = True, stats: SearchStats | None = None
 ) -> None:
     """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
 
@@ -211,28 +211,28 @@ def check(
     ``possible``: some point must be feasible, unless the time of a tally is up before that is known
     (what is asked of the grid then tells). Formulas must be checked in time.
     """
-    if counted:
-        check_count(grid)
-    if not grid.kept.get("formulas"):
+    if count_points:
+        check_point_count(grid)
+    if not grid.cache.get("formulas"):
         for name in dict.fromkeys(
             name
             for graph in grid.graphs.values()
             for name, definition in graph.definitions.items()
             if definition.kind == "formula"
         ):
-            _check_formula(grid, name, tally)
-        grid.kept["formulas"] = True
-    if possible and not grid.kept.get("checked"):
+            _check_formula(grid, name, stats)
+        grid.cache["formulas"] = True
+    if require_feasible and not grid.cache.get("checked"):
         try:
             dims = grid.dims(FEASIBLE)
-            if grid.conditions and first(grid, grid.feasible_node, dims, tally) is None:
-                raise InfeasibleError(_why_infeasible(grid, tally))
+            if grid.conditions and first_point(grid, grid.feasible_node, dims, stats) is None:
+                raise InfeasibleError(_why_infeasible(grid, stats))
         except OutOfTimeError:
             return
-        grid.kept["checked"] = True
+        grid.cache["checked"] = True
 
 
-def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
+def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
     """What each condition leaves, and which excludes most where all together leave nothing."""
     lines = []
     for condition in grid.conditions:
@@ -244,13 +244,13 @@ def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
             return graph.flat_condition(condition) if applies else constant(True)
 
         try:
-            broken = first(grid, holds, dims, tally) is None
+            broken = first_point(grid, holds, dims, stats) is None
         except OutOfTimeError:
             broken = False
         if broken:
             names = references(condition.node)
-            values = grid.at(dict.fromkeys(grid.axes, 0), names)
-            told = dict(grid.told(name, value) for name, value in values.items())
+            values = grid.evaluate_point(dict.fromkeys(grid.axes, 0), names)
+            told = dict(grid.decode_value(name, value) for name, value in values.items())
             shown = ", ".join(
                 f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in told.items()
             )
@@ -260,11 +260,11 @@ def _why_infeasible(grid: Grid, tally: Tally | None) -> str:
             )
     if not lines:
         texts = " and ".join(repr(c.text) for c in grid.conditions)
-        lines.append(f"no point satisfies {texts} together{_excluding_most(grid)}")
+        lines.append(f"no point satisfies {texts} together{_most_excluding_condition(grid)}")
     return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
 
 
-def _excluding_most(grid: Grid) -> str:
+def _most_excluding_condition(grid: Grid) -> str:
     """Which condition the fewest of some points meet, drawn the same each time."""
     if len(grid.conditions) < 2:
         return ""
@@ -282,7 +282,7 @@ def _excluding_most(grid: Grid) -> str:
                 count += int(chosen.sum())
                 continue
             node = graph.flat_condition(condition)
-            values = {name: np.atleast_1d(leaves[name].pick(drawn)) for name in references(node)}
+            values = {name: np.atleast_1d(leaves[name].gather(drawn)) for name in references(node)}
             holds = interpret_arrays((node,), values)[0]
             count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
         met[condition.text] = count
@@ -290,37 +290,37 @@ def _excluding_most(grid: Grid) -> str:
     return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
 
 
-def _check_formula(grid: Grid, name: str, tally: Tally | None) -> None:
+def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
     row = grid.model.quantity(name)
     everywhere = all(name in graph.definitions for graph in grid.graphs.values())
-    dims = grid.ordered({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
+    dims = grid.sort_axes({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
 
     def outside(key: tuple[str, ...]) -> Node:
         graph = grid.graphs[key]
         if name not in graph.definitions:  # of another switch's branch
             return constant(False)
-        return outside_of(graph.flat(name), row.domain)
+        return outside_domain(graph.flat(name), row.domain)
 
-    point = first(grid, outside, dims, tally)
+    point = first_point(grid, outside, dims, stats)
     if point is not None:
-        value = float(grid.at({**dict.fromkeys(grid.axes, 0), **point}, [name])[name])
+        value = float(grid.evaluate_point({**dict.fromkeys(grid.axes, 0), **point}, [name])[name])
         raise DomainError(
             f"{name} = {value:g} by its formula, at {grid.describe(point) or 'every point'}, "
             f"is outside its domain {row.domain}: change the formula or the axes"
         )
 
 
-def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
+def check_enclosable(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
     """Raise where something below the roots has no enclosure, naming the quantity it is in."""
     for key, root in roots.items():
         for name in references(root):
-            if grid.leaves[key][name].failed:
-                why = next(iter(grid.leaves[key][name].failed.values()))
+            if grid.leaves[key][name].failures:
+                why = next(iter(grid.leaves[key][name].failures.values()))
                 raise DseError(
                     f"{name} has no value at some points ({why}), so that nothing can be proven: "
                     "ask method='scan', or leave these points out"
                 )
-    known = {*trends(), "constant", "reference"}
+    known = {*trend_algebra(), "constant", "reference"}
     for key, root in roots.items():
         missing = {node.op for node in walk((root,))} - known
         if missing:
@@ -333,7 +333,7 @@ def enclosed(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
                     )
 
 
-def outside_of(node: Node, domain: Domain) -> Node:
+def outside_domain(node: Node, domain: Domain) -> Node:
     """Whether a value is none of a domain."""
     below = node <= domain.low if domain.low_open else node < domain.low
     above = node >= domain.high if domain.high_open else node > domain.high

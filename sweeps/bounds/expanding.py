@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.problem import Problem
-from sweeps.grid.awaited import Awaited
+from sweeps.bounds.problem import BoxProblem
+from sweeps.grid.awaited import LazyStatistic
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.runtime.stopping import halt
+from sweeps.runtime.stopping import raise_if_interrupted
 from symbolic.graph import Definition, Graph
-from symbolic.intervals import trends
+from symbolic.intervals import trend_algebra
 from symbolic.ops import (
     Node,
     constant,
@@ -32,25 +32,25 @@ from symbolic.statistic import STATISTICS, statistic_as_formula
 #: Most points over which a statistic becomes part of the equations; values up to which it is
 #: computed at once, wherever it is known; values, and numbers of its own, up to which it may be
 #: computed before a proof.
-POINTS, CHEAP, MOST, HELD = (
+MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
     sizes.EXPAND_POINTS,
     sizes.EXPAND_CHEAP,
     sizes.EXPAND_MOST,
     sizes.EXPAND_HELD,
 )
-_LEAVES = ("constant", "reference")
+_LEAF_OPS = ("constant", "reference")
 
 
-def expanded(grid: Grid, *, moved: bool = False) -> Grid:
+def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """A grid in which statistics over few points are formulas.
 
     Others stay leaves, whose values are computed when they are first read; so do those that take
     little, unless quantities on which they depend are to be ``moved``.
     """
-    cheap = -1 if moved else CHEAP
-    if (known := grid.kept.get(("expanded", cheap))) is not None:
+    cheap = -1 if inputs_move else CHEAP_VALUES
+    if (known := grid.cache.get(("expanded", cheap))) is not None:
         return known  # type: ignore[no-any-return]
-    found = {key: _graph(grid, key, cheap) for key in grid.graphs}
+    found = {key: _expand_graph(grid, key, cheap) for key in grid.graphs}
     whole = grid
     if any(graph is not grid.graphs[key] for key, (graph, _) in found.items()):
         whole = replace(
@@ -58,34 +58,34 @@ def expanded(grid: Grid, *, moved: bool = False) -> Grid:
             graphs={key: graph for key, (graph, _) in found.items()},
             leaves={key: leaves for key, (_, leaves) in found.items()},
             _dims={},
-            kept={name: grid.kept[name] for name in ("formulas",) if name in grid.kept},
+            kept={name: grid.cache[name] for name in ("formulas",) if name in grid.cache},
         )
-    grid.kept["expanded", cheap] = whole
+    grid.cache["expanded", cheap] = whole
     return whole
 
 
-def waiting(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
+def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
     """A statistic below some roots that is to be computed and takes too much; empty where none."""
     for key, root in roots.items():
         for name in references(root):
             leaf = grid.leaves[key][name]
-            if isinstance(leaf, Awaited) and not leaf.folding.known:
+            if isinstance(leaf, LazyStatistic) and not leaf.folding.is_computed:
                 shape = leaf.folding.grid.shape
-                own, each = math.prod(shape(leaf.folding.rest)), math.prod(shape(leaf.along))
-                if own > HELD or own * each > MOST:
+                own, each = math.prod(shape(leaf.folding.result_axes)), math.prod(shape(leaf.reduced_axes))
+                if own > MAX_RESULTS or own * each > MAX_VALUES:
                     return name
     return ""
 
 
-def _graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, Mapping[str, Leaf]]:
+def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, Mapping[str, Leaf]]:
     graph, leaves = grid.graphs[key], dict(grid.leaves[key])
     expansion = _Expansion(grid, leaves, cheap)
     known = set(leaves)
     definitions: dict[str, Definition] = {}
     for name, definition in graph.definitions.items():
         definitions[name] = definition
-        if definition.kind == "statistic" and not _kept(leaves[name], cheap):
-            node = expansion.node(name, leaves[name], {})
+        if definition.kind == "statistic" and not _stays_leaf(leaves[name], cheap):
+            node = expansion.leaf_node(name, leaves[name], {})
             needs = tuple(dict.fromkeys((*definition.needs, *references(node))))
             definitions[name] = replace(definition, kind="expanded", node=node, needs=needs)
     if all(definition is graph.definitions[name] for name, definition in definitions.items()):
@@ -99,18 +99,18 @@ def _graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, Mapping
     return replace(graph, definitions={**points, **given, **definitions}, _flat={}), leaves
 
 
-def _kept(leaf: Leaf, cheap: int) -> bool:
+def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
     """Whether a leaf stays one: no statistic, one of many points, or one that takes little."""
-    if not isinstance(leaf, Awaited):
+    if not isinstance(leaf, LazyStatistic):
         return True
     folding = leaf.folding
     about = folding.statistics[leaf.name]
-    count = math.prod(folding.grid.shape(folding.along))
+    count = math.prod(folding.grid.shape(folding.reduced_axes))
     return (
         STATISTICS[about.kind].formula is None
-        or count > POINTS
-        or (folding.known and cheap >= 0)
-        or count * math.prod(folding.grid.shape(folding.rest)) <= cheap
+        or count > MAX_EXPANDED_POINTS
+        or (folding.is_computed and cheap >= 0)
+        or count * math.prod(folding.grid.shape(folding.result_axes)) <= cheap
     )
 
 
@@ -119,41 +119,41 @@ class _Expansion:
 
     def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
         self.leaves, self.cheap = leaves, cheap
-        self.sizes = {n: grid.axes[n].size for n in grid.plain(grid.axes)}
+        self.sizes = {n: grid.axes[n].size for n in grid.non_switch_axes(grid.axes)}
 
-    def node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
+    def leaf_node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
         """A leaf at indices along some axes."""
-        if _kept(leaf, self.cheap):
+        if _stays_leaf(leaf, self.cheap):
             own = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
             if not own:
                 return reference(name)
             told = f"{name} at {', '.join(f'{axis} {index}' for axis, index in own.items())}"
             if told not in self.leaves:
-                self.leaves[told] = _at(leaf, own)
+                self.leaves[told] = _leaf_at(leaf, own)
             return reference(told)
-        assert isinstance(leaf, Awaited)
+        assert isinstance(leaf, LazyStatistic)
         folding, values = leaf.folding, []
         inner: Mapping[str, Leaf] = folding.grid.leaves[()]
-        for index in np.ndindex(*folding.grid.shape(folding.along)):
-            halt()
-            here = {**fixed, **dict(zip(folding.along, index, strict=True))}
-            used = {n: self.node(n, inner[n], here) for n in references(folding.root)}
+        for index in np.ndindex(*folding.grid.shape(folding.reduced_axes)):
+            raise_if_interrupted()
+            here = {**fixed, **dict(zip(folding.reduced_axes, index, strict=True))}
+            used = {n: self.leaf_node(n, inner[n], here) for n in references(folding.root)}
             values.append(constant(substitute(folding.root, used)))
         about = folding.statistics[leaf.name]
-        return statistic_as_formula(about, values, folding.weights, self._sure(values))
+        return statistic_as_formula(about, values, folding.weights, self._is_never_nan(values))
 
-    def _sure(self, values: Sequence[Node]) -> bool:
+    def _is_never_nan(self, values: Sequence[Node]) -> bool:
         """Whether bounds over all points tell that no value is ever NaN."""
-        if any(node.op not in trends() for node in walk(values) if node.op not in _LEAVES):
+        if any(node.op not in trend_algebra() for node in walk(values) if node.op not in _LEAF_OPS):
             return False
-        problem = Problem(values[0], self.leaves, self.sizes, values[1:])
+        problem = BoxProblem(values[0], self.leaves, self.sizes, values[1:])
         with np.errstate(all="ignore"):
-            found = problem.trends(problem.whole)
-        return not any(np.any(found[id(value)].range.undefined) for value in values)
+            found = problem.step_trends(problem.whole_box)
+        return not any(np.any(found[id(value)].enclosure.undefined) for value in values)
 
 
-def _at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
+def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
     """A leaf at one index of some axes, without these; where it has no value it is NaN."""
-    cut = leaf.cut({axis: slice(index, index + 1) for axis, index in fixed.items()})
+    cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
     left = tuple(axis for axis in leaf.axes if axis not in fixed)
-    return Leaf(axes=left, array=np.asarray(cut.over(left)), switched=leaf.switched)
+    return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
-from sweeps.runtime.loop import Tally
-from sweeps.runtime.stopping import halt
-from symbolic.intervals import Interval, Trend, algebra, enclose, trend_number, trends
-from symbolic.intervals import number as interval_number
+from sweeps.runtime.loop import SearchStats
+from sweeps.runtime.stopping import raise_if_interrupted
+from symbolic.intervals import Interval, Trend, interval_algebra, enclose, literal_trend, trend_algebra
+from symbolic.intervals import literal_enclosure as interval_number
 from symbolic.ops import Node, both, constant, interpret_arrays, references, walk
-from symbolic.primitives.words import EVERY
+from symbolic.primitives.words import ALL_AXES
 
 Indices = NDArray[np.int64]
 
@@ -37,9 +37,9 @@ class Boxes(NamedTuple):
         """How many points each holds."""
         return np.asarray(np.prod((self.hi - self.lo + 1).astype(np.float64), axis=0))
 
-    def take(self, chosen: Any) -> Boxes:
+    def take(self, selection: Any) -> Boxes:
         """Some of them."""
-        return Boxes(self.lo[:, chosen], self.hi[:, chosen])
+        return Boxes(self.lo[:, selection], self.hi[:, selection])
 
     def halves(self, axis_of: Indices) -> Boxes:
         """The first halves of all, each along an axis of its own, then the second."""
@@ -50,7 +50,7 @@ class Boxes(NamedTuple):
         lo[axis_of, at + axis_of.size] = middle + 1
         return Boxes(lo, hi)
 
-    def inside(self) -> Indices:
+    def all_points(self) -> Indices:
         """Every point, box by box, in the order of the axes."""
         sizes = self.hi - self.lo + 1
         counts = np.prod(sizes, axis=0)
@@ -63,14 +63,14 @@ class Boxes(NamedTuple):
         return places
 
 
-def thinned(size: int, count: int) -> Indices:
+def evenly_spaced(size: int, count: int) -> Indices:
     """So many indices of an axis, or all if there are fewer, from its first to its last."""
     return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
-def joined(some: Sequence[Boxes]) -> Boxes:
+def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
     """All of several boxes."""
-    lo, hi = (np.concatenate([boxes[k] for boxes in some], axis=1) for k in (0, 1))
+    lo, hi = (np.concatenate([boxes[k] for boxes in parts], axis=1) for k in (0, 1))
     return Boxes(lo, hi)
 
 
@@ -95,10 +95,10 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.fl
 
 
 #: Rows up to which halves of halves are ordered, to which size of pieces.
-_ORDERED, _PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
+_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
 
 
-def alike(rows: NDArray[np.float64], tally: Tally | None = None) -> Indices:
+def order_by_similarity(rows: NDArray[np.float64], stats: SearchStats | None = None) -> Indices:
     """An order in which each half of each half ... holds rows that are alike.
 
     Once the time of a tally is up, the pieces left stay as they are.
@@ -112,12 +112,12 @@ def alike(rows: NDArray[np.float64], tally: Tally | None = None) -> Indices:
     reach = np.ptp(scaled, axis=1, keepdims=True)
     scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
     order = np.lexsort(scaled[::-1])
-    if count > _ORDERED:
+    if count > _MAX_ORDERED_ROWS:
         return order
     stack = [(0, count)]
-    while stack and not (tally and tally.late):
+    while stack and not (stats and stats.is_late):
         low, high = stack.pop()
-        if high - low <= _PIECE:
+        if high - low <= _MIN_PIECE:
             continue
         part = order[low:high]
         values = scaled[:, part]
@@ -132,53 +132,53 @@ def alike(rows: NDArray[np.float64], tally: Tally | None = None) -> Indices:
 
 
 #: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
-_TABLE = sizes.EXTREMES_TABLE
+_MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
-class Extremes:
+class RangeExtremes:
     """The extremes of a leaf over ranges of indices."""
 
-    def __init__(self, leaf: Leaf, places: Sequence[int]) -> None:
+    def __init__(self, leaf: Leaf, axis_numbers: Sequence[int]) -> None:
         array = np.asarray(leaf.array, dtype=np.float64)
-        self.places, self.array, self.dims = tuple(places), array, array.ndim
-        self.missing = bool(np.isnan(array).any())
+        self.axis_numbers, self.array, self.dims = tuple(axis_numbers), array, array.ndim
+        self.has_nan = bool(np.isnan(array).any())
         numbers = array[~np.isnan(array)]
         self.least = float(numbers.min(initial=math.inf))
         self.most = float(numbers.max(initial=-math.inf))
-        bits = [np.uint64(1) << np.uint64(place) for place in places]
+        bits = [np.uint64(1) << np.uint64(place) for place in axis_numbers]
         self.bits = bits
-        self.other = EVERY
-        self.up = self.down = EVERY
+        self.other_axes = ALL_AXES
+        self.up = self.down = ALL_AXES
         for k, bit in enumerate(bits):
             step = np.diff(array, axis=k)
-            self.other &= ~bit
+            self.other_axes &= ~bit
             if not np.all(step >= 0):
                 self.up &= ~bit
             if not np.all(step <= 0):
                 self.down &= ~bit
         #: Whether the ends of a range are its extremes: of one value, too, but not of NaN.
         rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
-        self.sorted = rises_or_falls and not self.missing
-        self.rising = self.dims == 1 and bool(self.up & bits[0])
+        self.is_sorted = rises_or_falls and not self.has_nan
+        self.is_rising = self.dims == 1 and bool(self.up & bits[0])
         self.levels = [int(n).bit_length() for n in array.shape]
-        self.coarse = math.prod(n * m for n, m in zip(array.shape, self.levels, strict=True))
+        self.table_size = math.prod(n * m for n, m in zip(array.shape, self.levels, strict=True))
         self.tables: tuple[Any, Any, Any] | None = None
-        if not self.sorted and self.coarse <= _TABLE:
+        if not self.is_sorted and self.table_size <= _MAX_SPARSE_TABLE:
             known = np.where(np.isnan(array), math.inf, array)
-            least = _table(known, np.minimum)
+            least = _sparse_table(known, np.minimum)
             known = np.where(np.isnan(array), -math.inf, array)
-            holes = _table(np.isnan(array), np.logical_or) if self.missing else None
-            self.tables = least, _table(known, np.maximum), holes
+            holes = _sparse_table(np.isnan(array), np.logical_or) if self.has_nan else None
+            self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
         """Over the ranges from ``lo`` to ``hi``, one of each for every axis of the problem."""
-        lows, highs = [lo[p] for p in self.places], [hi[p] for p in self.places]
-        if self.sorted:
+        lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
+        if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
-            known = Interval(first, last) if self.rising else Interval(last, first)
-            return self._trend(known, lows, highs)
+            known = Interval(first, last) if self.is_rising else Interval(last, first)
+            return self._range_trend(known, lows, highs)
         if self.tables is None:
-            return self._trend(self._loose(lows, highs), lows, highs)
+            return self._range_trend(self._single_or_whole(lows, highs), lows, highs)
         level = [_log2(h - low + 1) for low, h in zip(lows, highs, strict=True)]
         ends = [(low, h - (1 << m) + 1) for low, h, m in zip(lows, highs, level, strict=True)]
         found: list[Any] = [None, None, None]
@@ -193,9 +193,9 @@ class Extremes:
                     found[t] = part if found[t] is None else join(found[t], part)
         least, most, holes = found
         undefined = holes if holes is not None and np.any(holes) else False
-        return self._trend(Interval(least, most, undefined), lows, highs)
+        return self._range_trend(Interval(least, most, undefined), lows, highs)
 
-    def _loose(self, lows: Sequence[Indices], highs: Sequence[Indices]) -> Interval:
+    def _single_or_whole(self, lows: Sequence[Indices], highs: Sequence[Indices]) -> Interval:
         single: Any = True
         for low, high in zip(lows, highs, strict=True):
             single = single & (low == high)
@@ -203,23 +203,23 @@ class Extremes:
         nan = np.isnan(value)
         least = np.where(single, np.where(nan, math.inf, value), self.least)
         most = np.where(single, np.where(nan, -math.inf, value), self.most)
-        undefined = np.where(single, nan, self.missing)
+        undefined = np.where(single, nan, self.has_nan)
         return Interval(least, most, undefined if np.any(undefined) else False)
 
-    def _trend(self, found: Interval, lows: Sequence[Indices], highs: Sequence[Indices]) -> Trend:
+    def _range_trend(self, interval: Interval, lows: Sequence[Indices], highs: Sequence[Indices]) -> Trend:
         up: Any = self.up
         down: Any = self.down
         for bit, low, high in zip(self.bits, lows, highs, strict=True):
             if self.dims > 1:
                 single = np.where(low == high, bit, np.uint64(0))
                 up, down = up | single, down | single
-        same = found.lo == found.hi
-        if found.undefined is not False:
-            up = np.where(found.undefined, self.other, up)
-            down = np.where(found.undefined, self.other, down)
-            same = np.where(found.undefined, found.lo > found.hi, same)
-        up, down = np.where(same, EVERY, up), np.where(same, EVERY, down)
-        return Trend(found, up, down)
+        same = interval.lo == interval.hi
+        if interval.may_be_nan is not False:
+            up = np.where(interval.may_be_nan, self.other_axes, up)
+            down = np.where(interval.may_be_nan, self.other_axes, down)
+            same = np.where(interval.may_be_nan, interval.lo > interval.hi, same)
+        up, down = np.where(same, ALL_AXES, up), np.where(same, ALL_AXES, down)
+        return Trend(interval, up, down)
 
 
 def _log2(count: Any) -> Any:
@@ -227,14 +227,14 @@ def _log2(count: Any) -> Any:
     return np.frexp(count.astype(np.float64))[1] - 1
 
 
-def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
+def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
     """Extremes over ranges of 1, 2, 4 ... values along each axis: (level, first, ...) by axis."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
         size = array.shape[axis]
         while (reach := 1 << (len(layers) - 1)) * 2 <= size:
-            halt()
+            raise_if_interrupted()
             last = layers[-1]
             near = np.take(last, range(size - reach), axis=axis)
             far = np.take(last, range(reach, size), axis=axis)
@@ -247,7 +247,7 @@ def _table(array: NDArray[Any], join: Any) -> NDArray[Any]:
 # --- An objective over boxes
 
 
-class Problem:
+class BoxProblem:
     """A signed objective (smaller is better), or several, over axes of so many values each."""
 
     def __init__(
@@ -259,13 +259,13 @@ class Problem:
     ) -> None:
         self.root, self.roots, self.dims = root, (root, *more), tuple(sizes)
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
-        self.used = {name: leaves[name] for name in references(*self.roots)}
-        self.algebra = trends()
+        self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
+        self.algebra = trend_algebra()
         #: The axes, as bits, on which each step depends, and those on which it does not.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
-        self.fixed: dict[int, Trend] = {}
-        self.extremes: dict[str, Extremes] = {}
+        self.fixed_trends: dict[int, Trend] = {}
+        self.extremes: dict[str, RangeExtremes] = {}
         self.steps: list[Node] = []
         place = {axis: k for k, axis in enumerate(self.dims)}
         with np.errstate(all="ignore"):
@@ -273,32 +273,32 @@ class Problem:
                 if node.op == "constant":
                     bits = 0
                 elif node.op == "reference":
-                    leaf = self.used[node.args[0]]
+                    leaf = self.used_leaves[node.args[0]]
                     bits = sum(1 << place[axis] for axis in leaf.axes)
                     if bits:
                         places = [place[axis] for axis in leaf.axes]
-                        self.extremes[node.args[0]] = Extremes(leaf, places)
+                        self.extremes[node.args[0]] = RangeExtremes(leaf, places)
                 else:
                     bits = 0
                     for arg in node.args:
                         bits |= self.bits[id(arg)]
                 self.bits[id(node)] = bits
-                self.idle[id(node)] = np.uint64(~bits & int(EVERY))
+                self.idle[id(node)] = np.uint64(~bits & int(ALL_AXES))
                 if bits:
                     self.steps.append(node)
                 else:
-                    self.fixed[id(node)] = self._fixed(node)
+                    self.fixed_trends[id(node)] = self._fixed_trend(node)
 
-    def asked(self, root: Node) -> Problem:
+    def with_objective(self, root: Node) -> BoxProblem:
         """Another objective of the same leaves, over the same axes."""
-        return Problem(root, self.used, dict(zip(self.dims, self.sizes.tolist(), strict=True)))
+        return BoxProblem(root, self.used_leaves, dict(zip(self.dims, self.sizes.tolist(), strict=True)))
 
-    def _fixed(self, node: Node) -> Trend:
+    def _fixed_trend(self, node: Node) -> Trend:
         if node.op == "constant":
-            return trend_number(node.args[0])
+            return literal_trend(node.args[0])
         if node.op == "reference":
-            return trend_number(float(self.used[node.args[0]].array))
-        found: Trend = self.algebra[node.op](*(self.fixed[id(arg)] for arg in node.args))
+            return literal_trend(float(self.used_leaves[node.args[0]].array))
+        found: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
         return found
 
     @property
@@ -307,51 +307,51 @@ class Problem:
         return float(np.prod(self.sizes.astype(np.float64)))
 
     @property
-    def whole(self) -> Boxes:
+    def whole_box(self) -> Boxes:
         """The box of all points."""
         return Boxes(np.zeros((len(self.sizes), 1), dtype=np.int64), self.sizes[:, None] - 1)
 
-    def trends(self, boxes: Boxes) -> dict[int, Trend]:
+    def step_trends(self, boxes: Boxes) -> dict[int, Trend]:
         """Every step of the objective over the boxes."""
-        done, lo, hi = dict(self.fixed), list(boxes.lo), list(boxes.hi)
+        done, lo, hi = dict(self.fixed_trends), list(boxes.lo), list(boxes.hi)
         for node in self.steps:
             if node.op == "reference":
                 done[id(node)] = self.extremes[node.args[0]](lo, hi)
             else:
                 found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
                 idle = self.idle[id(node)]
-                done[id(node)] = Trend(found.range, found.up | idle, found.down | idle)
+                done[id(node)] = Trend(found.enclosure, found.up | idle, found.down | idle)
         return done
 
-    def bounded(
-        self, boxes: Boxes, tally: Tally | None = None
+    def bound_boxes(
+        self, boxes: Boxes, stats: SearchStats | None = None
     ) -> tuple[NDArray[np.float64], Any, Any]:
         """The least of each objective over boxes (rows), and the axes along which all go one way.
 
         These are bits, of the axes along which none falls, and of those along which none rises.
         """
-        shape, steps = (boxes.lo.shape[1],), self.trends(boxes)
-        if tally is not None:
-            tally.boxes += shape[0]
+        shape, steps = (boxes.lo.shape[1],), self.step_trends(boxes)
+        if stats is not None:
+            stats.boxes += shape[0]
         found = [steps[id(root)] for root in self.roots]
         up, down = np.bitwise_and.reduce(
             [[np.broadcast_to(way, shape) for way in (one.up, one.down)] for one in found]
         )
-        return np.stack([np.broadcast_to(one.range.lo, shape) for one in found]), up, down
+        return np.stack([np.broadcast_to(one.enclosure.lo, shape) for one in found]), up, down
 
     def values(self, places: Indices) -> NDArray[np.float64]:
         """The (first) objective at points, given as indices along each axis (rows)."""
-        return self._at(self.roots[:1], places)[0]
+        return self._evaluate(self.roots[:1], places)[0]
 
-    def every(self, places: Indices) -> NDArray[np.float64]:
+    def all_values(self, places: Indices) -> NDArray[np.float64]:
         """All objectives (rows) at points."""
-        return np.stack(self._at(self.roots, places))
+        return np.stack(self._evaluate(self.roots, places))
 
-    def _at(self, roots: Sequence[Node], places: Indices) -> list[NDArray[np.float64]]:
+    def _evaluate(self, roots: Sequence[Node], places: Indices) -> list[NDArray[np.float64]]:
         along = dict(zip(self.dims, places, strict=True))
         values = {
             name: np.atleast_1d(leaf.array[tuple(along[axis] for axis in leaf.axes)])
-            for name, leaf in self.used.items()
+            for name, leaf in self.used_leaves.items()
         }
         shape = places.shape[1:]
         found = interpret_arrays(roots, values)
@@ -362,69 +362,69 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class MergedProblem:
     """A problem over some axes, each one of the grid or several merged."""
 
-    problem: Problem
+    problem: BoxProblem
     #: For each axis of the problem the axes of the grid, and their indices row by row.
     rows: tuple[tuple[tuple[str, ...], Indices], ...]
-    fixed: Mapping[str, int]
+    fixed_indices: Mapping[str, int]
 
-    def original(self, place: Indices) -> dict[str, int]:
+    def grid_place(self, place: Indices) -> dict[str, int]:
         """The index along each axis of the grid."""
-        found = dict(self.fixed)
+        found = dict(self.fixed_indices)
         for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
             found.update(zip(axes, table[:, index].tolist(), strict=True))
         return found
 
-    def along(self, axis: str) -> tuple[int, Indices]:
+    def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
         """The axis of the problem in which one of the grid lies, and its index row by row."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
         raise KeyError(axis)
 
-    def only(self, number: int, chosen: Indices) -> Space:
+    def select_rows(self, number: int, selection: Indices) -> MergedProblem:
         """The part with some rows of one axis."""
         problem = self.problem
         name = problem.dims[number]
         if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
-            own = [leaf.array for leaf in problem.used.values() if leaf.axes == (name,)]
-            chosen = chosen[alike(np.stack(own)[:, chosen].astype(np.float64))]
-        return self._taken(number, chosen)
+            own = [leaf.array for leaf in problem.used_leaves.values() if leaf.axes == (name,)]
+            selection = selection[order_by_similarity(np.stack(own)[:, selection].astype(np.float64))]
+        return self._take_rows(number, selection)
 
-    def in_order(self, order: Sequence[str]) -> tuple[Space, list[Indices]]:
+    def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
         """The same with all rows in the order of the grid, and where each of the rows is then."""
         found, moved = self, []
         for number, (axes, table) in enumerate(self.rows):
             chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
             moved.append(np.argsort(chosen))
             if np.any(np.diff(chosen) < 0):
-                found = found._taken(number, chosen)
+                found = found._take_rows(number, chosen)
         return found, moved
 
-    def _taken(self, number: int, chosen: Indices) -> Space:
+    def _take_rows(self, number: int, selection: Indices) -> MergedProblem:
         problem = self.problem
         name = problem.dims[number]
-        leaves = {key: leaf.taken({name: chosen}) for key, leaf in problem.used.items()}
+        leaves = {key: leaf.take({name: selection}) for key, leaf in problem.used_leaves.items()}
         sizes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
         rows = list(self.rows)
-        rows[number] = rows[number][0], rows[number][1][:, chosen]
-        sizes[name] = chosen.size
-        part = Problem(problem.root, leaves, sizes, problem.roots[1:])
-        return Space(problem=part, rows=tuple(rows), fixed=self.fixed)
+        rows[number] = rows[number][0], rows[number][1][:, selection]
+        sizes[name] = selection.size
+        part = BoxProblem(problem.root, leaves, sizes, problem.roots[1:])
+        return MergedProblem(problem=part, rows=tuple(rows), fixed_indices=self.fixed_indices)
 
 
 # --- Enclosures of formulas over whole tiles, and where conditions are possible
 
 
-Numbers = NDArray[np.int64]
+TileNumbers = NDArray[np.int64]
 
 #: What stands where a rule is broken, by the kind of the type.
-_BLANK = {"f": math.nan, "i": -1, "b": False}
+_FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 
 
-def boxes(tiling: Tiling, row: Sequence[int], numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def tile_boxes(tiling: Tiling, row: Sequence[int], numbers: TileNumbers) -> tuple[TileNumbers, TileNumbers, TileNumbers]:
     """First and last index along each axis (rows) of some tiles (columns), and their points.
 
     ``row`` are the sizes of the axes that form the row of the nest; of a tile that cuts it in the
@@ -444,7 +444,7 @@ def boxes(tiling: Tiling, row: Sequence[int], numbers: Numbers) -> tuple[Numbers
     if not row:
         return low[:-1], high[:-1], points
     first, last, same = low[-1], high[-1], np.ones(numbers.size, dtype=bool)
-    parts: list[tuple[Numbers, Numbers]] = []
+    parts: list[tuple[TileNumbers, TileNumbers]] = []
     for place in range(len(row)):
         step = math.prod(row[place + 1 :])
         begin, end = first // step % row[place], last // step % row[place]
@@ -465,17 +465,17 @@ class Enclosures:
         whole: Sequence[int] = (),
     ) -> None:
         self.roots, self.ends = tuple(roots), np.array(whole, dtype=np.int64)[:, None] - 1
-        self.fixed: dict[str, Any] = {}
-        self.varied: dict[str, Extremes] = {}
+        self.fixed_intervals: dict[str, Any] = {}
+        self.varying_leaves: dict[str, RangeExtremes] = {}
         for name in references(*roots):
             leaf = leaves[name]
             if leaf.axes:
-                self.varied[name] = Extremes(leaf, [dims.index(axis) for axis in leaf.axes])
+                self.varying_leaves[name] = RangeExtremes(leaf, [dims.index(axis) for axis in leaf.axes])
             else:
-                self.fixed[name] = interval_number(float(leaf.array))
+                self.fixed_intervals[name] = interval_number(float(leaf.array))
 
     @classmethod
-    def of(
+    def from_grid(
         cls,
         grid: Grid,
         key: tuple[str, ...],
@@ -487,25 +487,25 @@ class Enclosures:
 
         ``whole`` are the sizes of the last axes, all of which lies in every box.
         """
-        known = {*algebra(), "constant", "reference"}
+        known = {*interval_algebra(), "constant", "reference"}
         if any(node.op not in known for node in walk(roots)):
             return None
         return cls(roots, grid.leaves[key], dims, whole)
 
-    def over(self, low: Numbers, high: Numbers) -> list[Any]:
+    def enclose_boxes(self, low: TileNumbers, high: TileNumbers) -> list[Any]:
         """The enclosure of each formula, for each box (columns)."""
         last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
         low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
         with np.errstate(all="ignore"):
             here: dict[str, Interval] = {
-                name: leaf(list(low), list(high)).range for name, leaf in self.varied.items()
+                name: leaf(list(low), list(high)).enclosure for name, leaf in self.varying_leaves.items()
             }
-            found = enclose(self.roots, {**self.fixed, **here})
+            found = enclose(self.roots, {**self.fixed_intervals, **here})
         shape = low.shape[1:]
         return [type(each)(*(np.broadcast_to(part, shape) for part in each)) for each in found]
 
 
-class Barred:
+class InfeasibleTiles:
     """Where no point keeps the rules: what some outputs hold there is known without a look.
 
     A constraint of ``where`` only marks points, whose values stay: it bars nothing but ``feasible``
@@ -513,26 +513,26 @@ class Barred:
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
-        self.grid, self.dims, self.alone = grid, tuple(dims), tuple(outputs) == (FEASIBLE,)
-        self.plain = tuple(grid.plain(dims))
-        self._known: dict[tuple[str, ...], Enclosures | None] = {}
+        self.grid, self.dims, self.only_feasible = grid, tuple(dims), tuple(outputs) == (FEASIBLE,)
+        self.plain = tuple(grid.non_switch_axes(dims))
+        self._enclosures: dict[tuple[str, ...], Enclosures | None] = {}
 
-    def _rules(self, key: tuple[str, ...]) -> Enclosures | None:
-        if key not in self._known:
+    def _rule_enclosures(self, key: tuple[str, ...]) -> Enclosures | None:
+        if key not in self._enclosures:
             grid = self.grid
-            rules = [grid.feasible_node(key)] if self.alone else grid.rules(key, self.dims)
+            rules = [grid.feasible_node(key)] if self.only_feasible else grid.rule_nodes(key, self.dims)
             root = [constant(both(*rules))] if rules else []
-            self._known[key] = Enclosures.of(grid, key, root, self.plain) if rules else None
-        return self._known[key]
+            self._enclosures[key] = Enclosures.from_grid(grid, key, root, self.plain) if rules else None
+        return self._enclosures[key]
 
-    def over(self, key: tuple[str, ...], low: Numbers, high: Numbers) -> NDArray[np.bool_]:
+    def is_infeasible(self, key: tuple[str, ...], low: TileNumbers, high: TileNumbers) -> NDArray[np.bool_]:
         """Whether no point of some boxes of the switch-free axes keeps the rules."""
-        rules = self._rules(key)
+        rules = self._rule_enclosures(key)
         if rules is None:
             return np.zeros(low.shape[1], dtype=bool)
-        return np.asarray(np.logical_not(rules.over(low, high)[0].possible))
+        return np.asarray(np.logical_not(rules.enclose_boxes(low, high)[0].possible))
 
     @staticmethod
-    def blank(array: NDArray[Any]) -> None:
+    def fill_missing(array: NDArray[Any]) -> None:
         """What stands there: NaN, -1 or False."""
-        array.fill(_BLANK[array.dtype.kind])
+        array.fill(_FILL_VALUES[array.dtype.kind])

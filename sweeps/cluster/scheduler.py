@@ -22,22 +22,22 @@ from typing import Any, TypeVar
 
 from stochastic import sizes
 from sweeps.grid.failing import reason_of
-from sweeps.grid.grid import At
+from sweeps.grid.grid import Indexers
 from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
 #: Tasks that a thread of a worker has before it, its own included, and those for workers that come.
-_AHEAD, _LEAST = 2, 2
+_TASKS_PER_THREAD, _MIN_TASKS = 2, 2
 #: Parts of a question for each thread of a worker, so that all end about together.
 _SHARES = sizes.CLUSTER_SHARES
-_PATIENCE = 10
-_ENDED = ("closed", "failed")
+_CONNECT_TIMEOUT = 10
+_ENDED_STATES = ("closed", "failed")
 #: Seconds between two looks at how many workers there are, and whether all processes are there.
-_LOOK = 1.0
+_POLL_SECONDS = 1.0
 #: What the processes of this machine do besides computing, which takes a tenth of its time: samples
 #: of what they are at, and looks at how they are, many times a second. Nobody asks for these here.
-_QUIET = {
+_QUIET_CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
     "distributed.scheduler.active-memory-manager.start": False,
@@ -56,10 +56,10 @@ def versions() -> dict[str, str]:
     return {**known, "DSE_SIZES": sizes.SETTING}
 
 
-def differing(here: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+def version_differences(local: Mapping[str, str], wanted: Mapping[str, str]) -> str:
     """Return which versions differ from those that are wanted."""
     return ", ".join(
-        f"{name} {v}, not {wanted[name]}" for name, v in here.items() if v != wanted[name]
+        f"{name} {v}, not {wanted[name]}" for name, v in local.items() if v != wanted[name]
     )
 
 
@@ -67,7 +67,7 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
     """Raise where this process, a worker, has other versions, by which its values would differ."""
     from distributed import get_worker
 
-    if other := differing(versions(), wanted):
+    if other := version_differences(versions(), wanted):
         raise DseError(
             f"the worker {get_worker().address} has {other}: its values would differ; "
             "install the same versions there"
@@ -78,7 +78,7 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
+def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
     """Yield the workers of a cluster or of the address of its scheduler (``tcp://host:8786``).
 
     ``workers`` is a number of processes of this machine to start instead, and to end afterwards.
@@ -110,19 +110,19 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
             "a cluster needs dask.distributed, which is not installed: pip install distributed"
         ) from error
     if workers is not None:
-        with dask.config.set(_QUIET):
+        with dask.config.set(_QUIET_CONFIG):
             cluster = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
-                config=_QUIET,  # of processes that take the place of lost ones, too
+                config=_QUIET_CONFIG,  # of processes that take the place of lost ones, too
             )
         with (
             cluster,
             Client(cluster, set_as_default=False) as made,
-            _kept(cluster, workers),
+            _restart_lost_workers(cluster, workers),
         ):
             _ignore_interrupts(made)
             yield Workers(made)
@@ -130,7 +130,7 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
         log = logging.getLogger("distributed.client")
         level = log.level
         try:
-            with _joined(client) as made:
+            with _connect(client) as made:
                 log.setLevel(logging.CRITICAL)  # what it would tell is told as an error
                 yield Workers(made)
         finally:
@@ -144,21 +144,21 @@ def opened(client: Any = None, workers: int | None = None) -> Iterator[Workers |
         )
 
 
-def _joined(address: str) -> Any:
+def _connect(address: str) -> Any:
     """A client of the scheduler at an address."""
     from distributed import Client
 
-    class Joined(Client):  # type: ignore[misc]
-        def start(self, **given: Any) -> None:
+    class ClosingClient(Client):  # type: ignore[misc]
+        def start(self, **options: Any) -> None:
             try:
-                super().start(**given)
+                super().start(**options)
             except BaseException:
                 with suppress(Exception):  # else its end is waited for in vain, long after
                     self.close(timeout=1)
                 raise
 
     try:
-        return Joined(address, timeout=_PATIENCE, set_as_default=False)
+        return ClosingClient(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)
     except Exception as error:  # of an address, a connection, or what something else answers
         said = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
         raise DseError(
@@ -168,21 +168,21 @@ def _joined(address: str) -> Any:
 
 
 @contextmanager
-def _kept(cluster: Any, count: int) -> Iterator[None]:
+def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
     """Start anew what dask gives up: a process that ended while it began, or took long to."""
     over = threading.Event()
 
-    def look() -> None:  # in the thread of the cluster
+    def restart_ended() -> None:  # in the thread of the cluster
         if over.is_set():
             return
         for name, each in list(cluster.workers.items()):
-            if each.status.name in _ENDED:
+            if each.status.name in _ENDED_STATES:
                 del cluster.workers[name]
         if len(cluster.workers) < count:
             cluster.scale(count)
-        cluster.loop.call_later(_LOOK, look)
+        cluster.loop.call_later(_POLL_SECONDS, restart_ended)
 
-    cluster.loop.add_callback(look)
+    cluster.loop.add_callback(restart_ended)
     try:
         yield
     finally:
@@ -217,21 +217,21 @@ class Workers:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._executor = client.get_executor(pure=False)
-        self._threads, self._looked = 0, -_LOOK
+        self._thread_count, self._counted_at = 0, -_POLL_SECONDS
 
     def capacity(self) -> int:
         """Return how many tasks are worth having under way."""
         now = time.monotonic()
-        if now - self._looked > _LOOK:
-            self._looked = now
-            self._threads = sum(self.client.nthreads().values())
-        return _LEAST + _AHEAD * self._threads
+        if now - self._counted_at > _POLL_SECONDS:
+            self._counted_at = now
+            self._thread_count = sum(self.client.nthreads().values())
+        return _MIN_TASKS + _TASKS_PER_THREAD * self._thread_count
 
-    def share(self, writer: TileWriter) -> Any:
+    def share_writer(self, writer: TileWriter) -> Any:
         """Return what stands for a writer in tasks; the scheduler can send it to any worker."""
         there = copy.copy(writer)
-        there.place = _seen_by_all(writer.place)
-        return self.client.submit(_taken, there, versions(), pure=False)
+        there.place = _shared_location(writer.place)
+        return self.client.submit(_check_writer, there, versions(), pure=False)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Begin a task."""
@@ -243,13 +243,13 @@ class Workers:
         return not self.client.nthreads() and future.cancel()
 
 
-def _taken(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
+def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
     """Return a writer as a worker can use it: a task, whose result the others share."""
     _check_versions(wanted)
     return writer
 
 
-def _seen_by_all(place: str) -> str:
+def _shared_location(place: str) -> str:
     """Return the place of a store as workers find it."""
     if not is_url(place):
         return str(Path(place).absolute())
@@ -264,24 +264,24 @@ def _seen_by_all(place: str) -> str:
 # --- A question shared out: each worker is asked of parts, and answers come in order
 
 
-def parts_of(sizes: Mapping[str, int], dims: Sequence[str], crew: Workers) -> list[At]:
+def split_longest_axis(sizes: Mapping[str, int], dims: Sequence[str], workers: Workers) -> list[Indexers]:
     """Slices of the longest axis, of those along which anything varies."""
     axis = max(dims, key=lambda name: sizes[name], default=None)
     if axis is None:
         return [{}]
-    threads = sum(crew.client.nthreads().values())
+    threads = sum(workers.client.nthreads().values())
     count = min(sizes[axis], _SHARES * max(threads, 1))
     ends = [number * sizes[axis] // count for number in range(count + 1)]
     return [{axis: slice(a, b)} for a, b in itertools.pairwise(ends)]
 
 
-def shared(
-    crew: Workers, ask: Callable[[Any, At], Answer], source: Any, parts: Sequence[At]
+def map_parts(
+    workers: Workers, query: Callable[[Any, Indexers], Answer], source: Any, parts: Sequence[Indexers]
 ) -> Iterator[Answer]:
     """What is answered of each part of a source, which the workers are sent once."""
-    client = crew.client
+    client = workers.client
     there = client.scatter(source, hash=False)
-    asked = [client.submit(_answer, ask, there, part, versions(), pure=False) for part in parts]
+    asked = [client.submit(_answer_part, query, there, part, versions(), pure=False) for part in parts]
     try:
         for future in asked:
             yield future.result()
@@ -289,8 +289,8 @@ def shared(
         client.cancel(asked)
 
 
-def _answer(
-    ask: Callable[[Any, At], Answer], source: Any, part: At, wanted: Mapping[str, str]
+def _answer_part(
+    query: Callable[[Any, Indexers], Answer], source: Any, part: Indexers, wanted: Mapping[str, str]
 ) -> Answer:
     _check_versions(wanted)
-    return ask(source, part)
+    return query(source, part)

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
-from sweeps.files.whole import whole
+from sweeps.files.whole import atomic_path
 from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
-from sweeps.store.create import without_format_warnings
-from sweeps.store.foreign import check_foreign
+from sweeps.store.create import ignore_format_warnings
+from sweeps.store.foreign import check_unrecorded
 from sweeps.store.records import check_not_replaced, read_info
 from symbolic.errors import DseError, UnreachableError
-from symbolic.json_text import check_length, read_json
+from symbolic.json_text import check_json_length, read_json
 from symbolic.reach import check_file
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 
 #: After a failure, what is written in pieces of at most so many bytes can be read again.
-_SMALL = 1 << 20
-_ELSEWHERE = (
+_MAX_CACHED_WRITE = 1 << 20
+_EXTERNAL_HINT = (
     "lies in another file, and a Dataset opens no other file: copy the values into the file "
     "(h5repack, or xarray.open_dataset and to_netcdf)"
 )
 
 
-def _netcdf_libraries() -> None:
+def _check_netcdf_libraries() -> None:
     """Raise DseError where h5netcdf or h5py is not installed; they are an extra of this package."""
     try:
         import h5netcdf  # noqa: F401
@@ -74,7 +74,7 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     DseError
         The file cannot be written for another reason, or libraries are missing.
     """
-    _netcdf_libraries()
+    _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
     for owner in owners:  # text as Python has it, not as NumPy
@@ -100,7 +100,7 @@ def read_netcdf(path: Path) -> xr.Dataset:
     DseError
         Parts of it lie in other files, which are not opened; or libraries are missing.
     """
-    _netcdf_libraries()
+    _check_netcdf_libraries()
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
@@ -112,7 +112,7 @@ def read_netcdf(path: Path) -> xr.Dataset:
         file.attrs.get("_nc3_strict")  # h5netcdf prints an exception where this fails
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
-        raise DseError(f"{name!r} in {str(path)!r} {_ELSEWHERE}")
+        raise DseError(f"{name!r} in {str(path)!r} {_EXTERNAL_HINT}")
     return open_netcdf(path)
 
 
@@ -130,7 +130,7 @@ class UnfailingFile(io.FileIO):
         super().__init__(path, "w+b")
         self.error: OSError | None = None
         self._end = 0
-        self._kept: list[tuple[int, bytes]] = []
+        self._unwritten: list[tuple[int, bytes]] = []
 
     def _try(self, call: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -150,8 +150,8 @@ class UnfailingFile(io.FileIO):
         view, start, done = memoryview(data).cast("B"), self.tell(), 0
         while done < len(view) and self.error is None:
             done += self._try(os.pwrite, self.fileno(), view[done:], start + done) or 0
-        if self.error is not None and len(view) <= _SMALL:
-            self._kept.append((start, bytes(view)))
+        if self.error is not None and len(view) <= _MAX_CACHED_WRITE:
+            self._unwritten.append((start, bytes(view)))
         if view:
             self._end = max(self._end, self.seek(start + len(view)))
         return len(view)
@@ -161,7 +161,7 @@ class UnfailingFile(io.FileIO):
         start = self.tell()
         size = max(0, min(len(buffer), self._end - start))
         buffer[:size] = (self._try(os.pread, self.fileno(), size, start) or b"").ljust(size, b"\0")
-        for place, data in self._kept:
+        for place, data in self._unwritten:
             low, high = max(start, place), min(start + size, place + len(data))
             if low < high:
                 buffer[low - start : high - start] = data[low - place : high - place]
@@ -186,11 +186,11 @@ class UnfailingFile(io.FileIO):
 
 
 #: Formats in which a name may be a path.
-FOLDERS = (".zarr", ".nc")
+_PATH_FORMATS = (".zarr", ".nc")
 _NAME = "simt_dse_name"
 _SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
 #: Bytes of a name that is a folder in zarr.
-_LONGEST = 200
+_MAX_NAME_BYTES = 200
 #: What xarray does not read back as an attribute, as it changes how values are read.
 _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
 _RESERVED |= {"coordinates", "calendar", _NAME}
@@ -213,22 +213,22 @@ def check_names(ds: xr.Dataset, path: Path) -> None:
 
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
     """Yield what cannot be written, and why."""
-    as_folders = suffix in FOLDERS
+    as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
-        problem = _of_name(name)
+        problem = _name_problem(name)
         if as_folders and not problem:
-            problem = _of_folder(str(name) if name in ds.dims else _plain(name))
+            problem = _folder_problem(str(name) if name in ds.dims else _stored_name(name))
         if problem:
-            yield f"the name {_shown(name)}", problem
+            yield f"the name {_quote(name)}", problem
     for owner, attributes in [
         ("the Dataset", ds.attrs),
-        *((_shown(n), v.attrs) for n, v in ds.variables.items()),
+        *((_quote(n), v.attrs) for n, v in ds.variables.items()),
     ]:
         for key, value in attributes.items():
-            what = f"the attribute {_shown(key)} of {owner}"
-            problem = _of_name(key) or _of_attribute(value, suffix)
+            what = f"the attribute {_quote(key)} of {owner}"
+            problem = _name_problem(key) or _attribute_problem(value, suffix)
             if suffix == ".nc" and not problem:
-                problem = _of_folder(key, attribute=True)
+                problem = _folder_problem(key, attribute=True)
             if problem:
                 yield what, problem
             elif as_folders and (key in _RESERVED or (key == "units" and " since " in str(value))):
@@ -236,13 +236,13 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
     for name, variable in ds.variables.items():
         if variable.dtype.kind in "OUT":
             for one in variable.values.reshape(-1).tolist():
-                if problem := _of_text(str(one)):
-                    yield f"the label {_shown(one)} of {_shown(name)}", problem
+                if problem := _text_problem(str(one)):
+                    yield f"the label {_quote(one)} of {_quote(name)}", problem
         elif variable.dtype.kind not in "iufb":
-            yield f"the variable {_shown(name)}", f"is of the type {variable.dtype}"
+            yield f"the variable {_quote(name)}", f"is of the type {variable.dtype}"
 
 
-def _of_text(text: str) -> str:
+def _text_problem(text: str) -> str:
     """Say what no file can hold of a text; empty where it can hold all."""
     if "\0" in text:
         return "holds the character NUL"
@@ -253,17 +253,17 @@ def _of_text(text: str) -> str:
     return ""
 
 
-def _of_name(name: Any) -> str:
+def _name_problem(name: Any) -> str:
     if not isinstance(name, str):
         return "is no text"
     if not name.strip():
         return "is empty"
     if any(sign < " " or sign == "\x7f" for sign in name):
         return "holds control characters"
-    return _of_text(name)
+    return _text_problem(name)
 
 
-def _of_folder(name: str, *, attribute: bool = False) -> str:
+def _folder_problem(name: str, *, attribute: bool = False) -> str:
     first, problem = name[0], ""
     if name.translate(_SLASHES) != name:
         problem = "holds a slash"
@@ -271,20 +271,20 @@ def _of_folder(name: str, *, attribute: bool = False) -> str:
         problem = "begins with a sign or ends in a space"
     elif not attribute and (name.startswith("__") or name == "zarr.json"):
         problem = "is reserved"
-    elif len(name.encode()) > _LONGEST:
-        problem = f"is longer than {_LONGEST} bytes"
+    elif len(name.encode()) > _MAX_NAME_BYTES:
+        problem = f"is longer than {_MAX_NAME_BYTES} bytes"
     return problem and f"{problem}, which only .csv and .parquet can hold"
 
 
-def _of_attribute(value: Any, suffix: str) -> str:
+def _attribute_problem(value: Any, suffix: str) -> str:
     """Say why an attribute cannot be read back; empty where it can be."""
     if isinstance(value, str):
-        return _of_text(value)
+        return _text_problem(value)
     if isinstance(value, (list, tuple)):
         kinds = {type(one) for one in value}
         if suffix == ".nc" and len(kinds) != 1:
             return "is a list that is empty or of several types, which netCDF cannot hold"
-        return next(filter(None, (_of_attribute(one, suffix) for one in value)), "")
+        return next(filter(None, (_attribute_problem(one, suffix) for one in value)), "")
     if isinstance(value, np.ndarray):
         numbers = value.dtype.kind in "iuf" and value.ndim == 1 and value.size
         return "" if numbers else "is no row of numbers: expected one, or a list of texts"
@@ -298,19 +298,19 @@ def _of_attribute(value: Any, suffix: str) -> str:
     return ""
 
 
-def _shown(name: Any) -> str:
+def _quote(name: Any) -> str:
     text = ascii(name)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _plain(name: Any, *, coordinate: bool = False) -> str:
+def _stored_name(name: Any, *, coordinate: bool = False) -> str:
     """Return a name as zarr and netCDF have it."""
     text = str(name).translate(_SLASHES)
     return "_".join(text.split()) if coordinate else text
 
 
-def without_slashes(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset whose names are no paths; :func:`with_own_names` gives the names back.
+def _encode_names(ds: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset whose names are no paths; :func:`_decode_names` gives the names back.
 
     Names of coordinates hold no spaces then: xarray writes them as a list parted by spaces.
     """
@@ -318,7 +318,7 @@ def without_slashes(ds: xr.Dataset) -> xr.Dataset:
         name: stored
         for name in ds.variables
         if name not in ds.dims
-        and (stored := _plain(name, coordinate=name in ds.coords)) != str(name)
+        and (stored := _stored_name(name, coordinate=name in ds.coords)) != str(name)
     }
     if not new:
         return ds
@@ -330,14 +330,14 @@ def without_slashes(ds: xr.Dataset) -> xr.Dataset:
     return marked.rename_vars(new)
 
 
-def with_own_names(ds: xr.Dataset) -> xr.Dataset:
+def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     """Return a Dataset that was read, with the names that its variables had."""
     own = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
     own = {
         name: text
         for name, text in own.items()
         if isinstance(text, str)
-        and name in (_plain(text), _plain(text, coordinate=True))
+        and name in (_stored_name(text), _stored_name(text, coordinate=True))
         and text not in ds.variables
     }
     if not own:
@@ -353,11 +353,11 @@ def with_own_names(ds: xr.Dataset) -> xr.Dataset:
 # would write on while the half-written store is removed, and leave pieces of it behind.
 
 
-_PATIENCE = 10.0
+_WRITE_TIMEOUT = 10.0
 
 
 @contextmanager
-def _stoppable(path: Path) -> Iterator[Any]:
+def _stoppable_store(path: Path) -> Iterator[Any]:
     """Yield a store of zarr in a folder; once the block has failed nothing more is written."""
     from zarr.storage import LocalStore
 
@@ -384,7 +384,7 @@ def _stoppable(path: Path) -> Iterator[Any]:
         yield Stoppable(path)
     except BaseException:
         stopped.set()
-        limit = time.monotonic() + _PATIENCE
+        limit = time.monotonic() + _WRITE_TIMEOUT
         while under_way and time.monotonic() < limit:
             time.sleep(0.005)
         raise
@@ -394,14 +394,14 @@ def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a zarr (v3) store under exactly this name."""
     # labels as text of any length, which zarr stores in its standard way
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
-    with _stoppable(path) as store, without_format_warnings():
+    with _stoppable_store(path) as store, ignore_format_warnings():
         ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
-        check_length((path / "zarr.json").read_bytes(), "the store")
+        check_json_length((path / "zarr.json").read_bytes(), "the store")
 
 
 #: What a system says that fails, whatever it was asked to read.
-_BROKEN = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
-_BROKEN |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
+_SYSTEM_ERRORS = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
+_SYSTEM_ERRORS |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
@@ -422,12 +422,12 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(FORMATS)}"
         )
     check_names(ds, path)
-    with whole(path) as beside:
-        format_.write(without_slashes(ds) if path.suffix in FOLDERS else ds, beside)
+    with atomic_path(path) as beside:
+        format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, beside)
     return path
 
 
-def _ordered(ds: xr.Dataset) -> xr.Dataset:
+def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
     """The outputs in the order of the study; a store lists them as its folders lie."""
     try:
         listed = read_json(ds.attrs["study"])["outputs"]
@@ -440,18 +440,18 @@ def _ordered(ds: xr.Dataset) -> xr.Dataset:
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
-def _opened_zarr(path: str | Path) -> xr.Dataset:
+def _read_zarr(path: str | Path) -> xr.Dataset:
     """Open a zarr store; that of a run stays the one it was, or refuses to be read."""
     info = read_info(path)
     if info is None:
-        check_foreign(backend_of(path))
-        return _ordered(open_zarr(path))
+        check_unrecorded(backend_of(path))
+        return _order_outputs(open_zarr(path))
     from sweeps.store.checked import CheckedStore
 
-    return _ordered(open_zarr(CheckedStore(info), info))
+    return _order_outputs(open_zarr(CheckedStore(info), info))
 
 
-class Format(NamedTuple):
+class FileFormat(NamedTuple):
     """What a file is called, and how a Dataset is written to a path and read from there.
 
     ``read`` gives what was written: values, dimensions, units, flags and attributes.
@@ -463,11 +463,11 @@ class Format(NamedTuple):
 
 
 #: File formats by the ending of a name.
-FORMATS: dict[str, Format] = {
-    ".zarr": Format("zarr store", write_zarr, _opened_zarr),
-    ".nc": Format("netCDF file", write_netcdf, read_netcdf),
-    ".csv": Format("CSV file", write_csv, read_csv),
-    ".parquet": Format("Parquet file", write_parquet, read_parquet),
+FORMATS: dict[str, FileFormat] = {
+    ".zarr": FileFormat("zarr store", write_zarr, _read_zarr),
+    ".nc": FileFormat("netCDF file", write_netcdf, read_netcdf),
+    ".csv": FileFormat("CSV file", write_csv, read_csv),
+    ".parquet": FileFormat("Parquet file", write_parquet, read_parquet),
 }
 
 
@@ -494,10 +494,10 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     kind, _, reader = FORMATS[suffix]
     path = path if url else Path(path)
     try:
-        return with_own_names(reader(path))
+        return _decode_names(reader(path))
     except DseError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _BROKEN:
+        if isinstance(error, OSError) and error.errno in _SYSTEM_ERRORS:
             raise UnreachableError(f"{path} cannot be read: {error.strerror}") from error
         raise DseError(f"{str(path)!r} is no {kind} that can be read: {error}") from error

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.bounds.check import check
-from sweeps.grid.dataset import label, selected
+from sweeps.bounds.check import check_grid
+from sweeps.grid.dataset import grid_dataset, add_variables
 from sweeps.grid.grid import Grid
 from sweeps.store.compute import BoxProgram
-from sweeps.store.layout import Layout, Part
+from sweeps.store.layout import StoreLayout, StorePart
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -29,25 +29,25 @@ def lazy_dataset(
 
     The identity in the attributes names the tasks.
     """
-    check(grid)
-    arrays = _lazy_arrays(Layout(grid, expand=expand), attributes.get("identity", ""), chunks)
+    check_grid(grid)
+    arrays = _lazy_arrays(StoreLayout(grid, expand=expand), attributes.get("identity", ""), chunks)
     names = [name for name in grid.outputs if name in arrays]
     names += [name for name in arrays if name not in names]
-    return label(grid, {name: arrays[name] for name in names}, attributes)
+    return grid_dataset(grid, {name: arrays[name] for name in names}, attributes)
 
 
-def with_derived(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
+def add_lazy_outputs(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
     """Return a Dataset of a grid, or of a part of it, with further lazy outputs of the grid.
 
     They lie over the axes on which they depend; where the Dataset holds a part of these, so do
     they.
     """
-    arrays = _lazy_arrays(Layout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
-    return selected(ds, label(grid, {name: arrays[name] for name in names}, {}))
+    arrays = _lazy_arrays(StoreLayout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
+    return add_variables(ds, grid_dataset(grid, {name: arrays[name] for name in names}, {}))
 
 
 def _lazy_arrays(
-    layout: Layout, token: str, chunks: Chunks
+    layout: StoreLayout, token: str, chunks: Chunks
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
     """Return the outputs by name; one task computes a block of all outputs of a part."""
     import dask.array as da
@@ -75,11 +75,11 @@ def _lazy_arrays(
     return found
 
 
-def _cuts(part: Part, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
+def _cuts(part: StorePart, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
     """Return the sizes of the blocks along each axis."""
     from dask.array.core import normalize_chunks
 
-    wanted: Any = part.step
+    wanted: Any = part.tile_shape
     if isinstance(chunks, Mapping):
         wanted = tuple(chunks.get(axis, -1) for axis in part.dims)
     elif chunks is not None:

@@ -19,9 +19,9 @@ from stochastic import sizes
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.runtime.memory import check_memory
-from sweeps.scan.values import sizes_of
+from sweeps.scan.values import axis_sizes
 from symbolic.errors import DseError
-from symbolic.json_text import LONGEST, check_length, read_json
+from symbolic.json_text import MAX_LENGTH, check_json_length, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
 #: Bytes of the leading comment that are read; bytes of one value, text aside.
-_HEADER, _VALUE = LONGEST + 1, 16
+_MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
 #: What a spreadsheet takes for a formula at the beginning of a cell. An apostrophe is put before
 #: it, and before what then looks like that, and taken away again in reading.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -51,7 +51,7 @@ def _text_of(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
-def _commented(header: str) -> str:
+def _escape_header(header: str) -> str:
     """Return the JSON of the comment without what a spreadsheet would take for a formula."""
     return _JSON_TEXT.sub(
         lambda text: _IN_COMMENT.sub(lambda one: f"{one[1]}\\u{ord(one[2]):04x}", text[0]), header
@@ -63,30 +63,30 @@ def _header(ds: xr.Dataset) -> str:
     text = json.dumps(
         {
             "cells": "formulas have an apostrophe",
-            "sizes": sizes_of(ds),
+            "sizes": axis_sizes(ds),
             "coords": [str(name) for name in ds.coords],
             "variables": {
                 str(name): {
                     "dims": [str(dim) for dim in variable.dims],
                     "dtype": _TEXT if variable.dtype.kind in "UOT" else variable.dtype.str,
-                    "attrs": {k: _listed(v) for k, v in variable.attrs.items()},
+                    "attrs": {k: _to_json(v) for k, v in variable.attrs.items()},
                 }
                 for name, variable in ds.variables.items()
             },
-            "attrs": {str(k): _listed(v) for k, v in ds.attrs.items()},
+            "attrs": {str(k): _to_json(v) for k, v in ds.attrs.items()},
         }
     )
-    check_length(_MARK + _commented(text), "the table")
+    check_json_length(_MARK + _escape_header(text), "the table")
     return text
 
 
-def _listed(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.str}
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unlisted(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"array", "dtype"}:
         kind = np.dtype(value["dtype"])
         return np.array(value["array"], dtype=str if kind.kind == "U" else _kind(kind))
@@ -97,7 +97,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     """The Dataset as rows, one a configuration, some at a time."""
     import pandas as pd
 
-    sizes = sizes_of(ds)
+    sizes = axis_sizes(ds)
     dims, shape = list(sizes), list(sizes.values())
     names = [*(str(n) for n in ds.coords), *(str(n) for n in ds.data_vars)]
     dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
@@ -119,7 +119,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
 def write_csv(ds: xr.Dataset, path: Path) -> None:
     """One row a configuration, what a table cannot say in a leading comment."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(_MARK + _commented(_header(ds)) + "\n")
+        file.write(_MARK + _escape_header(_header(ds)) + "\n")
         for number, frame in enumerate(_frames(ds)):
             texts = [n for n in frame if frame[n].dtype.kind not in "biufcMm"]
             for name in texts:
@@ -170,7 +170,7 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 def _kind(text: Any) -> np.dtype[Any]:
     """Return the type of values that the comment names; one of long values is refused."""
     found: np.dtype[Any] = np.dtype(text)
-    if found.kind not in "biufcMm" or found.itemsize > _VALUE:
+    if found.kind not in "biufcMm" or found.itemsize > _MAX_VALUE_BYTES:
         raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
     return found
 
@@ -199,12 +199,12 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
         else:
             values = values.astype(_kind(row["dtype"]))
         values = values.transpose([present.index(dim) for dim in row["dims"]])
-        attrs = {k: _unlisted(v) for k, v in row["attrs"].items()}
+        attrs = {k: _from_json(v) for k, v in row["attrs"].items()}
         found[name] = (row["dims"], values, attrs)
     return assemble(
         {name: value for name, value in found.items() if name not in said["coords"]},
         {name: value for name, value in found.items() if name in said["coords"]},
-        {k: _unlisted(v) for k, v in said["attrs"].items()},
+        {k: _from_json(v) for k, v in said["attrs"].items()},
     )
 
 
@@ -213,7 +213,7 @@ def read_csv(path: Path) -> xr.Dataset:
     import pandas as pd
 
     with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
-        first = file.readline(_HEADER)
+        first = file.readline(_MAX_HEADER_BYTES)
         if not first.startswith(_MARK):
             raise DseError(f"{path} was not written by this library: its first line says nothing")
         # as text: the numbers are read exactly below, each as its own type

@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sweeps.store.backend import PART, unwritable
+from sweeps.store.backend import PART_SUFFIX, unwritable_error
 from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
 #: The system refuses to write, whatever is written.
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
 @contextmanager
-def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a name beside ``path`` to write under; it becomes ``path`` if all goes well.
 
     If anything fails it is removed, and so are leftovers of killed processes. ``replace`` takes
@@ -37,13 +37,13 @@ def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
         ``path`` exists and is not to be replaced; it or its folder cannot be written.
     """
     try:
-        place, mode = _checked(path, replace=replace)
+        place, mode = _check_target(path, replace=replace)
     except OSError as error:
-        raise unwritable(path.parent, error) from error
+        raise unwritable_error(path.parent, error) from error
     if mode is not None and not stat.S_ISREG(mode):
         yield path  # /dev/stdout, or a pipe: nothing can take its place
         return
-    with _folder_beside(place) as room:
+    with _temporary_folder(place) as room:
         beside = room / path.name
         try:
             yield beside
@@ -52,11 +52,11 @@ def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
                     os.fsync(file.fileno())  # a disk may tell only now that it is full
                 if mode is not None:
                     beside.chmod(stat.S_IMODE(mode))
-            _give_name(beside, place, replace=replace)
+            _rename_into_place(beside, place, replace=replace)
         except FileExistsError:
-            raise _taken(path) from None
+            raise _exists_error(path) from None
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in _DISK_ERRORS:
                 raise
             before = "what is there stays as it was" if place.exists() else "nothing is left there"
             raise DseError(
@@ -65,13 +65,13 @@ def whole(path: Path, *, replace: bool = False) -> Iterator[Path]:
             ) from error
 
 
-def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True) -> Path:
+def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True) -> Path:
     """Write a file at once, text as UTF-8; it appears when it is whole.
 
     Raises
     ------
     DseError
-        As of :func:`whole`; or the text holds a character that UTF-8 cannot express.
+        As of :func:`atomic_path`; or the text holds a character that UTF-8 cannot express.
     """
     path = Path(path)
     try:
@@ -82,41 +82,41 @@ def write_whole(path: str | Path, content: str | bytes, *, replace: bool = True)
             f"{path} cannot be written: its text holds {sign}, half of a character, which UTF-8 "
             "cannot express: remove it from the names, titles and sources of the input"
         ) from error
-    with whole(path, replace=replace) as beside:
+    with atomic_path(path, replace=replace) as beside:
         beside.write_bytes(data)
     return path
 
 
 @contextmanager
-def _folder_beside(path: Path) -> Iterator[Path]:
+def _temporary_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder beside a path, which is removed at the end.
 
     So are those that killed processes have left: nobody holds their locks.
     """
     for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
         with suppress(DseError, OSError), file_lock(lock, lock.name):
-            shutil.rmtree(lock.with_suffix(PART), ignore_errors=True)
-    folder = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PART}")
+            shutil.rmtree(lock.with_suffix(PART_SUFFIX), ignore_errors=True)
+    folder = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")
     with file_lock(folder.with_suffix(".lock"), str(path)):
         try:
             folder.mkdir()
         except OSError as error:
-            raise unwritable(path.parent, error) from error
+            raise unwritable_error(path.parent, error) from error
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _taken(path: Path) -> DseError:
+def _exists_error(path: Path) -> DseError:
     return DseError(f"{path} exists: remove it, or choose another name")
 
 
-def _checked(path: Path, *, replace: bool) -> tuple[Path, int | None]:
+def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
     """Return the file behind a link, and the mode of what is to be replaced; None if nothing is."""
     if not replace:
         if path.exists() or path.is_symlink():
-            raise _taken(path)
+            raise _exists_error(path)
         return path, None
     place = path.resolve() if path.is_symlink() else path
     if place.is_dir():
@@ -128,14 +128,14 @@ def _checked(path: Path, *, replace: bool) -> tuple[Path, int | None]:
     return place, place.stat().st_mode
 
 
-def _give_name(beside: Path, path: Path, *, replace: bool) -> None:
+def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
     """Give what was written its name, unless something that must stay has it by now."""
     if replace:
-        beside.replace(path)
+        temporary.replace(path)
         return
-    if not beside.is_dir():
+    if not temporary.is_dir():
         try:
-            os.link(beside, path)
+            os.link(temporary, path)
         except FileExistsError:
             raise
         except OSError:  # some file systems know no links
@@ -144,4 +144,4 @@ def _give_name(beside: Path, path: Path, *, replace: bool) -> None:
             return
     if path.exists():
         raise FileExistsError(path)
-    beside.rename(path)
+    temporary.rename(path)

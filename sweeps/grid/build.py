@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from stochastic.errors import LawError
-from stochastic.threads import workers
+from stochastic.threads import cpu_count
 from sweeps.grid.failing import reason_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.laws import read_label
 from sweeps.grid.space import Axis
-from sweeps.runtime.memory import in_threads
-from sweeps.runtime.stopping import halt
+from sweeps.runtime.memory import run_in_threads
+from sweeps.runtime.stopping import raise_if_interrupted
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
@@ -39,18 +39,18 @@ from symbolic.ops import (
     walk,
     where,
 )
-from symbolic.quantities import Domain, Quantity, place_of
+from symbolic.quantities import Domain, Quantity, label_index_name
 from symbolic.resolve import resolve
 
 if TYPE_CHECKING:
-    from sweeps.grid.awaited import Fold
+    from sweeps.grid.awaited import ComputeStatistics
 
 
 # --- What is known before a loop nest runs is worked out before it is written
 
 
-def folded(
-    roots: Sequence[Node], known: Mapping[str, float], names: Mapping[int, str]
+def fold_constants(
+    roots: Sequence[Node], constants: Mapping[str, float], names: Mapping[int, str]
 ) -> tuple[list[Node], dict[int, str]]:
     """The same values at the known ones of some quantities, in fewer steps, and the nodes' names.
 
@@ -62,18 +62,18 @@ def folded(
     for node in walk(roots):
         if node.op == "reference":
             name = node.args[0]
-            new = constant(known[name]) if name in known else node
+            new = constant(constants[name]) if name in constants else node
         elif node.op == "constant":
             new = node
         else:
-            new = _fewer(node.op, tuple(done[id(arg)] for arg in node.args))
+            new = _simplify(node.op, tuple(done[id(arg)] for arg in node.args))
         done[id(node)] = new
         if id(node) in names and new.op != "constant":
             kept.setdefault(id(new), names[id(node)])
     return [done[id(root)] for root in roots], kept
 
 
-def _fewer(op: str, args: tuple[Node, ...]) -> Node:
+def _simplify(op: str, args: tuple[Node, ...]) -> Node:
     if all(arg.op == "constant" for arg in args):
         with np.errstate(all="ignore"):
             return constant(interpret(Node(op, args), {}, number=_number)[0])
@@ -100,13 +100,13 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
     return yes if yes is no else None
 
 
-def _joined(decides: bool) -> Callable[[Node, Node], Node | None]:
+def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
     """The rule of a join of conditions: a constant decides it, or leaves the other condition."""
 
     def rule(a: Node, b: Node) -> Node | None:
         for one, other in ((a, b), (b, a)):
             if one.op == "constant":
-                return one if bool(one.args[0]) is decides else other
+                return one if bool(one.args[0]) is absorbing else other
         return None
 
     return rule
@@ -115,15 +115,15 @@ def _joined(decides: bool) -> Callable[[Node, Node], Node | None]:
 def _divide(a: Node, b: Node, at_zero: Node) -> Node | None:
     if b.op != "constant":
         return None
-    return at_zero if _is(b, 0) else _fewer("div", (a, b))
+    return at_zero if _is(b, 0) else _simplify("div", (a, b))
 
 
 _RULES: dict[str, Callable[..., Node | None]] = {
     "mul": _product,
     "div": lambda a, b: a if _is(b, 1) else None,
     "where": _where,
-    "both": _joined(False),
-    "either": _joined(True),
+    "both": _junction_rule(False),
+    "either": _junction_rule(True),
     "divide": _divide,
 }
 
@@ -132,7 +132,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 
 
 #: Seconds after which what is left is shared among threads, and pieces for each of these.
-_PATIENCE, _PIECES = 0.1, sizes.TABLE_PIECES
+_SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
 
@@ -148,18 +148,18 @@ def run_tables(
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)
     used = {axis for n in names for axis in leaves[n].axes}
-    switched = {axis for n in names for axis in leaves[n].switched}
+    switched = {axis for n in names for axis in leaves[n].switch_axes}
     axes = tuple(axis for axis in order if axis in used)
-    values = {n: np.atleast_1d(leaves[n].over(axes)) for n in names}
+    values = {n: np.atleast_1d(leaves[n].align_to(axes)) for n in names}
     columns = np.broadcast_arrays(*map(np.asarray, interpret_arrays(roots, values)))
     shape = columns[0].shape if columns and axes else ()
     known: dict[Inputs, int] = {}
     rows = zip(*(c.reshape(-1).tolist() for c in columns), strict=True) if columns else [()]
     places = [known.setdefault(row, len(known)) for row in rows]
-    upstream = {leaves[n].failed[k] for n in names for k in leaves[n].failed}
+    upstream = {leaves[n].failures[k] for n in names for k in leaves[n].failures}
     asked = [row for row in known if not (upstream and any(x is None or x != x for x in row))]
-    results = dict(zip(asked, _each(equations, asked), strict=True))
-    missing = _Failed(next(iter(sorted(upstream)), ""))
+    results = dict(zip(asked, _evaluate_rows(equations, asked), strict=True))
+    missing = _FailureReason(next(iter(sorted(upstream)), ""))
     listed = [results.get(row) or [missing] * len(equations) for row in known]
     own = tuple(axis for axis in order if axis in switched)
     found = {}
@@ -167,50 +167,50 @@ def run_tables(
         kind = object if graph.model.quantity(eq.name).is_label else np.float64
         told = [result[number] for result in listed]
         blank = None if kind is object else math.nan
-        column = np.array([blank if isinstance(v, _Failed) else v for v in told], dtype=kind)
+        column = np.array([blank if isinstance(v, _FailureReason) else v for v in told], dtype=kind)
         failed = {
             place: f"{eq.name}: {why}" if why not in upstream else why
             for place, row in enumerate(places)
-            if isinstance(why := told[row], _Failed)
+            if isinstance(why := told[row], _FailureReason)
         }
         if len(failed) == len(places):
-            _refuse(equations, asked, results)
+            _raise_if_all_failed(equations, asked, results)
         array = column[places].reshape(shape)
-        found[eq.name] = Leaf(axes=axes, array=array, switched=own, failed=failed)
+        found[eq.name] = Leaf(axes=axes, array=array, switch_axes=own, failures=failed)
     return found
 
 
-class _Failed(str):
+class _FailureReason(str):
     """Why there is no value."""
 
 
-def _refuse(
+def _raise_if_all_failed(
     equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
 ) -> None:
     """Raise where an equation has failed at every input."""
     for number, eq in enumerate(equations):
-        if rows and all(isinstance(results[row][number], _Failed) for row in rows):
+        if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
             why = results[rows[0]][number]
-            raise DseError(f"{eq.name} {_at_inputs(eq, rows[0])}: {why}")
+            raise DseError(f"{eq.name} {_describe_inputs(eq, rows[0])}: {why}")
 
 
-def _each(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
+def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
     """The equations at each of the inputs; by threads where that takes long."""
     began = time.monotonic()
     found: list[list[Any]] = []
-    while len(found) < len(inputs) and time.monotonic() - began < _PATIENCE:
-        found.append(_at(equations, inputs[len(found)]))
+    while len(found) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
+        found.append(_evaluate_row(equations, inputs[len(found)]))
     rest = inputs[len(found) :]
     if not rest:
         return found
-    size = math.ceil(len(rest) / (_PIECES * workers()))
+    size = math.ceil(len(rest) / (_PIECES * cpu_count()))
     pieces = [rest[first : first + size] for first in range(0, len(rest), size)]
-    done = in_threads(lambda piece: [_at(equations, row) for row in pieces[piece]], len(pieces))
+    done = run_in_threads(lambda piece: [_evaluate_row(equations, row) for row in pieces[piece]], len(pieces))
     return found + [result for piece in done for result in piece]
 
 
-def _at(equations: Sequence[Equation], row: Inputs) -> list[Any]:
-    halt()
+def _evaluate_row(equations: Sequence[Equation], row: Inputs) -> list[Any]:
+    raise_if_interrupted()
     return [_value(eq, row) for eq in equations]
 
 
@@ -221,12 +221,12 @@ def _value(eq: Equation, row: Inputs) -> Any:
     except DseError:
         raise
     except LawError as error:
-        raise DseError(f"{eq.name} {_at_inputs(eq, row)}: {error}") from error
+        raise DseError(f"{eq.name} {_describe_inputs(eq, row)}: {error}") from error
     except Exception as error:
-        return _Failed(reason_of(error))
+        return _FailureReason(reason_of(error))
 
 
-def _at_inputs(eq: Equation, row: Inputs) -> str:
+def _describe_inputs(eq: Equation, row: Inputs) -> str:
     told = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
     return f"at {told}" if told else "without inputs"
 
@@ -236,7 +236,7 @@ Value = float | Node | Leaf
 #: What files give, whose labels are no values of a quantity.
 #: Axes of a study; answers need a few dimensions more.
 _MOST_AXES = sizes.AXES_MOST
-_FILES = ("machine", "workload")
+_FILE_AXES = ("machine", "workload")
 
 
 def build_grid(
@@ -249,8 +249,8 @@ def build_grid(
     tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]] | None = None,
     outputs: Iterable[str] | None = None,
     constraints: Iterable[str] = (),
-    fold: Fold | None = None,
-    refused: Mapping[str, str] | None = None,
+    compute_statistics: ComputeStatistics | None = None,
+    invalid_values: Mapping[str, str] | None = None,
 ) -> Grid:
     """Join a model with axes and values.
 
@@ -274,7 +274,7 @@ def build_grid(
         As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
     fold : callable, optional
         What computes statistics, where formulas have some:
-        :func:`sweeps.nest.summarize.summarized`.
+        :func:`sweeps.nest.summarize.compute_statistics`.
     refused : mapping of str to str
         Values that do not hold here, and why: an error if a formula needs one of them.
 
@@ -300,10 +300,10 @@ def build_grid(
                 value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
             )
     for name, label in (labels or {}).items():
-        if name not in _FILES:
+        if name not in _FILE_AXES:
             given[name] = None
             leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
-    model, places = _placed(model, axes, labels or {}, switches or {})
+    model, places = _add_label_indices(model, axes, labels or {}, switches or {})
     given |= dict.fromkeys(places)
     leaves |= places
     for axis in axes:
@@ -321,23 +321,23 @@ def build_grid(
     for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
         graph = resolve(
             model,
-            given=given,
+            values=given,
             switches={**(switches or {}), **dict(zip(switch_axes, key, strict=True))},
             outputs=wanted,
             where=constraints,
         )
         for name in graph.definitions:
-            if name in (refused or {}):
-                raise DseError((refused or {})[name])
+            if name in (invalid_values or {}):
+                raise DseError((invalid_values or {})[name])
         refuse_laws(graph)
         graphs[key] = graph
         at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
-        here = {name: _at_switches(leaf, at) for name, leaf in leaves.items()}
+        here = {name: _select_switch_labels(leaf, at) for name, leaf in leaves.items()}
         complete[key] = _complete(graph, here, tuple(axis_of))
-        if fold is not None and graph.statistics:
+        if compute_statistics is not None and graph.statistics:
             from sweeps.grid.awaited import add_statistics
 
-            add_statistics(graph, complete[key], axis_of, set(switch_axes), fold)
+            add_statistics(graph, complete[key], axis_of, set(switch_axes), compute_statistics)
     first = next(iter(graphs.values()))
     return Grid(
         model=model,
@@ -349,59 +349,59 @@ def build_grid(
     )
 
 
-def _placed(
+def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
     """The model whose quantities tell the labels that they take, and the places of those."""
-    rows = {name: Quantity(name=name, labels=()) for name in _FILES} | dict(model.quantities)
+    rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
     over = {axis.name: axis.labels for axis in axes if axis.labels}
     found: dict[str, Leaf] = {}
     for name, here in {**fixed, **over}.items():
         row, known = rows[name], here
-        if name not in _FILES:
+        if name not in _FILE_AXES:
             known = row.labels or here
-        elif name not in over and here[0] in row.places:  # one of several that are known
-            known = row.places
+        elif name not in over and here[0] in row.axis_labels:  # one of several that are known
+            known = row.axis_labels
         array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
         dims = (name,) if name in over else ()
-        found[place_of(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
+        found[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, places=known) if row.is_label else row
-        rows[place_of(name)] = Quantity(name=place_of(name), domain=Domain.parse("whole [0, inf)"))
+        rows[label_index_name(name)] = Quantity(name=label_index_name(name), domain=Domain.parse("whole [0, inf)"))
     return replace(model, quantities=rows), found
 
 
-def _at_switches(leaf: Leaf, at: Mapping[str, int]) -> Leaf:
+def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
     """The part of a table over switch axes that is read under some labels of theirs."""
-    switched = tuple(axis for axis in leaf.axes if axis in at)
+    switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf
-    index = tuple(at.get(axis, slice(None)) for axis in leaf.axes)
-    axes = tuple(axis for axis in leaf.axes if axis not in at)
-    return Leaf(axes=axes, array=np.asarray(leaf.array[index]), switched=switched)
+    index = tuple(indices.get(axis, slice(None)) for axis in leaf.axes)
+    axes = tuple(axis for axis in leaf.axes if axis not in indices)
+    return Leaf(axes=axes, array=np.asarray(leaf.array[index]), switch_axes=switched)
 
 
 def _add_axis(
     axis: Axis,
     table: Mapping[str, Sequence[float | Node | None]],
-    given: dict[str, Node | None],
+    definitions: dict[str, Node | None],
     leaves: dict[str, Leaf],
 ) -> None:
     """Enter the quantities that an axis supplies."""
     if axis.kind == "number":
-        given[axis.name] = None
+        definitions[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
     elif axis.kind in ("zip", "draw"):
         for column, array in axis.columns.items():
-            given[column] = None
+            definitions[column] = None
             leaves[column] = Leaf(axes=(axis.name,), array=array.astype(np.float64))
-    elif axis.kind == "label" and axis.name not in _FILES:
-        given[axis.name] = None
+    elif axis.kind == "label" and axis.name not in _FILE_AXES:
+        definitions[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=np.array(axis.labels, dtype=object))
-    for name, supplied in _inlined(axis, table).items():
+    for name, supplied in _inline_label_formulas(axis, table).items():
         if all(isinstance(value, (int, float)) for value in supplied):
-            given[name] = None
+            definitions[name] = None
             array = np.array(supplied, dtype=np.float64)
             leaves[name] = (
                 Leaf(axes=(), array=array[0])
@@ -409,7 +409,7 @@ def _add_axis(
                 else Leaf(axes=(axis.name,), array=array)
             )
             continue
-        index = reference(place_of(axis.name))
+        index = reference(label_index_name(axis.name))
         node = reference(name)  # the model's own definition, where a label supplies nothing
         first = {label: place for place, label in reversed([*enumerate(axis.labels)])}
         for place in first.values():  # rows of measurements name a workload several times
@@ -417,10 +417,10 @@ def _add_axis(
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
             node = substitute(node, {name: constant(supplied[0])})  # the last resort left out
-        given[name] = node
+        definitions[name] = node
 
 
-def _inlined(
+def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
     """The table with each label's formulas in terms of that label's own values.
@@ -429,7 +429,7 @@ def _inlined(
     """
 
     def inline(
-        value: float | Node, path: tuple[str, ...], own: Mapping[str, float | Node], label: str
+        value: float | Node, path: tuple[str, ...], label_values: Mapping[str, float | Node], label: str
     ) -> float | Node:
         if not isinstance(value, Node):
             return value
@@ -438,8 +438,8 @@ def _inlined(
             if need in path:
                 cycle = " -> ".join([*path[path.index(need) :], need])
                 raise DseError(f"the formulas of {label} form a cycle: {cycle}")
-            if need in own:
-                known[need] = constant(inline(own[need], (*path, need), own, label))
+            if need in label_values:
+                known[need] = constant(inline(label_values[need], (*path, need), label_values, label))
         return substitute(value, known)
 
     result: dict[str, list[float | Node | None]] = {name: [] for name in table}

@@ -13,41 +13,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.quantities import Quantity, label_of, place_of
+from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 
 if TYPE_CHECKING:
     import xarray as xr
 
 #: Under this key a Dataset remembers the store from which it was opened.
-_STORED = "simt_dse_store"
+_STORE_KEY = "simt_dse_store"
 #: Names of lazy arrays of an unfinished store begin with this and its place.
-_UNFINISHED = "unfinished:"
+_UNFINISHED_PREFIX = "unfinished:"
 #: Beside the places of labels, the labels.
 _LABELS = "labels"
 
 
-def describe(grid: Grid, name: str) -> dict[str, Any]:
+def variable_attributes(grid: Grid, name: str) -> dict[str, Any]:
     """The attributes of one variable: units, long name, meanings of flags."""
     if name == FEASIBLE:
         texts = "; ".join(condition.text for condition in grid.conditions)
         return {"long_name": "whether every rule and constraint holds", "conditions": texts}
     row = grid.model.quantity(name)
     attributes: dict[str, Any] = {"units": row.unit or "1", "long_name": row.meaning or name}
-    flags = grid.flags(name)
+    flags = grid.flag_meanings(name)
     if flags:
         del attributes["units"]
-        attributes |= flagged(flags)
+        attributes |= flag_attributes(flags)
     return attributes
 
 
-def flagged(flags: Mapping[int, str], kind: Any = np.int8) -> dict[str, Any]:
+def flag_attributes(flags: Mapping[int, str], kind: Any = np.int8) -> dict[str, Any]:
     """The attributes that tell what the values of a bound or case mean, after CF."""
     words = ("_".join(text.split()) for text in flags.values())
     return {"flag_values": np.array(list(flags), dtype=kind), "flag_meanings": " ".join(words)}
 
 
-def meanings_of(attributes: Mapping[Any, Any]) -> dict[int, str]:
-    """What the values of a bound or case mean, as :func:`flagged` tells it; nothing of others."""
+def read_flag_meanings(attributes: Mapping[Any, Any]) -> dict[int, str]:
+    """What the values of a bound or case mean, as :func:`flag_attributes` tells it; nothing of others."""
     flags = np.atleast_1d(attributes.get("flag_values", ())).tolist()
     words = str(attributes.get("flag_meanings", "")).split()
     pairs = zip(flags, words, strict=False)
@@ -76,7 +76,7 @@ def axis_coordinates(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str,
     return found
 
 
-def label(
+def grid_dataset(
     grid: Grid,
     arrays: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
     attributes: Mapping[str, Any],
@@ -86,7 +86,7 @@ def label(
 
     return xr.Dataset(
         data_vars={
-            name: xr.Variable(dims, array, describe(grid, name), fastpath=True)
+            name: xr.Variable(dims, array, variable_attributes(grid, name), fastpath=True)
             for name, (dims, array) in arrays.items()
         },
         coords={
@@ -97,7 +97,7 @@ def label(
     )
 
 
-def selected(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
+def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     """A Dataset with further variables, at the labels that it holds."""
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
     kept = {dim: ds[dim].values for dim in used if dim in ds.coords}
@@ -131,13 +131,13 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
         name: variable.encoding.get("shards") or variable.encoding.get("chunks")
         for name, variable in ds.data_vars.items()
     }
-    begins = f"{_UNFINISHED}{info.place}:" if info is not None and not info.is_complete else ""
+    begins = f"{_UNFINISHED_PREFIX}{info.place}:" if info is not None and not info.is_complete else ""
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
         # with a name of our own dask does not pickle what is read to find one
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
-    ds.encoding[_STORED] = info, _lazy_arrays(ds), set(ds.coords)
+    ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds
 
 
@@ -148,27 +148,27 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
         for variable in ds.variables.values()
         for layer in getattr(getattr(variable._data, "dask", None), "layers", ())
     ]
-    places = [layer.removeprefix(_UNFINISHED) for layer in layers if layer.startswith(_UNFINISHED)]
+    places = [layer.removeprefix(_UNFINISHED_PREFIX) for layer in layers if layer.startswith(_UNFINISHED_PREFIX)]
     return list(dict.fromkeys(place.rpartition(":")[0] for place in places))
 
 
-def opened_from(ds: xr.Dataset) -> Any:
+def source_store(ds: xr.Dataset) -> Any:
     """The store of a run in which a Dataset lies, if arrays and axes are as they were opened."""
-    info, known, axes = ds.encoding.get(_STORED, (None, {}, set()))
+    info, known, axes = ds.encoding.get(_STORE_KEY, (None, {}, set()))
     if info is None:
         return None
-    here = _lazy_arrays(ds)
-    alike = all(name in known and _is_same(held, known[name]) for name, held in here.items())
+    here = _array_identities(ds)
+    alike = all(name in known and _are_equal_arrays(held, known[name]) for name, held in here.items())
     return info if alike and axes == set(ds.coords) else None
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _are_equal_arrays(array: Any, other: Any) -> bool:
     """True if two arrays hold the same, or two names of lazy ones are the same."""
-    floats = np.asarray(one).dtype.kind == np.asarray(other).dtype.kind == "f"
-    return np.array_equal(one, other, equal_nan=floats)
+    floats = np.asarray(array).dtype.kind == np.asarray(other).dtype.kind == "f"
+    return np.array_equal(array, other, equal_nan=floats)
 
 
-def _lazy_arrays(ds: xr.Dataset) -> dict[str, Any]:
+def _array_identities(ds: xr.Dataset) -> dict[str, Any]:
     """What tells the array of each variable from any other: the name of a lazy one, its values."""
     return {
         str(name): variable.values if name in ds.coords else getattr(data, "name", data)
@@ -187,7 +187,7 @@ def open_netcdf(path: Path) -> xr.Dataset:
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
     """The variables and coordinates of a Dataset as quantities: numbers with units, or labels.
 
-    Of a Dataset that is :func:`placed`, the labels that a condition may name are told.
+    Of a Dataset that is :func:`add_label_indices`, the labels that a condition may name are told.
     """
     found: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
@@ -195,17 +195,17 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
         if variable.dtype.kind not in "iufb":
             found[name] = Quantity(name=name, labels=())
             continue
-        flags = tuple(meanings_of(variable.attrs).items())
+        flags = tuple(read_flag_meanings(variable.attrs).items())
         found[name] = Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
-    for place in [name for name in found if name != label_of(name)]:
-        name, labels = label_of(place), tuple(ds[place].attrs[_LABELS])
-        found[name] = Quantity(name=name, labels=(), places=labels)
+    for place in [name for name in found if name != indexed_quantity(name)]:
+        name, labels = indexed_quantity(place), tuple(ds[place].attrs[_LABELS])
+        found[name] = Quantity(name=name, labels=(), axis_labels=labels)
         del found[place]
     return found
 
 
-def placed(
-    ds: xr.Dataset, known: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
+def add_label_indices(
+    ds: xr.Dataset, known_labels: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
 ) -> xr.Dataset:
     """A Dataset with the places of its labels beside them, so that a part keeps them all.
 
@@ -213,12 +213,12 @@ def placed(
     the Dataset does not hold it.
     """
     found: dict[str, Any] = {}
-    more = known or {}
+    more = known_labels or {}
     for key, (labels, alone) in more.items():
         if key not in ds.variables and alone is not None:
-            found[place_of(key)] = ((), alone, {_LABELS: list(labels)})
+            found[label_index_name(key)] = ((), alone, {_LABELS: list(labels)})
     for name, variable in ds.variables.items():
-        place, data = place_of(str(name)), variable.data
+        place, data = label_index_name(str(name)), variable.data
         if data.dtype.kind in "OSUT" and isinstance(data, np.ndarray) and place not in ds.variables:
             at = {label: place for place, label in enumerate(more.get(str(name), ((), None))[0])}
             listed = [at.setdefault(str(one), len(at)) for one in data.reshape(-1).tolist()]
@@ -233,29 +233,29 @@ def placed(
 #: The dimensions of an array, its values and its attributes.
 Array = tuple[tuple[str, ...], NDArray[Any], Mapping[Any, Any]]
 
-_bare = ContextVar("bare", default=False)
+_bare_answers = ContextVar("bare", default=False)
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def answers_as_arrays() -> Iterator[None]:
     """Answers in this thread are for :func:`arrays_of` and their attributes alone."""
-    before = _bare.set(True)
+    before = _bare_answers.set(True)
     try:
         yield
     finally:
-        _bare.reset(before)
+        _bare_answers.reset(before)
 
 
-class _Plain:
+class _ArrayAnswer:
     """What a Dataset is made of; for all but its attributes it makes that Dataset."""
 
     def __init__(self, outputs: Mapping[str, Any], coordinates: Mapping[str, Any], attrs: Any):
         self.outputs, self.coordinates, self.attrs = outputs, coordinates, dict(attrs)
 
-    def assign_attrs(self, *given: Any, **more: Any) -> _Plain:
+    def assign_attrs(self, *mappings: Any, **more: Any) -> _ArrayAnswer:
         attrs = dict(self.attrs)
-        attrs.update(*given, **more)
-        return _Plain(self.outputs, self.coordinates, attrs)
+        attrs.update(*mappings, **more)
+        return _ArrayAnswer(self.outputs, self.coordinates, attrs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(assemble(self.outputs, self.coordinates, self.attrs), name)
@@ -264,24 +264,24 @@ class _Plain:
         return assemble(self.outputs, self.coordinates, self.attrs)[name]
 
 
-def answered(
+def make_answer(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
     """As :func:`sweeps.grid.dataset.assemble`; bare arrays where nothing else is asked of them."""
-    if _bare.get():
-        return _Plain(variables, coords, attributes)  # type: ignore[return-value]
+    if _bare_answers.get():
+        return _ArrayAnswer(variables, coords, attributes)  # type: ignore[return-value]
     return assemble(variables, coords, attributes)
 
 
-def prepared() -> None:
+def preload_xarray() -> None:
     """Load what answers are made of, so that it is not done once the time of a search is up."""
-    if not _bare.get():
+    if not _bare_answers.get():
         assemble({}, {"none": ("none", np.zeros(0), {})}, {})  # an array: for it xarray loads Dask
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
     """The coordinates of an answer, and its outputs, by name."""
-    if isinstance(answer, _Plain):
+    if isinstance(answer, _ArrayAnswer):
         return _arrays(answer.coordinates), _arrays(answer.outputs)
     parts = (
         {str(n): (one.dims, one.values, one.attrs) for n, one in some.items()}
@@ -291,9 +291,9 @@ def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
     return coordinates, outputs
 
 
-def _arrays(given: Mapping[str, Any]) -> dict[str, Array]:
+def _arrays(variables: Mapping[str, Any]) -> dict[str, Array]:
     found: dict[str, Array] = {}
-    for name, (dims, values, *attrs) in given.items():
+    for name, (dims, values, *attrs) in variables.items():
         named = (dims,) if isinstance(dims, str) else tuple(map(str, dims))
         found[name] = named, np.asarray(values), dict(*attrs)
     return found

@@ -19,7 +19,7 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
 #: So many configurations of a tile are told one by one.
-_MOST = sizes.FAILED_LISTED
+_MAX_LISTED = sizes.FAILED_LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +47,9 @@ def reason_of(error: BaseException) -> str:
 
 def failures_of(grid: Grid, outputs: Sequence[str]) -> tuple[Failure, ...]:
     """What of some outputs over the whole grid could not be computed."""
-    if not _any(grid):
+    if not _has_failures(grid):
         return ()
-    dims = grid.ordered({axis for name in outputs for axis in grid.dims(name)})
+    dims = grid.sort_axes({axis for name in outputs for axis in grid.dims(name)})
     found: list[Failure] = []
     for at, _ in grid.keys(dims):
         low = [at.get(axis, 0) for axis in dims]
@@ -67,7 +67,7 @@ def failures_in(
     tile: str = "",
 ) -> list[Failure]:
     """What of some outputs within a box of their axes, of one label of each switch, failed."""
-    if not _any(grid):
+    if not _has_failures(grid):
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}
     switches = {axis: box[axis].start for axis in grid.switch_axes if axis in box}
@@ -75,26 +75,26 @@ def failures_in(
     graph = grid.graphs[key]
     flat = [graph.flat(n) for n in outputs if n != FEASIBLE and n in graph.definitions]
     failed = (grid.leaves[key][name] for name in references(*flat))
-    leaves = [leaf.cut(box) for leaf in failed if leaf.failed and set(leaf.axes) <= set(dims)]
+    leaves = [leaf.slice_axes(box) for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims)]
     if not leaves:
         return []
-    axes = grid.ordered({axis for leaf in leaves for axis in leaf.axes})
+    axes = grid.sort_axes({axis for leaf in leaves for axis in leaf.axes})
     bad = np.zeros([box[axis].stop - box[axis].start for axis in axes], dtype=bool)
     for leaf in leaves:
         mask = np.zeros(leaf.array.shape, dtype=bool)
-        mask.reshape(-1)[list(leaf.failed)] = True
-        bad |= replace(leaf, array=mask).over(axes)
+        mask.reshape(-1)[list(leaf.failures)] = True
+        bad |= replace(leaf, array=mask).align_to(axes)
     each = math.prod(part.stop - part.start for axis, part in box.items() if axis not in axes)
     places = np.argwhere(bad)
     found = []
-    for place in places[:_MOST].tolist():
+    for place in places[:_MAX_LISTED].tolist():
         here = dict(zip(axes, place, strict=True))
         numbers = (int(ravel([here[a] for a in leaf.axes], leaf.array.shape)) for leaf in leaves)
-        reasons = [leaf.failed.get(number) for leaf, number in zip(leaves, numbers, strict=True)]
+        reasons = [leaf.failures.get(number) for leaf, number in zip(leaves, numbers, strict=True)]
         point = {**switches, **{axis: k + box[axis].start for axis, k in here.items()}}
         found.append(
             Failure(
-                configurations=grid.describe({axis: point[axis] for axis in grid.ordered(point)})
+                configurations=grid.describe({axis: point[axis] for axis in grid.sort_axes(point)})
                 or "all configurations",
                 points=each,
                 reason=next(filter(None, reasons)),
@@ -109,8 +109,8 @@ def failures_in(
     return found
 
 
-def _any(grid: Grid) -> bool:
-    if "failing" not in grid.kept:
+def _has_failures(grid: Grid) -> bool:
+    if "failing" not in grid.cache:
         all_leaves = itertools.chain.from_iterable(v.values() for v in grid.leaves.values())
-        grid.kept["failing"] = any(leaf.failed for leaf in all_leaves)
-    return bool(grid.kept["failing"])
+        grid.cache["failing"] = any(leaf.failures for leaf in all_leaves)
+    return bool(grid.cache["failing"])

@@ -9,16 +9,16 @@ from typing import Any
 
 from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.errors import DseError, check_known
+from symbolic.errors import DseError, check_name
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
-from symbolic.statistic import sensed
+from symbolic.statistic import resolve_direction
 
 #: The name of an objective that is a formula.
 OBJECTIVE = "objective"
 
 #: Winners that are listed at most.
-_MOST = sizes.TOP_MOST
+_MAX_TOP = sizes.TOP_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Goal:
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
         """The formula; what is worst or best in it follows from its direction."""
-        return sensed(parse(self.text, quantities), self.sign > 0)
+        return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:
         """The formula, signed so that smaller is better."""
@@ -109,9 +109,9 @@ def check_top(top: int, where: str = "") -> None:
     """Refuse a number of winners below one, or beyond what is held in memory."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
-    if top > _MOST:
+    if top > _MAX_TOP:
         raise DseError(
-            f"{where}top = {top}: expected at most {_MOST:,}; for more, export the run and sort it"
+            f"{where}top = {top}: expected at most {_MAX_TOP:,}; for more, export the run and sort it"
         )
 
 
@@ -119,30 +119,30 @@ def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str,
     """The axes named by ``per``, in the order of the grid."""
     names = texts_of(per, "per")
     for name in names:
-        check_known(name, axes, f"per = {name!r} is no axis")
+        check_name(name, axes, f"per = {name!r} is no axis")
     return tuple(axis for axis in axes if axis in names)
 
 
-def in_words(goals: Sequence[Goal]) -> str:
+def describe_goals(goals: Sequence[Goal]) -> str:
     """Objectives in order of priority: ``minimize time, then maximize throughput``."""
     return ", then ".join(f"{'minimize' if g.sign > 0 else 'maximize'} {g.text}" for g in goals)
 
 
-def objective_name(goals: Sequence[Goal], number: int, known: Any) -> str:
+def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
     """The name of an objective in an answer: its own, or that of a formula by its place."""
     text = goals[number].text
     formula = OBJECTIVE if len(goals) == 1 else f"{OBJECTIVE}_{number + 1}"
-    return text if text in known else formula
+    return text if text in quantities else formula
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """The signed objective over the leaves, infinite where a condition fails or it is no number."""
     graph = grid.graphs[key]
-    value = graph.flattened(goal.node(grid.model.quantities))
+    value = graph.flatten(goal.node(grid.model.quantities))
     holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
-    if failed := grid.computed(value, key):
+    if failed := grid.no_failure_nodes(value, key):
         holds = both(*failed, holds)
     return constant(where(holds, value, math.inf))
 

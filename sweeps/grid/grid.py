@@ -26,7 +26,7 @@ from symbolic.ops import (
     references,
     where,
 )
-from symbolic.quantities import label_of
+from symbolic.quantities import indexed_quantity
 
 # --- The values of one quantity over the axes on which it depends
 
@@ -41,58 +41,58 @@ class Leaf:
 
     axes: tuple[str, ...]
     array: NDArray[Any]
-    switched: tuple[str, ...] = ()
-    failed: Mapping[int, str] = field(default_factory=dict)
+    switch_axes: tuple[str, ...] = ()
+    failures: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def pending(self) -> Any:
+    def pending_group(self) -> Any:
         """Return what computes values that are not known yet (a Folding); None if they are."""
         return None
 
-    def over(self, axes: Sequence[str]) -> NDArray[Any]:
+    def align_to(self, axes: Sequence[str]) -> NDArray[Any]:
         """The values shaped for broadcasting over the given axes."""
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
         return self.array.reshape([sizes.get(axis, 1) for axis in axes])
 
-    def cut(self, parts: Mapping[str, slice]) -> Leaf:
+    def slice_axes(self, slices: Mapping[str, slice]) -> Leaf:
         """Its values within a part of some axes."""
-        if not any(axis in parts for axis in self.axes):
+        if not any(axis in slices for axis in self.axes):
             return self
-        index = tuple(parts.get(axis, slice(None)) for axis in self.axes)
+        index = tuple(slices.get(axis, slice(None)) for axis in self.axes)
         array, failed = self.array[index], {}
-        if self.failed:
+        if self.failures:
             numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
-            failed = {k: self.failed[n] for k, n in enumerate(numbers.tolist()) if n in self.failed}
+            failed = {k: self.failures[n] for k, n in enumerate(numbers.tolist()) if n in self.failures}
         return replace(self, array=array, failed=failed)
 
-    def taken(self, places: Mapping[str, NDArray[np.int64]]) -> Leaf:
+    def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
         """Its values at some places of some axes, in that order."""
-        if not any(axis in places for axis in self.axes):
+        if not any(axis in indices for axis in self.axes):
             return self
         array = np.asarray(self.array)
         for at, axis in enumerate(self.axes):
-            if axis in places:
-                array = array.take(places[axis], axis=at)
+            if axis in indices:
+                array = array.take(indices[axis], axis=at)
         return replace(self, array=array)
 
-    def pick(self, places: Mapping[str, Any]) -> NDArray[Any]:
+    def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
         """Its values at points, given by indices along each axis."""
-        return np.asarray(self.array[tuple(places[axis] for axis in self.axes)])
+        return np.asarray(self.array[tuple(indices[axis] for axis in self.axes)])
 
-    def ordered(self, axes: Sequence[str]) -> Leaf:
+    def transpose(self, axes: Sequence[str]) -> Leaf:
         """Its values in another order of axes."""
         own = tuple(axis for axis in axes if axis in self.axes)
         if own == self.axes:
             return self
         array = self.array.transpose([self.axes.index(axis) for axis in own])
-        return Leaf(axes=own, array=array, switched=self.switched)
+        return Leaf(axes=own, array=array, switch_axes=self.switch_axes)
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
     """Compute the values of leaves that are not known yet, those of one group in one pass."""
     groups: dict[int, list[Any]] = {}
     for leaf in leaves:
-        folding = leaf.pending
+        folding = leaf.pending_group
         if folding is not None:
             same = groups.setdefault(id(folding.group), [])
             if folding not in same:
@@ -120,7 +120,7 @@ class Grid:
     outputs: tuple[str, ...]
     _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
     #: What follows from the grid and need not be found twice: a check passed, nests prepared.
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     # --- shape
     @property
@@ -132,7 +132,7 @@ class Grid:
         """The sizes of some axes."""
         return tuple(self.axes[dim].size for dim in dims)
 
-    def ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+    def sort_axes(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names of axes in the order of the grid."""
         wanted = set(names)
         return tuple(axis for axis in self.axes if axis in wanted)
@@ -161,7 +161,7 @@ class Grid:
                         continue
                     dims.update(self.node_dims(graph.flat(name), key))
                     dims.update(graph.switches_of([name]) & set(self.switch_axes))
-            self._dims[name] = self.ordered(dims)
+            self._dims[name] = self.sort_axes(dims)
         return self._dims[name]
 
     def condition_dims(self, condition: Condition) -> tuple[str, ...]:
@@ -175,14 +175,14 @@ class Grid:
                     dims.update(graph.switches_of(names) & set(self.switch_axes))
                 else:
                     dims.update(self.switch_axes)
-            self._dims[condition.text] = self.ordered(dims)
+            self._dims[condition.text] = self.sort_axes(dims)
         return self._dims[condition.text]
 
     def node_dims(self, node: Node, key: tuple[str, ...]) -> set[str]:
         """The axes of the leaves below a node."""
         leaves = self.leaves[key]
         used = [leaves[name] for name in references(node)]
-        return {axis for leaf in used for axis in (*leaf.axes, *leaf.switched)}
+        return {axis for leaf in used for axis in (*leaf.axes, *leaf.switch_axes)}
 
     # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
@@ -196,13 +196,13 @@ class Grid:
             return self.feasible_node(key)
         graph = self.graphs[key]
         node = graph.flat(name)
-        rules = [*self.rules(key, dims), *self.computed(node, key)]
+        rules = [*self.rule_nodes(key, dims), *self.no_failure_nodes(node, key)]
         if not rules:
             return node
         broken = -1.0 if self.kind(name) == "flag" else math.nan
         return constant(where(_all(rules), node, broken))
 
-    def rules(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
+    def rule_nodes(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
         """The rules of the model within some axes."""
         graph = self.graphs[key]
         return [
@@ -211,9 +211,9 @@ class Grid:
             if c.is_rule and set(self.condition_dims(c)) <= set(dims)
         ]
 
-    def computed(self, node: Node, key: tuple[str, ...]) -> list[Node]:
+    def no_failure_nodes(self, node: Node, key: tuple[str, ...]) -> list[Node]:
         """That what a node is made of has a value, where some of it failed."""
-        failed = (n for n in references(node) if self.leaves[key][n].failed)
+        failed = (n for n in references(node) if self.leaves[key][n].failures)
         return [constant(reference(name) >= -math.inf) for name in failed]
 
     def dtype(self, name: str) -> Any:
@@ -224,9 +224,9 @@ class Grid:
         """How an output is stored: 'float', 'flag' (a small integer) or 'bool'."""
         if name == FEASIBLE:
             return "bool"
-        return "flag" if self.flags(name) else "float"
+        return "flag" if self.flag_meanings(name) else "float"
 
-    def flags(self, name: str) -> Mapping[int, str]:
+    def flag_meanings(self, name: str) -> Mapping[int, str]:
         """The meanings of the values of a case or bound; empty for a number."""
         for graph in self.graphs.values():
             definition = graph.definitions.get(name)
@@ -243,11 +243,11 @@ class Grid:
             labels = (self.axes[axis].labels[at.get(axis, 0)] for axis in self.switch_axes)
             yield at, tuple(labels)
 
-    def plain(self, dims: Iterable[str]) -> list[str]:
+    def non_switch_axes(self, dims: Iterable[str]) -> list[str]:
         """Those of some axes that are no switches."""
         return [axis for axis in dims if axis not in self.switch_axes]
 
-    def pieces(
+    def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
         """What lies under each label of the switch axes in an array whose last axes are ``dims``.
@@ -266,14 +266,14 @@ class Grid:
         names = references(*roots)
         compute_pending(leaves[name] for name in names)
         # never fewer than one dimension: bare numbers would divide as Python does
-        values = {name: np.atleast_1d(leaves[name].over(dims)) for name in names}
+        values = {name: np.atleast_1d(leaves[name].align_to(dims)) for name in names}
         shape = self.shape(dims)
         found = interpret_arrays(roots, values)
         if not shape:
             found = [np.asarray(value).reshape(()) for value in found]
         return [np.broadcast_to(value, shape) for value in found]
 
-    def at(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
+    def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
         """Quantities at one configuration, given as an index along each axis.
 
         ``feasible`` may be among the names. Values are not marked where a rule is broken.
@@ -288,13 +288,13 @@ class Grid:
         found = [np.atleast_1d(value)[0] for value in interpret_arrays(roots, values)]
         return dict(zip(names, found, strict=True))
 
-    def at_points(
-        self, places: Mapping[str, NDArray[np.int64]], names: Sequence[str]
+    def outputs_at_points(
+        self, indices: Mapping[str, NDArray[np.int64]], names: Sequence[str]
     ) -> dict[str, NDArray[Any]]:
         """Outputs at many configurations, given as indices along each axis; marked as in a run."""
-        count = len(next(iter(places.values()))) if places else 1
+        count = len(next(iter(indices.values()))) if indices else 1
         found = {name: np.empty(count, dtype=self.dtype(name)) for name in names}
-        which = [self.axes[a].values[places[a]].astype(int) for a in self.switch_axes]
+        which = [self.axes[a].values[indices[a]].astype(int) for a in self.switch_axes]
         combos = np.array(which, dtype=int).reshape(len(which), count)
         for combo in {tuple(column) for column in combos.T.tolist()}:
             chosen = np.all(combos == np.array(combo, dtype=int).reshape(-1, 1), axis=0)
@@ -302,10 +302,10 @@ class Grid:
                 self.axes[a].labels[i] for a, i in zip(self.switch_axes, combo, strict=True)
             )
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
-            leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in places.items()}
+            leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in indices.items()}
             values = {
                 # never a bare number: floats have other exp and log than arrays
-                name: np.atleast_1d(leaves[name].pick(at))
+                name: np.atleast_1d(leaves[name].gather(at))
                 for name in references(*roots)
             }
             with np.errstate(all="ignore"):
@@ -313,12 +313,12 @@ class Grid:
                     found[name][chosen] = value
         return found
 
-    def told(self, name: str, value: Any) -> tuple[str, float | str]:
+    def decode_value(self, name: str, value: Any) -> tuple[str, float | str]:
         """A quantity and its value; for the place of a label, the label."""
-        row = self.model.quantities.get(label_of(name))
+        row = self.model.quantities.get(indexed_quantity(name))
         if row is None or name == row.name:
             return name, float(value)
-        return row.name, row.places[int(value)]
+        return row.name, row.axis_labels[int(value)]
 
     def describe(self, point: Mapping[str, int]) -> str:
         """A point as text: ``active_sms = 4, machine = gtx280``."""
@@ -367,7 +367,7 @@ class Tiling:
             stride *= self.sizes[axis]
         return bounds, origin, (high - low) * self.inner
 
-    def tiles_of(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def locate(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the number of the box that holds each flat index, and that of its first point."""
         if self.split < 0:
             return np.zeros_like(flat), np.zeros_like(flat)
@@ -381,42 +381,42 @@ class Tiling:
 
 
 #: The axis of points that are looked at by themselves.
-POINT = "point"
+POINT_AXIS = "point"
 
 #: Indices or slices by axis.
-At = Mapping[str, int | slice]
+Indexers = Mapping[str, int | slice]
 
 
-def part_of(grid: Grid, at: At) -> Grid:
+def subgrid(grid: Grid, indexers: Indexers) -> Grid:
     """The grid at one index of some axes, which stay as axes of one value, or within a slice."""
-    if not at:
+    if not indexers:
         return grid
-    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in at.items()}
+    cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     leaves = {
-        key: {name: leaf.cut(cut) for name, leaf in known.items()}
+        key: {name: leaf.slice_axes(cut) for name, leaf in known.items()}
         for key, known in grid.leaves.items()
     }
     axes = dict(grid.axes)
-    axes |= {name: _held(axes[name], part) for name, part in cut.items()}
-    kept = {"formulas": True} if grid.kept.get("formulas") else {}
+    axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}
+    kept = {"formulas": True} if grid.cache.get("formulas") else {}
     return replace(grid, axes=axes, leaves=leaves, _dims={}, kept=kept)
 
 
-def _held(axis: Axis, cut: slice) -> Axis:
+def _slice_axis(axis: Axis, part: slice) -> Axis:
     """A part of an axis; of a switch the values tell the places of its labels."""
-    size = cut.stop - cut.start
+    size = part.stop - part.start
     return replace(
         axis,
-        coordinate=axis.coordinate[cut],
-        values=np.arange(float(size)) if axis.kind == "switch" else axis.values[cut],
-        labels=axis.labels[cut],
-        columns={name: column[cut] for name, column in axis.columns.items()},
-        weights=None if axis.weights is None else axis.weights[cut],
+        coordinate=axis.coordinate[part],
+        values=np.arange(float(size)) if axis.kind == "switch" else axis.values[part],
+        labels=axis.labels[part],
+        columns={name: column[part] for name, column in axis.columns.items()},
+        weights=None if axis.weights is None else axis.weights[part],
     )
 
 
-def points_of(
-    grid: Grid, key: tuple[str, ...], places: Mapping[str, NDArray[np.int64]], whole: Sequence[str]
+def gather_points(
+    grid: Grid, key: tuple[str, ...], indices: Mapping[str, NDArray[np.int64]], whole_axes: Sequence[str]
 ) -> Grid:
     """Some points of a grid along one axis, and the axes that stay ``whole``, which come last.
 
@@ -429,20 +429,20 @@ def points_of(
     places : mapping of str to array of int
         An index along each of the other axes, for each point.
     """
-    here = {axis: np.atleast_1d(index) for axis, index in places.items()}
+    here = {axis: np.atleast_1d(index) for axis, index in indices.items()}
     index = np.arange(len(next(iter(here.values()))) if here else 1)
-    axis = Axis(name=POINT, kind="index", coordinate=index, values=index.astype(np.float64))
+    axis = Axis(name=POINT_AXIS, kind="index", coordinate=index, values=index.astype(np.float64))
     leaves = {}
     for name, leaf in grid.leaves[key].items():
-        inner = tuple(one for one in leaf.axes if one in whole)
+        inner = tuple(one for one in leaf.axes if one in whole_axes)
         if len(inner) == len(leaf.axes):
             leaves[name] = leaf
         else:
-            found = leaf.pick({**here, **dict.fromkeys(inner, slice(None))})
-            leaves[name] = Leaf(axes=(POINT, *inner), array=found)
+            found = leaf.gather({**here, **dict.fromkeys(inner, slice(None))})
+            leaves[name] = Leaf(axes=(POINT_AXIS, *inner), array=found)
     return replace(
         grid,
-        axes={POINT: axis, **{one: grid.axes[one] for one in whole}},
+        axes={POINT_AXIS: axis, **{one: grid.axes[one] for one in whole_axes}},
         switch_axes=(),
         graphs={(): grid.graphs[key]},
         leaves={(): leaves},

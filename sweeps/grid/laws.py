@@ -18,21 +18,21 @@ import numpy as np
 from stochastic import sizes
 from symbolic.equation import label_text
 from symbolic.errors import DseError
-from symbolic.reach import TABLE_LIMIT, Base, located
+from symbolic.reach import TABLE_LIMIT, PathBase, allowed_path
 
 if TYPE_CHECKING:
     from stochastic import Law, Pmf
     from stochastic.loss.inequalities import Bounds
     from stochastic.loss.moments import OrderStatistics
     from stochastic.scheduling.shared_rate import SharedLaunch, Sharing
-    from stochastic.scheduling.times import Idle, Times
+    from stochastic.scheduling.times import TimeBreakdown, TimeLaw
 
 
 # --- Laws of launches as labels: what a model's equations ask of them, computed when first asked
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LaunchShape:
     """Blocks on slots, warps of a block and items side by side in a warp; who deals them out."""
 
     blocks: int
@@ -40,7 +40,7 @@ class Shape:
     lanes: int
     warps: int
     dispatch: str = "hardware"
-    alike: float = 0.0
+    correlation: float = 0.0
     sharing: Sharing | None = None
 
     def __post_init__(self) -> None:
@@ -53,15 +53,15 @@ class LaunchLaw(str):
     """The text of a launch and its law; two of one text are of one law."""
 
     law: Pmf
-    shape: Shape
+    shape: LaunchShape
     _text: str
     _lock: threading.Lock
 
-    def __new__(cls, text: str, law: Pmf, shape: Shape) -> LaunchLaw:
+    def __new__(cls, text: str, law: Pmf, shape: LaunchShape) -> LaunchLaw:
         """The launch of items of a law, known by the text."""
         warp = f"{shape.warps} warps of {shape.lanes} items"
         told = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
-        told += f", alike {shape.alike!r}" if shape.alike else ""
+        told += f", alike {shape.correlation!r}" if shape.correlation else ""
         told += f", {shape.sharing}" if shape.sharing else ""
         found = super().__new__(cls, told)
         found.law, found.shape, found._lock = law, shape, threading.Lock()
@@ -75,76 +75,76 @@ class LaunchLaw(str):
         """What was computed is computed anew elsewhere."""
 
     @property
-    def _answers(self) -> tuple[Times | SharedLaunch, Idle]:
+    def _times_and_idle(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
         with self._lock:
-            return self._found
+            return self._cached_result
 
     @cached_property
-    def _found(self) -> tuple[Times | SharedLaunch, Idle]:
-        return _found(self)
+    def _cached_result(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
+        return _launch_result(self)
 
     @property
     def values(self) -> Any:
         """The steps that it can take, ascending."""
-        return self._answers[0].values
+        return self._times_and_idle[0].values
 
     @property
-    def below(self) -> Any:
+    def cdf_values(self) -> Any:
         """The probability that it takes no more than each of these."""
-        return np.asarray(self._answers[0].below, dtype=np.float64)
+        return np.asarray(self._times_and_idle[0].cdf_values, dtype=np.float64)
 
     @property
-    def simulated(self) -> int:
+    def simulation_count(self) -> int:
         """Of how many simulated launches this is the law; 0 where it is exact."""
-        found = self._answers[0]
+        found = self._times_and_idle[0]
         return 0 if getattr(found, "certain", False) else len(getattr(found, "times", ()))
 
     @property
     def mean(self) -> float:
         """Mean steps."""
-        return float(self._answers[0].mean())
+        return float(self._times_and_idle[0].mean())
 
     @property
     def std(self) -> float:
         """Their standard deviation."""
-        return self._answers[0].std()
+        return self._times_and_idle[0].std()
 
     @property
-    def idle(self) -> Idle:
+    def idle(self) -> TimeBreakdown:
         """Where the time of slots and lanes goes."""
-        return self._answers[1]
+        return self._times_and_idle[1]
 
 
 @lru_cache(maxsize=1024)
-def _found(launch: LaunchLaw) -> tuple[Times | SharedLaunch, Idle]:
+def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
     """Kept from one question of a study to the next, which builds its grid anew."""
     from stochastic import LawError
-    from stochastic.scheduling.dispatch import launched
+    from stochastic.scheduling.dispatch import dispatch_law
 
     try:
         shape = launch.shape
-        told = shape.blocks, shape.slots, shape.lanes, shape.warps, shape.dispatch, shape.alike
-        return launched(launch.law, *told, shape.sharing)
+        told = shape.blocks, shape.slots, shape.lanes, shape.warps, shape.dispatch, shape.correlation
+        return dispatch_law(launch.law, *told, shape.sharing)
     except LawError as error:  # of this launch; others of the sweep have their laws
         raise ValueError(str(error)) from error
 
 
 #: The quantity whose labels are laws.
-NAME = "distribution"
+LAW_QUANTITY = "distribution"
 #: Places at which a bin may end, of a law with more values than these.
-PLACES = sizes.LAW_BIN_ENDS
-_BEYOND = 1e-17  # probability that may be left out of the longest item
+_MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
+_TAIL_CUTOFF = 1e-17  # probability that may be left out of the longest item
 
 
-def is_law(name: str) -> bool:
+def has_law_labels(name: str) -> bool:
     """Whether the labels of a quantity are laws of work."""
-    return name == NAME
+    return name == LAW_QUANTITY
 
 
 _Answer = TypeVar("_Answer")
 
 
-def _of_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
+def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
     """Return a method of a law; its last answers are kept by the law, for texts may be alike."""
     kept = lru_cache(maxsize=64)(answer)
 
@@ -154,32 +154,32 @@ def _of_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
     return method
 
 
-def _binned(pmf: Pmf, lanes: float, bins: float) -> tuple[float, float]:
+def _binning(pmf: Pmf, lanes: float, bins: float) -> tuple[float, float]:
     from stochastic import partition
 
-    found = partition(pmf, int(bins), int(lanes), places=PLACES).table
+    found = partition(pmf, int(bins), int(lanes), places=_MAX_BIN_ENDS).table
     enough = int(found["enough"])
     return float(enough), float(found["slowdown"].sel(bins=enough))
 
 
-def _cut(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
+def _best_piece_length(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
     from stochastic import split
 
     found = split(pmf, overhead=int(overhead), lanes=int(lanes)).table
     return float(found["best_threshold"]), float(found["best_total"])
 
 
-def _shared(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
+def _best_granularity(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
     from stochastic import granularity
 
     found = granularity(pmf, int(lanes), overhead, objective="slowdown")
     return float(found["best_lanes"]), float(found["best_cost"])
 
 
-def _longest(pmf: Pmf, items: float, alike: float) -> float:
-    from stochastic.scheduling.settings import longest_of
+def _mean_max(pmf: Pmf, items: float, correlation: float) -> float:
+    from stochastic.scheduling.settings import longest_item_law
 
-    return float(longest_of(pmf, int(items), _BEYOND, alike)[0].mean())
+    return float(longest_item_law(pmf, int(items), _TAIL_CUTOFF, correlation)[0].mean())
 
 
 def _pieces(pmf: Pmf, length: float, overhead: float) -> tuple[Pmf, float]:
@@ -211,17 +211,17 @@ class WorkLaw(str):
     content: str
 
     #: The law of the loss of a group of so many lanes; rigorous bounds on its mean.
-    imbalance = _of_law(_imbalance)
-    bounds = _of_law(_bounds)
+    imbalance = _cached_by_law(_imbalance)
+    bounds = _cached_by_law(_bounds)
     #: Bins that are enough, and the slowdown of the items sorted into them (lanes, bins).
-    binned = _of_law(_binned)
+    binning = _cached_by_law(_binning)
     #: The mean of the longest of some items, neighbours of which are alike (items, alike).
-    longest = _of_law(_longest)
+    mean_max = _cached_by_law(_mean_max)
     #: The best length of a piece, and what lockstep costs then (lanes, overhead).
-    cut = _of_law(_cut)
+    best_piece_length = _cached_by_law(_best_piece_length)
     #: The best number of items in lockstep, and what it costs then (lanes, overhead).
-    shared = _of_law(_shared)
-    _in_pieces = _of_law(_pieces)
+    best_granularity = _cached_by_law(_best_granularity)
+    _cached_piece_law = _cached_by_law(_pieces)
 
     def __new__(cls, text: str, pmf: Pmf, content: str = "") -> WorkLaw:
         """The text with its law."""
@@ -240,18 +240,18 @@ class WorkLaw(str):
         """The law of a piece of an item, and how many there are on average; 0 leaves it whole."""
         if length == 0:
             return self, 1.0
-        pmf, count = self._in_pieces(length, overhead)
+        pmf, count = self._cached_piece_law(length, overhead)
         text = f"{self}, in pieces of {length:.0f}" + (f" + {overhead:.0f}" if overhead else "")
         return WorkLaw(text, pmf, _content(pmf)), count
 
-    def launched(
+    def launch_law(
         self,
         dispatch: str,
         blocks: float,
         slots: float,
         lanes: float,
         warps: float,
-        alike: float,
+        correlation: float,
         *rate: float,
     ) -> LaunchLaw:
         """The law of a launch whose items have this law; ``rate``: of :class:`Sharing`."""
@@ -262,11 +262,11 @@ class WorkLaw(str):
             full, resident, launches = rate
             sharing = Sharing(full=full, resident=int(resident), launches=int(launches))
         sizes = int(blocks), int(slots), int(lanes), int(warps)
-        shape = Shape(*sizes, dispatch, alike, sharing)
+        shape = LaunchShape(*sizes, dispatch, correlation, sharing)
         return LaunchLaw(f"{self} {self.content}".strip(), self.pmf, shape)
 
 
-def read_law(value: Any, folder: Base = None, where: str = f"{NAME} =") -> WorkLaw:
+def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} =") -> WorkLaw:
     """A law of work as a label.
 
     Parameters
@@ -300,7 +300,7 @@ def read_law(value: Any, folder: Base = None, where: str = f"{NAME} =") -> WorkL
     text = str(value)
     is_path = text.lower().endswith((".csv", ".csv.gz"))
     try:
-        pmf = Pmf.parse(str(located(text, folder, "law", TABLE_LIMIT)) if is_path else text)
+        pmf = Pmf.parse(str(allowed_path(text, folder, "law", TABLE_LIMIT)) if is_path else text)
     except LawError as error:
         raise DseError(f"{where} {text!r}: {error}") from error
     return WorkLaw(text, pmf, _content(pmf) if is_path else "")
@@ -319,6 +319,6 @@ def contents(labels: Iterable[str]) -> dict[str, str]:
     return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
 
 
-def read_label(name: str, value: Any, folder: Base = None, where: str = "") -> str:
+def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
     """The label of any quantity; that of a law is read."""
-    return read_law(value, folder, where or f"{name} =") if is_law(name) else label_text(value)
+    return read_law(value, folder, where or f"{name} =") if has_law_labels(name) else label_text(value)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sweeps.grid.laws import read_label
 from sweeps.runtime.memory import check_memory
-from symbolic.errors import DseError, UnitError, UnknownNameError, nearest
+from symbolic.errors import DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_value
 from symbolic.quantities import Quantity
-from symbolic.reach import Base
+from symbolic.reach import PathBase
 
 # --- The forms in which the values of a numeric axis are given
 
@@ -26,8 +26,8 @@ _FORMS = (
     "or { zip = { name = list, ... } }"
 )
 #: Most values of one axis: half a GiB each for its numbers, its coordinate and their order.
-_LARGEST = 2**26
-_WHOLE = 2.0**53  # beyond it not every whole number is a float
+_MAX_VALUES = 2**26
+_MAX_EXACT_INT = 2.0**53  # beyond it not every whole number is a float
 _FINITE = np.finfo(np.float64).max.item()
 
 
@@ -45,7 +45,7 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
     ):
         raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
     number: float | int = value.item() if isinstance(value, np.generic) else value
-    if isinstance(number, int) and abs(number) > _WHOLE:
+    if isinstance(number, int) and abs(number) > _MAX_EXACT_INT:
         try:
             return float(number)
         except OverflowError:
@@ -53,7 +53,7 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
     return number
 
 
-def _finite(values: Sequence[float], where: str, form: str) -> None:
+def _check_finite(values: Sequence[float], where: str, form: str) -> None:
     if not all(map(math.isfinite, values)):
         shown = ", ".join(map(str, values))
         raise DseError(f"{where}: {form} of {shown}: expected finite numbers")
@@ -63,28 +63,28 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
     if not isinstance(spec, Sequence) or isinstance(spec, str) or len(spec) != 3:
         raise DseError(f"{where}: {form} = {spec!r}, expected [start, stop, count]")
     start, stop = (_number(value, row, where) for value in spec[:2])
-    _finite((start, stop), where, form)
+    _check_finite((start, stop), where, form)
     count = spec[2]
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise DseError(f"{where}: the count of {form} is {count!r}, expected a whole number >= 1")
-    _bounded(count, where)
+    _check_count(count, where)
     return start, stop, count
 
 
-def _bounded(count: float, where: str) -> None:
+def _check_count(count: float, where: str) -> None:
     """Refuse more values than an axis may hold, before any of them is made."""
-    if count > _LARGEST:
+    if count > _MAX_VALUES:
         many = (
             f"{count:,.0f}" if count < 1e15 else f"{count:.3g}" if count < 1e308 else "over 1e308"
         )
         raise DseError(
-            f"{where} would hold {many} values, more than the {_LARGEST:,} that an axis may hold: "
+            f"{where} would hold {many} values, more than the {_MAX_VALUES:,} that an axis may hold: "
             "give a smaller count, a larger step, or a part of its range"
         )
     check_memory(24 * count, f"{where} would hold {count:,.0f} values, which", "give it fewer")
 
 
-def _spaced(make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]) -> NDArray[Any]:
+def _space_values(make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]) -> NDArray[Any]:
     """Return values from one end to the other, also where their distance overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = make(*ends)
@@ -98,18 +98,18 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
     keys = set(spec)
     if keys == {"linspace"}:
         start, stop, count = _triple(spec["linspace"], row, where, "linspace")
-        return _spaced(np.linspace, (start, stop, count))
+        return _space_values(np.linspace, (start, stop, count))
     if keys == {"geomspace"}:
         start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
         if start <= 0 or stop <= 0:
             raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
-        return _spaced(np.geomspace, (start, stop, count))
+        return _space_values(np.geomspace, (start, stop, count))
     if keys == {"powers_of_two"}:
         ends = spec["powers_of_two"]
         if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
             raise DseError(f"{where}: powers_of_two = {ends!r}, expected [start, stop]")
         low, high = (_number(value, row, where) for value in ends)
-        _finite((low, high), where, "powers_of_two")
+        _check_finite((low, high), where, "powers_of_two")
         if low <= 0 or math.log2(low) % 1:
             raise DseError(f"{where}: powers_of_two starts at {low}, expected a power of two")
         doublings = math.frexp(high)[1] - math.frexp(low)[1] if high > 0 else -1
@@ -128,9 +128,9 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
             raise DseError(
                 f"{where} is empty: from start {start} a step of {step} leads away from stop {stop}"
             )
-        _bounded(steps + 1, where)
+        _check_count(steps + 1, where)
         if all(isinstance(value, int) for value in (start, stop, step)):
-            return _whole(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
+            return _integer_array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
         count = math.floor(steps * (1 + 1e-12) + 1e-9) + 1
         values = start + step * np.arange(count)
         if count and abs(values[-1] - stop) <= 1e-9 * abs(step):
@@ -140,7 +140,7 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
         raise _interval_error(spec["between"], row, where)
     known = ("start", "stop", "step", "linspace", "geomspace", "powers_of_two", "zip")
     odd = next((key for key in spec if key not in known), None)
-    hint = f"; {odd!r} is no key of an axis{nearest(odd, known)}" if odd else ""
+    hint = f"; {odd!r} is no key of an axis{nearest_hint(odd, known)}" if odd else ""
     raise DseError(f"{where} = {dict(spec)!r} is no axis{hint}; expected {_FORMS}")
 
 
@@ -158,18 +158,18 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
     )
 
 
-def _whole(values: range) -> NDArray[Any]:
+def _integer_array(values: range) -> NDArray[Any]:
     """Return whole numbers, as floats where some are beyond those that floats hold exactly."""
-    wide = bool(values) and _wide((values[0], values[-1]))
+    wide = bool(values) and _has_inexact_ints((values[0], values[-1]))
     return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 
 
-def _wide(values: Any) -> bool:
+def _has_inexact_ints(values: Any) -> bool:
     """Whether some whole number is beyond those that floats hold exactly."""
-    return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _WHOLE))
+    return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _MAX_EXACT_INT))
 
 
-def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
+def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
     """The values of a numeric axis, whole numbers kept whole."""
     if isinstance(spec, Mapping):
         array = _from_mapping(spec, row, where)
@@ -177,8 +177,8 @@ def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
         if spec:
             _number(spec[0], row, where)
             _number(spec[-1], row, where)
-            _bounded((spec[-1] - spec[0]) // spec.step + 1, where)
-        array = _whole(spec)
+            _check_count((spec[-1] - spec[0]) // spec.step + 1, where)
+        array = _integer_array(spec)
     elif hasattr(spec, "__array__"):
         array = np.asarray(spec)
         if array.ndim != 1 or array.dtype.kind not in "iuf":
@@ -186,7 +186,7 @@ def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
                 f"{where} is an array of shape {array.shape} and type {array.dtype}: "
                 "expected one dimension of numbers"
             )
-        array = array.astype(np.float64 if array.dtype.kind == "f" or _wide(array) else np.int64)
+        array = array.astype(np.float64 if array.dtype.kind == "f" or _has_inexact_ints(array) else np.int64)
     elif isinstance(spec, Sequence) and not isinstance(spec, str):
         numbers = [_number(value, row, where) for value in spec]
         whole = all(isinstance(value, int) for value in numbers)
@@ -196,12 +196,12 @@ def numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
             f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
         )
     if row.domain.whole and array.dtype.kind == "f":
-        exact = (np.floor(array) == array) & (np.abs(array) <= _WHOLE)
+        exact = (np.floor(array) == array) & (np.abs(array) <= _MAX_EXACT_INT)
         return array.astype(np.int64) if np.all(exact) else array
     return array
 
 
-def shares(weights: Any, count: int, where: str) -> NDArray[np.float64]:
+def normalize_weights(weights: Any, count: int, where: str) -> NDArray[np.float64]:
     """Weights as shares that sum to one: one for each of so many values, of at least 0."""
     if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
@@ -219,7 +219,7 @@ def shares(weights: Any, count: int, where: str) -> NDArray[np.float64]:
     return np.asarray(found / math.fsum(found))
 
 
-_TAKEN = ("feasible", "machine", "objective", "point", "rank", "workload")
+_RESERVED_NAMES = ("feasible", "machine", "objective", "point", "rank", "workload")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +244,7 @@ class Axis:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     weights: NDArray[np.float64] | None = None
     replicates: int = 1
-    spans: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = field(
+    random_ranges: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = field(
         default_factory=dict
     )
 
@@ -254,12 +254,12 @@ class Axis:
         return len(self.coordinate)
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def value_weights(self) -> NDArray[np.float64]:
         """Return how much each value counts, in sum 1."""
         return np.full(self.size, 1 / self.size) if self.weights is None else self.weights
 
     @property
-    def unsaid(self) -> int:
+    def default_index(self) -> int:
         """Where a point stands that does not say: at the first value, of draws the most central."""
         if self.kind != "draw":
             return 0
@@ -274,8 +274,8 @@ class Axis:
             if text in self.labels:
                 return self.labels.index(text)
             raise DseError(
-                f"{text!r} is not on the axis {self.name}{nearest(text, self.labels)}; "
-                f"it holds {_shown(self.labels)}"
+                f"{text!r} is not on the axis {self.name}{nearest_hint(text, self.labels)}; "
+                f"it holds {_preview(self.labels)}"
             )
         if isinstance(value, str) and self.name in quantities:
             value = parse_value(value, quantities[self.name], {})
@@ -288,30 +288,30 @@ class Axis:
         if not math.isclose(held[index], number, rel_tol=1e-9, abs_tol=0.0):
             raise DseError(
                 f"{self.name} = {value} is not on its axis; the nearest value is "
-                f"{self.coordinate[index]}, and the axis holds {_shown(self.coordinate)}"
+                f"{self.coordinate[index]}, and the axis holds {_preview(self.coordinate)}"
             )
         return index
 
 
-def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
+def _preview(values: Sequence[Any] | NDArray[Any]) -> str:
     texts = [str(value) for value in values[:8]]
     return ", ".join(texts) + (f", ... ({len(values)} in all)" if len(values) > 8 else "")
 
 
-def _labels(spec: Any, row: Quantity, where: str, folder: Base = None) -> tuple[str, ...]:
+def _labels(spec: Any, row: Quantity, where: str, folder: PathBase = None) -> tuple[str, ...]:
     if isinstance(spec, str) or not isinstance(spec, Sequence):
         raise DseError(f"{where} = {spec!r}: expected a list of labels")
     labels = tuple(read_label(row.name, value, folder, f"{where} holds") for value in spec)
     for label in labels if row.labels else ():
         if label not in (row.labels or ()):
             raise DseError(
-                f"{where} holds {label!r}, which is none of {_shown(row.labels or ())}"
-                f"{nearest(label, row.labels or ())}"
+                f"{where} holds {label!r}, which is none of {_preview(row.labels or ())}"
+                f"{nearest_hint(label, row.labels or ())}"
             )
     return labels
 
 
-def _distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
+def _check_distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
     if not len(values):
         raise DseError(f"{where} is empty: give it at least one value")
     if isinstance(values, np.ndarray):
@@ -326,7 +326,7 @@ def _distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
 
 
 def parse_axis(
-    name: str, spec: Any, quantities: Mapping[str, Quantity], folder: Base = None
+    name: str, spec: Any, quantities: Mapping[str, Quantity], folder: PathBase = None
 ) -> Axis:
     """Read one axis as a study or a call gives it.
 
@@ -362,7 +362,7 @@ def parse_axis(
     if isinstance(spec, Mapping) and "weights" in spec:
         rest = {key: value for key, value in spec.items() if key != "weights"}
         plain = parse_axis(name, rest, quantities, folder)
-        return replace(plain, weights=shares(spec["weights"], plain.size, where))
+        return replace(plain, weights=normalize_weights(spec["weights"], plain.size, where))
     if isinstance(spec, Mapping) and set(spec) == {"values"}:
         return parse_axis(name, spec["values"], quantities, folder)
     if isinstance(spec, Mapping) and "zip" in spec:
@@ -373,18 +373,18 @@ def parse_axis(
     row = quantities.get(name)
     if row is None:
         known = [*quantities, "machine", "workload"]
-        raise UnknownNameError(f"{where} is no known quantity{nearest(name, known)}")
+        raise UnknownNameError(f"{where} is no known quantity{nearest_hint(name, known)}")
     if row.labels is not None:
         kind = "switch" if row.is_switch else "label"
         return _categories(name, kind, _labels(spec, row, where, folder), where)
-    array = numbers(spec, row, where)
-    _distinct(array, where)
+    array = parse_numbers(spec, row, where)
+    _check_distinct(array, where)
     row.check(array, where)
     return Axis(name=name, kind="number", coordinate=array, values=array.astype(np.float64))
 
 
 def _categories(name: str, kind: str, labels: tuple[str, ...], where: str) -> Axis:
-    _distinct(labels, where)
+    _check_distinct(labels, where)
     return Axis(
         name=name,
         kind=kind,
@@ -401,27 +401,27 @@ def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity])
         raise DseError(f"{where} = {dict(spec)!r}: expected {{ zip = {{ name = list, ... }} }}")
     if name in quantities and name not in columns:
         raise DseError(f"{where} zips other quantities: give it a name that is no quantity")
-    if not name.isidentifier() or name in _TAKEN:
+    if not name.isidentifier() or name in _RESERVED_NAMES:
         raise DseError(
             f"{where} zips quantities: its name must be one word of letters, digits and _, and "
-            f"none of {', '.join(_TAKEN)}"
+            f"none of {', '.join(_RESERVED_NAMES)}"
         )
     arrays: dict[str, NDArray[Any]] = {}
     for column, values in columns.items():
         row = quantities.get(column)
         if row is None:
-            hint = nearest(column, quantities)
+            hint = nearest_hint(column, quantities)
             raise UnknownNameError(f"{where} zips {column!r}, no quantity{hint}")
         if row.is_label:
             raise DseError(f"{where} zips {column}, whose values are labels: only numbers can be")
-        arrays[column] = numbers(values, row, f"{where}, column {column},")
+        arrays[column] = parse_numbers(values, row, f"{where}, column {column},")
         row.check(arrays[column], f"{where}, column {column}")
     lengths = {column: len(array) for column, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{column} has {length}" for column, length in lengths.items())
         raise DseError(f"{where} zips lists of different lengths: {shown}")
     rows = list(zip(*(array.tolist() for array in arrays.values()), strict=True))
-    _distinct(rows, where)
+    _check_distinct(rows, where)
     index = np.arange(len(rows), dtype=np.int64)
     return Axis(
         name=name,

@@ -5,7 +5,7 @@ vectorised however short the last axes are. A step that depends on no outer axis
 out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
 A long loop along the row is cut before and after its calls of the library, in the same way: each
 piece is short enough for the processor to work on several points at once.
-:attr:`Nest.source` is the printable text; :func:`compiled` makes machine code of it.
+:attr:`Nest.source` is the printable text; :func:`compile_nest` makes machine code of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from stochastic import kept, sizes
-from sweeps.grid.build import folded
+from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
@@ -30,19 +30,19 @@ from symbolic.primitives import PRIMITIVES
 
 
 #: A loop along the row of more steps than this is cut at its calls.
-_LONG = sizes.NEST_STEPS
+_MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
-def plain(name: str) -> str:
+def safe_identifier(name: str) -> str:
     """A name that may stand in a program, whatever the quantity is called: a statistic is a text.
 
-    >>> plain("time"), plain("mean(time)")
+    >>> safe_identifier("time"), safe_identifier("mean(time)")
     ('time', 'of_a3f09511')
     """
     return name if name.isidentifier() else f"of_{sha256(name.encode()).hexdigest()[:8]}"
 
 
-class Placed:
+class StepPlacement:
     """Every step of some formulas, with the depth of its loop and its place along the row.
 
     Where a step varies along the row and is used in an inner loop, or in a later piece of its own,
@@ -59,14 +59,14 @@ class Placed:
         size: int,
     ) -> None:
         self.outer, self.row, self.leaves = tuple(outer), tuple(row), leaves
-        self.final, self.size = len(self.outer), size
+        self.row_depth, self.size = len(self.outer), size
         self.nodes = walk(roots)
         self.roots = roots
         self.names = dict(names)
         self.depth: dict[int, int] = {}
         self.stage: dict[int, int] = {}
-        self.vector: dict[int, bool] = {}
-        self.text: dict[int, str] = {}
+        self.varies_along_row: dict[int, bool] = {}
+        self.variables: dict[int, str] = {}
         self.buffer: dict[int, int] = {}
         self._classify()
 
@@ -82,68 +82,68 @@ class Placed:
                 vector = any(axis in self.row for axis in axes)
             else:
                 depth = max(self.depth[id(arg)] for arg in node.args)
-                vector = any(self.vector[id(arg)] for arg in node.args)
-            self.depth[id(node)], self.vector[id(node)] = depth, vector
-        self._cut()
+                vector = any(self.varies_along_row[id(arg)] for arg in node.args)
+            self.depth[id(node)], self.varies_along_row[id(node)] = depth, vector
+        self._split_stages()
         outside = (-1, 0)
-        users = {id(root): max(self.at(root), (self.final, 0)) for root in self.roots}
+        users = {id(root): max(self.depth_and_stage(root), (self.row_depth, 0)) for root in self.roots}
         for node in reversed(self.nodes):
             if node.op in ("constant", "reference"):
                 continue
-            at = self.at(node) if self.vector[id(node)] else outside
-            if self._inlined(node):
+            at = self.depth_and_stage(node) if self.varies_along_row[id(node)] else outside
+            if self._is_inlined(node):
                 at = users[id(node)]
             for arg in node.args:
                 users[id(arg)] = max(users.get(id(arg), outside), at)
         for node in self.nodes:
-            inner = self.vector[id(node)] and node.op not in ("constant", "reference")
-            if inner and not node.is_boolean and users.get(id(node), outside) > self.at(node):
+            inner = self.varies_along_row[id(node)] and node.op not in ("constant", "reference")
+            if inner and not node.is_boolean and users.get(id(node), outside) > self.depth_and_stage(node):
                 self.buffer[id(node)] = len(self.buffer)
 
-    def _cut(self) -> None:
+    def _split_stages(self) -> None:
         """Put the steps of a long loop along the row in stages: calls in the odd ones.
 
         A step of one operand in the loop goes where it is first used, if that is later: its operand
         is kept in its place, and may be kept for others already.
         """
-        steps = [n for n in self.nodes if self.vector[id(n)] and n.op != "reference"]
+        steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
-        long = {depth for depth in depths if depths.count(depth) > _LONG}
+        long = {depth for depth in depths if depths.count(depth) > _MAX_LOOP_STEPS}
 
-        def beside(node: Node) -> list[Node]:
+        def same_depth_args(node: Node) -> list[Node]:
             own = self.depth[id(node)]
             return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == own]
 
         for node in steps:
-            call = PRIMITIVES[node.op].call and self.depth[id(node)] in long
-            found = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in beside(node)]
+            call = PRIMITIVES[node.op].calls_library and self.depth[id(node)] in long
+            found = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)]
             self.stage[id(node)] = max([int(call), *found])
         used: dict[int, int] = {id(root): 0 for root in self.roots}
         for node in reversed(steps):
-            operands = beside(node)
+            operands = same_depth_args(node)
             single = len({id(operand) for operand in operands}) == 1
-            if single and not PRIMITIVES[node.op].call and not node.is_boolean:
+            if single and not PRIMITIVES[node.op].calls_library and not node.is_boolean:
                 first = used.get(id(node), 0)
                 self.stage[id(node)] = max(self.stage[id(node)], first - first % 2)
             for operand in operands:
                 at = self.stage[id(node)]
                 used[id(operand)] = min(used.get(id(operand), at), at)
 
-    def at(self, node: Node) -> tuple[int, int]:
+    def depth_and_stage(self, node: Node) -> tuple[int, int]:
         """The depth and stage of a node."""
         return self.depth[id(node)], self.stage.get(id(node), 0)
 
-    def _inlined(self, node: Node) -> bool:
+    def _is_inlined(self, node: Node) -> bool:
         """Whether a node is written out where it is used: buffers hold numbers, not conditions."""
-        return node.is_boolean and self.vector[id(node)]
+        return node.is_boolean and self.varies_along_row[id(node)]
 
     def name(self, node: Node) -> str:
         """The variable of a node."""
-        if id(node) not in self.text:
-            self.text[id(node)] = self.names.get(id(node)) or f"t{len(self.text)}"
-        return self.text[id(node)]
+        if id(node) not in self.variables:
+            self.variables[id(node)] = self.names.get(id(node)) or f"t{len(self.variables)}"
+        return self.variables[id(node)]
 
-    def operand(self, node: Node, at: tuple[int, int]) -> str:
+    def operand(self, node: Node, position: tuple[int, int]) -> str:
         """How a node is read inside the loop of some depth and stage."""
         if node.op == "constant":
             value = node.args[0]
@@ -152,12 +152,12 @@ class Placed:
             number = float(value)
             text = repr(number) if math.isfinite(number) else f"np.{abs(number)}"
             return text if math.copysign(1, number) > 0 else f"(-{text.lstrip('-')})"
-        if node.op == "reference" and self.vector[id(node)]:
+        if node.op == "reference" and self.varies_along_row[id(node)]:
             return f"{self.name(node)}[j]"
-        if self._inlined(node):
-            operands = [self.operand(arg, at) for arg in node.args]
+        if self._is_inlined(node):
+            operands = [self.operand(arg, position) for arg in node.args]
             return f"({PRIMITIVES[node.op].nest.format(*operands)})"
-        if id(node) in self.buffer and at > self.at(node):
+        if id(node) in self.buffer and position > self.depth_and_stage(node):
             return f"buffer[{self.buffer[id(node)] * self.size} + j]"
         return self.name(node)
 
@@ -167,7 +167,7 @@ class Placed:
         place = ""
         for axis in axes:
             place = f"({place}) * n_{axis} + i_{axis}" if place else f"i_{axis}"
-        if self.vector[id(node)]:
+        if self.varies_along_row[id(node)]:
             return f"({place}) * n_row + start" if place else "start"
         return place
 
@@ -176,11 +176,11 @@ class Placed:
         name = self.name(node)
         if node.op == "reference":
             place = self._place(node)
-            array = f"a_{plain(node.args[0])}"
-            if self.vector[id(node)]:
+            array = f"a_{safe_identifier(node.args[0])}"
+            if self.varies_along_row[id(node)]:
                 return [f"{name} = ahead({array}, {place})"]
             return [f"{name} = {array}[{place}]"]
-        operands = [self.operand(arg, self.at(node)) for arg in node.args]
+        operands = [self.operand(arg, self.depth_and_stage(node)) for arg in node.args]
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
@@ -190,7 +190,7 @@ class Placed:
             if self.depth[id(node)] != depth or node.op == "constant":
                 continue
             leaf = node.op == "reference"
-            if (leaf and self.leaves[node.args[0]]) or (not leaf and not self.vector[id(node)]):
+            if (leaf and self.leaves[node.args[0]]) or (not leaf and not self.varies_along_row[id(node)]):
                 lines += self.step(node)
         return lines
 
@@ -198,9 +198,9 @@ class Placed:
         """Statements of the loops along the row at a depth, by their stage, in order."""
         stages: dict[int, list[str]] = {}
         for node in self.nodes:
-            if not self.vector[id(node)] or self.depth[id(node)] != depth:
+            if not self.varies_along_row[id(node)] or self.depth[id(node)] != depth:
                 continue
-            if node.op in ("constant", "reference") or self._inlined(node):
+            if node.op in ("constant", "reference") or self._is_inlined(node):
                 continue
             lines = stages.setdefault(self.stage[id(node)], [])
             lines += self.step(node)
@@ -210,16 +210,16 @@ class Placed:
 
 
 #: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
-ROW = sizes.NEST_ROW
+ROW_PIECE = sizes.NEST_ROW
 #: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
-_LONG_ENOUGH, _BEARABLE = sizes.NEST_LONG, sizes.NEST_SHORT
+_LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
-def row_axes(sizes: Sequence[int]) -> int:
+def row_axis_count(sizes: Sequence[int]) -> int:
     """How many trailing axes form the row."""
     length, count = 1, 0
     for size in reversed(sizes):
-        if length >= (_LONG_ENOUGH if length * size <= ROW else _BEARABLE):
+        if length >= (_LONG_ENOUGH if length * size <= ROW_PIECE else _ACCEPTABLE_ROW):
             break
         length *= size
         count += 1
@@ -256,10 +256,10 @@ def _hash(kinds: tuple[str, ...], source: str) -> str:
     return hashlib.sha256(f"{kinds}\n{source}".encode()).hexdigest()[:16]
 
 
-_KINDS = {"float": "", "flag": "np.int8", "bool": ""}
+_CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 
 
-def _plain_names(
+def _safe_axis_names(
     outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
     """The axes by names that may stand in a program, whatever the dimensions are called."""
@@ -280,7 +280,7 @@ def emit(
     leaves: Mapping[str, Sequence[str]],
     outputs: Sequence[tuple[Node, str]],
     names: Mapping[int, str],
-    known: Mapping[str, float] | None = None,
+    constants: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
     """Write the loop nest that fills some outputs, or that finds the smallest of one.
@@ -297,76 +297,76 @@ def emit(
     names : mapping of int to str
         Names for nodes (by ``id``), to keep the text readable.
     known : mapping of str to float
-        Leaves without axes whose values stand in the text; see :func:`sweeps.grid.build.folded`.
+        Leaves without axes whose values stand in the text; see :func:`sweeps.grid.build.fold_constants`.
     reduce : bool
         Keep the smallest values and their places instead of storing.
     """
-    roots, names = folded([node for node, _ in outputs], known or {}, names)
-    outer, row, leaves = _plain_names(outer, row, leaves)
-    emitter = Placed(outer, row, leaves, roots, names, ROW)
+    roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
+    outer, row, leaves = _safe_axis_names(outer, row, leaves)
+    emitter = StepPlacement(outer, row, leaves, roots, names, ROW_PIECE)
     used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
     scalars = tuple(name for name in used if not leaves[name])
     arrays = tuple(name for name in used if leaves[name])
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
-    given = ["bounds", "sizes", "scalars", *(f"a_{plain(n)}" for n in arrays), *results]
+    given = ["bounds", "sizes", "scalars", *(f"a_{safe_identifier(n)}" for n in arrays), *results]
     taken = [f"{name}_" for name in given]
     lines = [f"def nest({', '.join([*taken[:2], 'origin', *taken[2:]])}):"]
 
-    def put(indent: int, *texts: str) -> None:
+    def add_lines(indent: int, *texts: str) -> None:
         lines.extend("    " * indent + text for text in texts)
 
     def loops(indent: int, rows: Mapping[int, Sequence[str]]) -> None:
         for _, loop in sorted(rows.items()):
-            put(indent, "for j in range(width):")
-            put(indent + 1, *loop)
+            add_lines(indent, "for j in range(width):")
+            add_lines(indent + 1, *loop)
 
-    put(1, *(f"{name} = first({name}_)" for name in given))
+    add_lines(1, *(f"{name} = first({name}_)" for name in given))
     for position, name in enumerate(scalars):
-        put(1, f"{emitter.name(reference(name))} = scalars[{position}]")
+        add_lines(1, f"{emitter.name(reference(name))} = scalars[{position}]")
     for position, axis in enumerate([*outer, "row"]):
-        put(1, f"n_{axis} = sizes[{position}]")
+        add_lines(1, f"n_{axis} = sizes[{position}]")
     count = len(emitter.buffer) + (1 if reduce else 0)
-    objective = len(emitter.buffer) * ROW
+    objective = len(emitter.buffer) * ROW_PIECE
     if count:
-        put(1, f"memory = room({count * ROW})", "buffer = aligned(memory)")
+        add_lines(1, f"memory = room({count * ROW_PIECE})", "buffer = aligned(memory)")
     if reduce:
-        put(1, "last = best_.size - 1", "limit = best[last]")
+        add_lines(1, "last = best_.size - 1", "limit = best[last]")
     first = 2 * len(outer)
-    put(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW}):")
-    put(2, f"width = bounds[{first + 1}] - start", f"width = width if width < {ROW} else {ROW}")
-    put(2, *emitter.scalars_at(0))
+    add_lines(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW_PIECE}):")
+    add_lines(2, f"width = bounds[{first + 1}] - start", f"width = width if width < {ROW_PIECE} else {ROW_PIECE}")
+    add_lines(2, *emitter.scalars_at(0))
     indent = 2
     for depth in range(len(outer) + 1):
         if depth:
             axis = outer[depth - 1]
             low, high = f"bounds[{2 * depth - 2}]", f"bounds[{2 * depth - 1}]"
-            put(indent, f"for i_{axis} in range({low}, {high}):")
+            add_lines(indent, f"for i_{axis} in range({low}, {high}):")
             indent += 1
-            put(indent, *emitter.scalars_at(depth))
+            add_lines(indent, *emitter.scalars_at(depth))
         rows = emitter.rows_at(depth)
         if depth < len(outer):
             loops(indent, rows)
             continue
-        written = [max(emitter.at(root), (depth, 0)) for root in roots]
+        written = [max(emitter.depth_and_stage(root), (depth, 0)) for root in roots]
         place = "0"
         for axis in outer:
             place = f"({place}) * n_{axis} + i_{axis}" if place != "0" else f"i_{axis}"
-        put(indent, f"place = ({place}) * n_row + start - origin")
+        add_lines(indent, f"place = ({place}) * n_row + start - origin")
         if reduce:
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
             # a later piece of the rows comes back to lower places, which win ties
-            put(indent, "bar = above(limit) if place < places[last] else limit")
-            put(indent, "hits = 0", "for j in range(width):")
-            put(
+            add_lines(indent, "bar = above(limit) if place < places[last] else limit")
+            add_lines(indent, "hits = 0", "for j in range(width):")
+            add_lines(
                 indent + 1,
                 *final,
                 f"value = {value}",
                 f"buffer[{objective} + j] = value",
                 "hits += 1 if value < bar else 0",
             )
-            put(
+            add_lines(
                 indent,
                 "if hits:",
                 "    for j in range(width):",
@@ -386,14 +386,14 @@ def emit(
             )
         else:
             for k in range(len(outputs)):
-                put(indent, f"row{k} = ahead(out{k}, place)")
+                add_lines(indent, f"row{k} = ahead(out{k}, place)")
             kinds = [kind for _, kind in outputs]
             for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
-                text = f"row{k}[j] = {_KINDS[kind]}({emitter.operand(node, at)})"
+                text = f"row{k}[j] = {_CASTS[kind]}({emitter.operand(node, at)})"
                 rows.setdefault(at[1], []).append(text)
             loops(indent, rows)
     if count:
-        put(1, "free(memory)")
+        add_lines(1, "free(memory)")
     return Nest(
         source="\n".join(lines) + "\n",
         scalars=scalars,
@@ -407,10 +407,10 @@ def emit(
 # --- From the text of a loop nest to machine code. The project's only exec stands here
 
 
-_compiled: dict[str, kept.Body] = {}
+_compiled_nests: dict[str, kept.CompiledFunction] = {}
 _lock = threading.Lock()
 #: What a nest calls: of numbers, of memory.
-_STEPS = (
+_NUMBER_FUNCTIONS = (
     *("above", "ceil", "exp", "floor", "log", "log10", "log2"),
     *("maximum", "minimum", "pow", "sqrt", "where"),
 )
@@ -429,25 +429,25 @@ _RESULTS: dict[str, tuple[type, ...]] = {
 }
 
 
-def compiled(nest: Nest) -> Callable[..., None]:
+def compile_nest(nest: Nest) -> Callable[..., None]:
     """The machine code of a nest; compiled once for each text, and kept."""
-    if nest.key not in _compiled:
+    if nest.key not in _compiled_nests:
         with _lock:
-            if nest.key not in _compiled:
-                _compiled[nest.key] = _compile(nest)
-    return _compiled[nest.key]
+            if nest.key not in _compiled_nests:
+                _compiled_nests[nest.key] = _compile(nest)
+    return _compiled_nests[nest.key]
 
 
-def _compile(nest: Nest) -> kept.Body:
+def _compile(nest: Nest) -> kept.CompiledFunction:
     namespace: dict[str, Any] = {"np": np, "__name__": __name__}
-    if kept.interpreted():
-        namespace |= {name: PRIMITIVES[name].scalar for name in _STEPS if name in PRIMITIVES}
+    if kept.is_jit_disabled():
+        namespace |= {name: PRIMITIVES[name].scalar for name in _NUMBER_FUNCTIONS if name in PRIMITIVES}
         namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
     else:
-        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _STEPS}
-        namespace |= {name: kept.Later("sweeps.nest.instructions", name) for name in _MEMORY}
+        namespace |= {name: kept.LazyImport("sweeps.nest.instructions", name) for name in _NUMBER_FUNCTIONS}
+        namespace |= {name: kept.LazyImport("sweeps.nest.instructions", name) for name in _MEMORY}
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
-    body: kept.Body = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
+    body: kept.CompiledFunction = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
     whole, real = np.empty(0, dtype=np.int64), np.empty(0)
     results: Iterator[Any] = (np.empty(0, kind) for name in nest.kinds for kind in _RESULTS[name])
     body.prepare(whole, whole, 0, real, *(real for _ in nest.arrays), *results)

@@ -11,21 +11,21 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from symbolic.primitives.elementary import FRACTION, LEAST, LN2_HIGH, LN2_LOW, ONE, RAISED, ROOT
+from symbolic.primitives.elementary import FRACTION, SMALLEST_NORMAL, LN2_HIGH, LN2_LOW, ONE, SUBNORMAL_SCALE, ROOT
 
 
-def _reinterpreted(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _bitcast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.bitcast(args[0], context.get_value_type(signature.return_type))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _bits(_: Any, x: Any) -> Any:
-    return types.int64(types.float64), _reinterpreted
+def _to_bits(_: Any, x: Any) -> Any:
+    return types.int64(types.float64), _bitcast
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _number(_: Any, x: Any) -> Any:
-    return types.float64(types.int64), _reinterpreted
+def _from_bits(_: Any, x: Any) -> Any:
+    return types.float64(types.int64), _bitcast
 
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
@@ -36,10 +36,10 @@ def log(x: Any) -> Any:
     its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp. Floats
     and arrays take the same steps (:func:`symbolic.primitives.elementary.log`).
     """
-    small = x < LEAST
-    shifted = _bits(x * (RAISED if small else 1.0)) + (ONE - ROOT)
+    small = x < SMALLEST_NORMAL
+    shifted = _to_bits(x * (SUBNORMAL_SCALE if small else 1.0)) + (ONE - ROOT)
     k = np.float64((shifted >> 52) - 1023) - (54.0 if small else 0.0)
-    f = _number((shifted & FRACTION) + ROOT) - 1.0
+    f = _from_bits((shifted & FRACTION) + ROOT) - 1.0
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -53,9 +53,9 @@ def log(x: Any) -> Any:
 
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
-def above(x: Any) -> Any:
+def next_up(x: Any) -> Any:
     """The next larger number of a finite one."""
-    return _number(_bits(x + 0.0) + (1 if x >= 0.0 else -1))
+    return _from_bits(_to_bits(x + 0.0) + (1 if x >= 0.0 else -1))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -95,21 +95,21 @@ def maximum(_: Any, a: Any, b: Any) -> Any:
     return _PAIR, _larger
 
 
-def _instruction(name: str) -> Any:
+def _llvm_intrinsic(name: str) -> Any:
     """A function of one number that LLVM knows by name: Numba would look long for a ufunc's."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
 
-    def typed(_: Any, x: Any) -> Any:
+    def declare(_: Any, x: Any) -> Any:
         return types.float64(types.float64), code
 
-    typed.__name__ = name
-    return intrinsic(typed)
+    declare.__name__ = name
+    return intrinsic(declare)
 
 
-floor, ceil, sqrt = _instruction("floor"), _instruction("ceil"), _instruction("sqrt")
-exp, log2, log10 = _instruction("exp"), _instruction("log2"), _instruction("log10")
+floor, ceil, sqrt = _llvm_intrinsic("floor"), _llvm_intrinsic("ceil"), _llvm_intrinsic("sqrt")
+exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrinsic("log10")
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -119,14 +119,14 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
     What it makes of them is an ulp off what floats and arrays compute.
     """
 
-    def hidden(builder: Any, value: Any) -> Any:
+    def hide_from_optimizer(builder: Any, value: Any) -> Any:
         bits = ir.IntType(64)
         kind = ir.FunctionType(bits, [bits])
         same = builder.asm(kind, "", "=r,0", [builder.bitcast(value, bits)], side_effect=False)
         return builder.bitcast(same, value.type)
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
-        given = [hidden(builder, value) for value in args]
+        given = [hide_from_optimizer(builder, value) for value in args]
         return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), given)
 
     return _PAIR, generate
@@ -143,23 +143,23 @@ _REALS = types.CPointer(types.float64)
 _LINE = 64
 
 
-def _address(kind: Any) -> Any:
+def _pointer_type(kind: Any) -> Any:
     """What points to the items of an array; truths are numbers in memory."""
     return types.CPointer(types.int8 if isinstance(kind, types.Boolean) else kind)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def first(_: Any, array: Any) -> Any:
+def data_pointer(_: Any, array: Any) -> Any:
     """Where an array begins."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.extract_value(args[0], 4)
 
-    return _address(array.dtype)(array), generate
+    return _pointer_type(array.dtype)(array), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def ahead(_: Any, address: Any, place: Any) -> Any:
+def offset_pointer(_: Any, address: Any, place: Any) -> Any:
     """Where an item is, so many after another."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -169,7 +169,7 @@ def ahead(_: Any, address: Any, place: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def room(_: Any, count: Any) -> Any:
+def allocate_floats(_: Any, count: Any) -> Any:
     """Memory for so many numbers, wherever a line of the cache begins in it; to be freed."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
@@ -187,7 +187,7 @@ def room(_: Any, count: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def aligned(_: Any, memory: Any) -> Any:
+def align_pointer(_: Any, memory: Any) -> Any:
     """Where a line of the cache begins in some memory, the first."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:

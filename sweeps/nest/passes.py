@@ -11,62 +11,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from stochastic.threads import workers
-from sweeps.bounds.problem import Enclosures, Numbers, boxes
+from stochastic.threads import cpu_count
+from sweeps.bounds.problem import Enclosures, TileNumbers, tile_boxes
 from sweeps.grid.grid import Grid, Tiling
-from sweeps.nest.emit import compiled, row_axes
+from sweeps.nest.emit import compile_nest, row_axis_count
 from sweeps.nest.run import prepare
-from sweeps.runtime.loop import in_turn
-from sweeps.runtime.memory import in_threads
-from sweeps.runtime.stopping import halt, stopped
+from sweeps.runtime.loop import iterate_batches
+from sweeps.runtime.memory import run_in_threads
+from sweeps.runtime.stopping import raise_if_interrupted, is_interrupted
 from symbolic.ops import Node
 
 #: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
 #: of the processor.
-SMALL, PIECE = sizes.PASS_SMALL, sizes.PASS_PIECE
+NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
 #: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
-_WORTH, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
+_MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
 #: Pieces of a batch for each thread.
 _SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
-Keep = Callable[[list[Any], Numbers], NDArray[np.bool_]]
+TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 
 @dataclass(slots=True)
-class Skipped:
+class SkippedTiles:
     """What was left out: tiles in which no point can be feasible, or none can matter."""
 
     tiles: int = 0
     points: int = 0
     #: Points that an interrupt left.
-    left: int = 0
+    points_left: int = 0
 
-    def leave(self, points: int) -> None:
+    def add_points_left(self, points: int) -> None:
         """Some that an interrupt left."""
-        self.left += points
+        self.points_left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
         """For a Dataset; each point stands for ``weight`` configurations."""
         found = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
-        return {**found, "points_left": self.left * weight} if self.left else found
+        return {**found, "points_left": self.points_left * weight} if self.points_left else found
 
 
-def batches(count: int) -> Iterator[Numbers]:
+def batches(count: int) -> Iterator[TileNumbers]:
     """The numbers of so many tiles, some at a time: few first, so that these tell of the rest."""
-    low, size = 0, 2 * _WORTH
+    low, size = 0, 2 * _MIN_TILES
     while low < count:
         yield np.arange(low, min(low + size, count))
         low, size = low + size, min(4 * size, _BATCH)
 
 
-def streamed(
+def iterate_tiles(
     tiling: Tiling,
     row: Sequence[int],
     enclosures: Enclosures | None,
-    keep: Keep,
-    work: Callable[[Numbers], Result],
-    skipped: Skipped,
+    tile_filter: TileFilter,
+    work: Callable[[TileNumbers], Result],
+    skipped: SkippedTiles,
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
@@ -79,34 +79,34 @@ def streamed(
     """
     points_of = math.prod(tiling.sizes)
 
-    def sized() -> Iterator[tuple[Numbers, int]]:
+    def batches_with_points() -> Iterator[tuple[TileNumbers, int]]:
         for numbers in batches(tiling.count):
             last = int(numbers[-1]) + 1
             end = tiling.bounds(last)[1] if last < tiling.count else points_of
             yield numbers, end - tiling.bounds(int(numbers[0]))[1]
 
-    for numbers in in_turn(sized(), points_of, skipped.leave if partial else None):
-        if enclosures is not None and tiling.count >= _WORTH:
-            low, high, points = boxes(tiling, row, numbers)
-            kept = keep(enclosures.over(low, high), points)
+    for numbers in iterate_batches(batches_with_points(), points_of, skipped.add_points_left if partial else None):
+        if enclosures is not None and tiling.count >= _MIN_TILES:
+            low, high, points = tile_boxes(tiling, row, numbers)
+            kept = tile_filter(enclosures.enclose_boxes(low, high), points)
             skipped.tiles += int(np.count_nonzero(~kept))
             skipped.points += int(points[~kept].sum())
             numbers = numbers[kept]
         if numbers.size:
-            shares = np.array_split(numbers, min(numbers.size, _SHARES * workers()))
-            yield from _each(work, shares)
+            shares = np.array_split(numbers, min(numbers.size, _SHARES * cpu_count()))
+            yield from _map_shares(work, shares)
 
 
-def over_points(
+def aggregate_points(
     grid: Grid,
     key: tuple[str, ...],
     dims: Sequence[str],
     formulas: Sequence[Node],
-    holds: Node | None,
-    make: Callable[[], Result],
-    feed: Callable[[Result, NDArray[np.float64], NDArray[np.bool_], int], object],
-    keep: Keep | None,
-    skipped: Skipped,
+    condition: Node | None,
+    make_partial: Callable[[], Result],
+    add_values: Callable[[Result, NDArray[np.float64], NDArray[np.bool_], int], object],
+    tile_filter: TileFilter | None,
+    skipped: SkippedTiles,
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
@@ -116,44 +116,44 @@ def over_points(
     condition holds (everywhere without one), and the flat index of the first of these points. The
     bounds that ``keep`` is told are those of the formulas, then of the condition.
     """
-    nodes = [*formulas, *([] if holds is None else [holds])]
+    nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
-    if points <= SMALL:
+    if points <= NUMPY_POINTS:
         arrays = [array.reshape(-1) for array in grid.evaluate(nodes, key, dims)]
         values = np.array(arrays[:count], dtype=np.float64).reshape(count, points)
-        true = np.ones(points, dtype=bool) if holds is None else np.array(arrays[-1], dtype=bool)
-        found = make()
-        feed(found, values, true, 0)
+        true = np.ones(points, dtype=bool) if condition is None else np.array(arrays[-1], dtype=bool)
+        found = make_partial()
+        add_values(found, values, true, 0)
         yield found
         return
     kinds = [*["float"] * count, "bool"][: len(nodes)]
     ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
-    compiled(ready.nest)
-    tiling = ready.tiling(PIECE if count else 2 * PIECE)  # a truth takes little
+    compile_nest(ready.nest)
+    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a truth takes little
 
     cut: list[int] = []
 
-    def work(numbers: Numbers) -> Result:
-        own, most = make(), tiling.bounds(0)[2]
+    def work(numbers: TileNumbers) -> Result:
+        own, most = make_partial(), tiling.bounds(0)[2]
         room, true = np.empty((count, most)), np.ones(most, dtype=bool)
         for number in numbers.tolist():
             bounds, origin, size = tiling.bounds(number)
-            if partial and stopped():
+            if partial and is_interrupted():
                 cut.append(size)
                 continue
             values = room if size == most else np.empty((count, size))
             ready.run(bounds, origin, *[*values, true[:size]][: len(nodes)])
-            feed(own, values, true[:size], origin)
+            add_values(own, values, true[:size], origin)
         return own
 
-    known = None if keep is None else Enclosures.of(grid, key, nodes, dims)
-    judge = keep or (lambda known, points: np.ones(points.size, dtype=bool))
-    yield from streamed(tiling, ready.row, known, judge, work, skipped, partial=partial)
-    skipped.leave(sum(cut))
+    known = None if tile_filter is None else Enclosures.from_grid(grid, key, nodes, dims)
+    judge = tile_filter or (lambda known, points: np.ones(points.size, dtype=bool))
+    yield from iterate_tiles(tiling, ready.row, known, judge, work, skipped, partial=partial)
+    skipped.add_points_left(sum(cut))
 
 
-def _each(work: Callable[[Numbers], Result], shares: list[Numbers]) -> list[Result]:
-    return in_threads(lambda place: work(shares[place]), len(shares))
+def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]) -> list[Result]:
+    return run_in_threads(lambda place: work(shares[place]), len(shares))
 
 
 # --- The values of formulas along some axes, a row for each point of the others; none is kept
@@ -164,17 +164,17 @@ Floats = NDArray[np.float64]
 #: Below this many values no nest is compiled; values that are looked at together.
 ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
 #: Along axes with fewer values than these the points make up the rows.
-_SHORT = sizes.ROWS_SHORT
+_SHORT_ROW = sizes.ROWS_SHORT
 
 
-def over_rows(
+def visit_rows(
     grid: Grid,
     key: tuple[str, ...],
     roots: Sequence[Node],
-    rest: Sequence[str],
-    along: Sequence[str],
-    tell: Callable[[list[Floats], int], None],
-    keep: Callable[[Floats], NDArray[np.bool_]] | None = None,
+    result_axes: Sequence[str],
+    reduced_axes: Sequence[str],
+    visit: Callable[[list[Floats], int], None],
+    point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
     """Call ``tell`` with the values of formulas along some axes, for points of the other axes.
 
@@ -182,85 +182,85 @@ def over_rows(
     the first of these points; several threads call it. ``keep`` goes with one formula: it is given
     lower bounds of the values of some points, and points for which it is false are left out.
     """
-    points, count = math.prod(grid.shape(rest)), math.prod(grid.shape(along))
+    points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:
-        values = grid.evaluate(roots, key, (*rest, *along))
-        tell([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
-    elif count >= _SHORT:
-        _along_rows(grid, key, roots, rest, along, tell, keep)
+        values = grid.evaluate(roots, key, (*result_axes, *reduced_axes))
+        visit([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
+    elif count >= _SHORT_ROW:
+        _visit_rows_innermost(grid, key, roots, result_axes, reduced_axes, visit, point_filter)
     else:
-        _across_rows(grid, key, roots, rest, along, tell)
+        _visit_rows_outermost(grid, key, roots, result_axes, reduced_axes, visit)
 
 
-def _along_rows(
+def _visit_rows_innermost(
     grid: Grid,
     key: tuple[str, ...],
     roots: Sequence[Node],
-    rest: Sequence[str],
-    along: Sequence[str],
-    tell: Callable[[list[Floats], int], None],
-    keep: Callable[[Floats], NDArray[np.bool_]] | None,
+    result_axes: Sequence[str],
+    reduced_axes: Sequence[str],
+    visit: Callable[[list[Floats], int], None],
+    point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
     """The axes of the values are the innermost loops."""
-    count = math.prod(grid.shape(along))
-    row = row_axes(grid.shape(along))
-    ready = prepare(grid, key, (*rest, *along), [(root, "float") for root in roots], row=row)
-    compiled(ready.nest)
-    sizes = grid.shape(rest) or (1,)
+    count = math.prod(grid.shape(reduced_axes))
+    row = row_axis_count(grid.shape(reduced_axes))
+    ready = prepare(grid, key, (*result_axes, *reduced_axes), [(root, "float") for root in roots], row=row)
+    compile_nest(ready.nest)
+    sizes = grid.shape(result_axes) or (1,)
     tiling = Tiling(sizes[:-1], sizes[-1], max(1, ROWS_BLOCK // count))
-    tail = [n for size in ready.sizes[len(rest) :].tolist() for n in (0, size)]
+    tail = [n for size in ready.sizes[len(result_axes) :].tolist() for n in (0, size)]
 
     def work(number: int) -> None:
-        halt()
+        raise_if_interrupted()
         bounds, first, points = tiling.bounds(number)
-        whole = np.array([*bounds[: 2 * len(rest)].tolist(), *tail], dtype=np.int64)
+        whole = np.array([*bounds[: 2 * len(result_axes)].tolist(), *tail], dtype=np.int64)
         values = [np.empty(points * count) for _ in roots]
         ready.run(whole, first * count, *values)
-        tell([each.reshape(points, count) for each in values], first)
+        visit([each.reshape(points, count) for each in values], first)
 
-    dims = (*rest, *along)
-    known = None if keep is None else Enclosures.of(grid, key, roots, dims, grid.shape(along))
-    if known is None or keep is None:
-        in_threads(work, tiling.count)
+    dims = (*result_axes, *reduced_axes)
+    known = None if point_filter is None else Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
+    if known is None or point_filter is None:
+        run_in_threads(work, tiling.count)
         return
-    judge = keep
+    judge = point_filter
 
-    def some(numbers: Numbers) -> None:
+    def work_on_tiles(numbers: TileNumbers) -> None:
         for number in numbers.tolist():
             work(number)
 
-    def kept(one: list[Any], _: Numbers) -> NDArray[np.bool_]:
-        return judge(one[0].lo)
+    def filter_tiles(enclosures: list[Any], _: TileNumbers) -> NDArray[np.bool_]:
+        return judge(enclosures[0].lo)
 
-    for _ in streamed(tiling, sizes[-1:], known, kept, some, Skipped()):
+    for _ in iterate_tiles(tiling, sizes[-1:], known, filter_tiles, work_on_tiles, SkippedTiles()):
         pass
 
 
-def _across_rows(
+def _visit_rows_outermost(
     grid: Grid,
     key: tuple[str, ...],
     roots: Sequence[Node],
-    rest: Sequence[str],
-    along: Sequence[str],
-    tell: Callable[[list[Floats], int], None],
+    result_axes: Sequence[str],
+    reduced_axes: Sequence[str],
+    visit: Callable[[list[Floats], int], None],
 ) -> None:
     """The axes of the values are the outermost loops: one pass over the points for each."""
-    count = math.prod(grid.shape(along))
-    ready = prepare(grid, key, (*along, *rest), [(root, "float") for root in roots])
-    compiled(ready.nest)
-    outer = [int(n) for n in ready.sizes[len(along) : -1]]
+    count = math.prod(grid.shape(reduced_axes))
+    ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
+    compile_nest(ready.nest)
+    outer = [int(n) for n in ready.sizes[len(reduced_axes) : -1]]
     tiling = Tiling(outer, int(ready.sizes[-1]), max(1, 4 * ROWS_BLOCK // count))
-    total = math.prod(grid.shape(rest))
-    heads = list(np.ndindex(*grid.shape(along)))
+    total = math.prod(grid.shape(result_axes))
+    heads = list(np.ndindex(*grid.shape(reduced_axes)))
 
     def work(number: int) -> None:
-        halt()
+        raise_if_interrupted()
         bounds, first, points = tiling.bounds(number)
         values = np.empty((len(roots), count, points))
         for place, head in enumerate(heads):
             ends = [n for index in head for n in (index, index + 1)]
             whole = np.array([*ends, *bounds.tolist()], dtype=np.int64)
             ready.run(whole, place * total + first, *values[:, place])
-        tell([np.ascontiguousarray(each.T) for each in values], first)
+        visit([np.ascontiguousarray(each.T) for each in values], first)
 
-    in_threads(work, tiling.count)
+    run_in_threads(work, tiling.count)

@@ -13,15 +13,15 @@ from stochastic.kept import compiled
 
 #: Strong points that others are held against first; points among which they are looked for; points
 #: that are held against the front so far together.
-_ARCHIVE, _SAMPLE, _TOGETHER = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
+_ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
 
 
-def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Indices of the ``count`` smallest values, ascending, ties by lowest index.
 
     Infinite values do not count; fewer indices come out where fewer values are finite.
 
-    >>> smallest(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
+    >>> smallest_indices(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
     [1, 3, 0]
     """
     if count == 1:
@@ -38,7 +38,7 @@ def smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return found[values[found] < np.inf].astype(np.int64)
 
 
-def beaten_by(
+def non_dominated_by(
     values: NDArray[np.float64], strong: NDArray[np.float64], places: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Indices of the points (columns) that no strong one dominates, by a compiled filter.
@@ -48,12 +48,12 @@ def beaten_by(
     """
     kept = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
-    count = _survivors(np.ascontiguousarray(values), strong, places, kept)
+    count = _fill_non_dominated(np.ascontiguousarray(values), strong, places, kept)
     return kept[:count]
 
 
 @compiled(_nrt=False)
-def _survivors(values, strong, places, kept):
+def _fill_non_dominated(values, strong, places, indices):
     count = 0
     objectives, points = values.shape
     for i in range(points):
@@ -71,12 +71,12 @@ def _survivors(values, strong, places, kept):
                 beaten = True
                 break
         if not beaten:
-            kept[count] = i
+            indices[count] = i
             count += 1
     return count
 
 
-def _strong(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
+def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
     """Places of some points, of every ``step``-th, that no other of these is likely to beat."""
     part = values[:, ::step]
     low = part.min(axis=1, keepdims=True)
@@ -88,8 +88,8 @@ def _strong(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
     return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
 
 
-def undominated(
-    values: NDArray[np.float64], halt: Callable[[], object] = bool
+def non_dominated_in_order(
+    values: NDArray[np.float64], check_interrupt: Callable[[], object] = bool
 ) -> NDArray[np.int64]:
     """Return the indices of the points that no earlier one dominates; of equal ones the first.
 
@@ -97,17 +97,17 @@ def undominated(
     from time to time.
     """
     front, found = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
-    for start in range(0, values.shape[1], _TOGETHER):
-        halt()
-        part = values[:, start : start + _TOGETHER]
-        left = beaten_by(part, front, np.full(front.shape[1], -1))
-        left = left[beaten_by(part[:, left], part[:, left], np.arange(left.size))]
+    for start in range(0, values.shape[1], _BATCH_POINTS):
+        check_interrupt()
+        part = values[:, start : start + _BATCH_POINTS]
+        left = non_dominated_by(part, front, np.full(front.shape[1], -1))
+        left = left[non_dominated_by(part[:, left], part[:, left], np.arange(left.size))]
         front = np.concatenate([front, part[:, left]], axis=1)
         found.append(start + left)
     return np.concatenate(found)
 
 
-def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Indices of the points that no other dominates, ascending; all objectives are minimised.
 
     Parameters
@@ -116,7 +116,7 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
         A point with NaN or infinity in any objective does not count. Of points that are equal in
         every objective the one with the lowest index stands for all.
 
-    >>> front(np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 2.0, 2.5, 3.0]])).tolist()
+    >>> pareto_indices(np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 2.0, 2.5, 3.0]])).tolist()
     [0, 1]
     """
     finite = np.flatnonzero(np.all(np.isfinite(values), axis=0))
@@ -128,8 +128,8 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
     for sample in (_SAMPLE, finite.size):  # strong points of some first, which leave few
         if kept.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
             part = values[:, kept]
-            places = _strong(part, -(-kept.size // sample))
-            kept = kept[beaten_by(part, part[:, places], places)]
+            places = _strong_points(part, -(-kept.size // sample))
+            kept = kept[non_dominated_by(part, part[:, places], places)]
     chosen = values[:, kept]
     order = np.lexsort((kept, *chosen[::-1]))
     if len(values) == 2:
@@ -137,7 +137,7 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
         best_before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
         order = order[second < best_before]
     else:
-        order = order[undominated(chosen[:, order])]
+        order = order[non_dominated_in_order(chosen[:, order])]
     return np.sort(finite[kept[order]]).astype(np.int64)
 
 
@@ -145,7 +145,7 @@ def front(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 @compiled(_nrt=False)
-def winning(values, best, kept):
+def update_winners(values, best, winner_rows):
     """The rows that are as good as the best so far in some column, which becomes better by them.
 
     Their places stand first in ``kept``; how many they are is returned.
@@ -157,7 +157,7 @@ def winning(values, best, kept):
         for j in range(row.size):
             hits += 1 if (row[j] <= best[j]) & (row[j] < np.inf) else 0
         if hits:
-            kept[count] = i
+            winner_rows[count] = i
             count += 1
             for j in range(row.size):
                 best[j] = row[j] if row[j] < best[j] else best[j]
@@ -165,7 +165,7 @@ def winning(values, best, kept):
 
 
 @compiled(_nrt=False)
-def summed(values, weights, cells, sums) -> None:
+def sum_cells(values, weights, cells, sums) -> None:
     """The weighted sums of each row over cells of columns.
 
     ``cells`` of shape (partitions, columns) tells in which cell each column lies; ``sums``, of
@@ -180,7 +180,7 @@ def summed(values, weights, cells, sums) -> None:
 
 
 @compiled(_nrt=False)
-def tallied(values, best, second, ties) -> None:
+def update_two_best(values, best, second, ties) -> None:
     """Keep the least of each column and the one after it, and how many rows have the least."""
     for i in range(values.shape[0]):
         row = values[i]
@@ -196,7 +196,7 @@ def tallied(values, best, second, ties) -> None:
 
 
 @compiled(_nrt=False)
-def shared(values, best, second, ties, weights, won, lost, about) -> None:
+def share_wins_and_regret(values, best, second, ties, weights, win_shares, regrets, counts_and_distance) -> None:
     """Of each row what it wins, ties in equal shares, and by how much it misses the best.
 
     Both are weighted sums over the columns in which something is best, apart for each of as many
@@ -204,7 +204,7 @@ def shared(values, best, second, ties, weights, won, lost, about) -> None:
     holds for each row in how many columns it is best, in how many another is better, and how far
     it is from the best other on the whole (root mean square).
     """
-    parts = won.shape[1]
+    parts = win_shares.shape[1]
     size = values.shape[1] // parts
     for i in range(values.shape[0]):
         wins, losses, total, apart = 0, 0, 0.0, 0.0
@@ -221,6 +221,6 @@ def shared(values, best, second, ties, weights, won, lost, about) -> None:
                     if -np.inf < step < np.inf:
                         total += weights[j]
                         apart += weights[j] * step * step
-            won[i, part], lost[i, part] = gain, loss
-        about[i, 0], about[i, 1] = wins, losses
-        about[i, 2] = math.sqrt(apart / total) if total > 0 else 0.0
+            win_shares[i, part], regrets[i, part] = gain, loss
+        counts_and_distance[i, 0], counts_and_distance[i, 1] = wins, losses
+        counts_and_distance[i, 2] = math.sqrt(apart / total) if total > 0 else 0.0

@@ -12,44 +12,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.check import check, check_count
-from sweeps.bounds.problem import Barred, Numbers, boxes
+from sweeps.bounds.check import check_grid, check_point_count
+from sweeps.bounds.problem import InfeasibleTiles, TileNumbers, tile_boxes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling, compute_pending
-from sweeps.nest.emit import Nest, compiled, emit, plain, row_axes
-from sweeps.runtime.memory import check_memory, in_threads
-from sweeps.runtime.progress import Listener, Tally
+from sweeps.nest.emit import Nest, compile_nest, emit, safe_identifier, row_axis_count
+from sweeps.runtime.memory import check_memory, run_in_threads
+from sweeps.runtime.progress import Listener, RunCounter
 from symbolic.ops import Node, references
 
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.
 TILE = sizes.RUN_TILE
 #: Below this many points a group is evaluated in NumPy: no compilation, no threads.
-SMALL = sizes.RUN_SMALL
+NUMPY_POINTS = sizes.RUN_SMALL
 #: Below this many points a group is one tile, worked on by one thread.
-SINGLE = sizes.RUN_SINGLE
+SINGLE_TILE_POINTS = sizes.RUN_SINGLE
 #: From so many points on it is asked which tiles no rule leaves anything of.
-MANY = sizes.RUN_MANY
+RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class OutputGroup:
     """Outputs over the same axes, filled together."""
 
     dims: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
-def groups(grid: Grid, *, expand: bool = False) -> tuple[Group, ...]:
+def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...]:
     """The outputs by the axes on which they depend; ``expand`` puts all over all axes."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     found: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         dims = tuple(grid.axes) if expand else grid.dims(name)
         found.setdefault(dims, []).append(name)
-    return tuple(Group(dims=dims, outputs=tuple(outputs)) for dims, outputs in found.items())
+    return tuple(OutputGroup(dims=dims, outputs=tuple(outputs)) for dims, outputs in found.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class NestProgram:
     """A nest with its data: call :meth:`run` on the bounds of a tile.
 
     ``row`` are the sizes of the axes that form the row; ``sizes`` those of the outer axes, and of
@@ -64,7 +64,7 @@ class Prepared:
 
     def run(self, bounds: NDArray[np.int64], origin: int, *results: NDArray[Any]) -> None:
         """Fill the results, or reduce into them."""
-        compiled(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
+        compile_nest(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
 
     def tiling(self, target: int) -> Tiling:
         """Tiles of at most about ``target`` points."""
@@ -79,19 +79,19 @@ def prepare(
     *,
     reduce: bool = False,
     row: int | None = None,
-) -> Prepared:
+) -> NestProgram:
     """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid.
 
     ``row`` says how many of the last axes form the row, if it matters.
     """
     asked = (key, tuple(dims), tuple(outputs), reduce, row)
-    if (ready := grid.kept.get(asked)) is not None:
+    if (ready := grid.cache.get(asked)) is not None:
         return ready  # type: ignore[no-any-return]
     sizes = grid.shape(dims)
-    count = row_axes(sizes) if row is None else row
+    count = row_axis_count(sizes) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
     leaves, graph = grid.leaves[key], grid.graphs[key]
-    names = {id(graph.flat(name)): f"q_{plain(name)}" for name in graph.definitions}
+    names = {id(graph.flat(name)): f"q_{safe_identifier(name)}" for name in graph.definitions}
     used = set(references(*(node for node, _ in outputs)))
     axes = {name: tuple(a for a in dims if a in leaf.axes) for name, leaf in leaves.items()}
     known = {
@@ -106,9 +106,9 @@ def prepare(
     row_shape = grid.shape(inner)
     compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))
     sizes_of = {axis: grid.axes[axis].size for axis in dims}
-    arrays = [laid_out(leaves[name], outer, inner, sizes_of) for name in nest.arrays]
+    arrays = [flatten_leaf(leaves[name], outer, inner, sizes_of) for name in nest.arrays]
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
-    grid.kept[asked] = ready = Prepared(
+    grid.cache[asked] = ready = NestProgram(
         nest=nest,
         row=row_shape,
         sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
@@ -118,12 +118,12 @@ def prepare(
     return ready
 
 
-def laid_out(
+def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
     """Return the values of a leaf as a nest reads them; over all axes of the row if over one."""
     own = (*(axis for axis in outer if axis in leaf.axes), *row)
-    array = leaf.over(own)
+    array = leaf.align_to(own)
     if any(axis in row for axis in leaf.axes):
         array = np.broadcast_to(array, [sizes[axis] for axis in own])
     return np.array(array, dtype=np.float64, order="C").reshape(-1)
@@ -143,16 +143,16 @@ def compute(
     listener : callable, optional
         Told of the progress after each tile.
     """
-    check_count(grid)
+    check_point_count(grid)
     check_memory(
         sum(row["bytes"] for row in plan_rows(grid, expand=expand)),
         f"{', '.join(grid.outputs)} over {grid.points:.4g} points",
         "give run a store (store='OUT.zarr', dse run --store OUT.zarr), which keeps a few tiles in "
         "memory; or ask optimum, pareto, count, histogram or quantiles, which keep nothing",
     )
-    check(grid)
-    parts = groups(grid, expand=expand)
-    meter = Tally(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
+    check_grid(grid)
+    parts = output_groups(grid, expand=expand)
+    meter = RunCounter(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
     found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
     for part in parts:
         found.update(_fill(grid, part, meter))
@@ -161,73 +161,73 @@ def compute(
 
 
 def _fill(
-    grid: Grid, part: Group, meter: Tally
+    grid: Grid, part: OutputGroup, meter: RunCounter
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
-    plain = grid.plain(part.dims)
+    plain = grid.non_switch_axes(part.dims)
     kinds = [grid.kind(name) for name in part.outputs]
     shape = grid.shape(plain)
     points = math.prod(shape)
     # switch axes lead in memory, so that each nest fills one contiguous piece
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
-    barred = Barred(grid, part.outputs, part.dims)
+    barred = InfeasibleTiles(grid, part.outputs, part.dims)
     for at, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
         piece_of: Any = (*at.values(), ...)
         pieces = [array[piece_of] for array in full]
-        if points <= SMALL:
+        if points <= NUMPY_POINTS:
             for piece, values in zip(pieces, grid.evaluate(nodes, key, plain), strict=True):
                 piece[...] = values
-            meter.add(points)
+            meter.add_done(points)
         else:
             ready = prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
             filled = [piece.reshape(-1) for piece in pieces]
-            _fill_tiles(ready, filled, points, meter, partial(barred.over, key))
+            _fill_tiles(ready, filled, points, meter, partial(barred.is_infeasible, key))
     for name, array in zip(part.outputs, full, strict=True):
         yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
 
 
 def _fill_tiles(
-    ready: Prepared,
+    ready: NestProgram,
     pieces: Sequence[NDArray[Any]],
     points: int,
-    meter: Tally,
-    barred: Callable[[Numbers, Numbers], NDArray[np.bool_]],
+    meter: RunCounter,
+    infeasible_tiles: Callable[[TileNumbers, TileNumbers], NDArray[np.bool_]],
 ) -> None:
-    compiled(ready.nest)
+    compile_nest(ready.nest)
     tiling = ready.tiling(_target(points))
     known = np.zeros(tiling.count, dtype=bool)
-    if points >= MANY:
-        known = barred(*boxes(tiling, ready.row, np.arange(tiling.count))[:2])
+    if points >= RULE_CHECK_POINTS:
+        known = infeasible_tiles(*tile_boxes(tiling, ready.row, np.arange(tiling.count))[:2])
 
     def work(number: int) -> None:
         bounds, origin, size = tiling.bounds(number)
         if known[number]:
             for piece in pieces:
-                Barred.blank(piece[origin : origin + size])
-            meter.bar(size)
+                InfeasibleTiles.fill_missing(piece[origin : origin + size])
+            meter.add_infeasible(size)
         else:
             ready.run(bounds, 0, *pieces)
-        meter.add(size)
+        meter.add_done(size)
 
-    in_threads(work, tiling.count)
+    run_in_threads(work, tiling.count)
 
 
-def tiles(shape: Sequence[int]) -> int:
+def tile_count(shape: Sequence[int]) -> int:
     """How many tiles a group over (switch-free) axes is worked in."""
-    count = row_axes(shape)
+    count = row_axis_count(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     return Tiling(outer, row, _target(math.prod(shape))).count
 
 
 def _target(points: int) -> int:
     """Points of a tile, which depend on the size of the grid alone."""
-    return min(TILE, max(SINGLE, points // 4))
+    return min(TILE, max(SINGLE_TILE_POINTS, points // 4))
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
     """What a run would store: an output's axes, points and bytes."""
-    for part in groups(grid, expand=expand):
+    for part in output_groups(grid, expand=expand):
         points = math.prod(grid.shape(part.dims))
         for name in part.outputs:
             width = np.dtype(grid.dtype(name)).itemsize

@@ -33,23 +33,23 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from stochastic.kept import compiled
-from stochastic.threads import workers
-from sweeps.grid.awaited import Folding
-from sweeps.grid.grid import Grid, Tiling, part_of
-from sweeps.nest.passes import ROWS_BLOCK, over_rows
+from stochastic.threads import cpu_count
+from sweeps.grid.awaited import StatisticGroup
+from sweeps.grid.grid import Grid, Tiling, subgrid
+from sweeps.nest.passes import ROWS_BLOCK, visit_rows
 from sweeps.runtime.memory import check_memory
 from symbolic.confidence import (
-    FEW,
-    ROUNDED,
-    SIDE,
-    UNSEEN,
-    count_width,
+    MIN_NORMAL_DRAWS,
+    ROUNDING,
+    TAIL_PROBABILITY,
+    ZERO_COUNT_BOUND,
+    poisson_upper_width,
     half_width,
-    ranks,
-    share_error,
-    student,
+    quantile_ranks,
+    chance_half_width_of_rows,
+    student_factor,
 )
-from symbolic.intervals import Interval, algebra, enclose
+from symbolic.intervals import Interval, interval_algebra, enclose
 from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
 from symbolic.statistic import DRAW, Statistic
@@ -61,45 +61,45 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Points that are enclosed together.
-_TOGETHER = sizes.REACH_TOGETHER
+_ENCLOSED_POINTS = sizes.REACH_TOGETHER
 
 
-def reach_of(folding: Folding) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
+def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return what encloses a formula at some points, given by flat indices.
 
     It returns the least and the largest value of shape (points, values within a draw). Points that
     follow each other are enclosed together, because several statistics need the same ones.
     """
-    inner = tuple(axis for axis in folding.along if axis != DRAW)
-    dims, each = (*folding.rest, *inner), math.prod(folding.grid.shape(inner))
-    *outer, row = folding.grid.shape(folding.rest) or (1,)
-    tiling = Tiling(outer, row, max(_TOGETHER // each, 1))
+    inner = tuple(axis for axis in folding.reduced_axes if axis != DRAW)
+    dims, each = (*folding.result_axes, *inner), math.prod(folding.grid.shape(inner))
+    *outer, row = folding.grid.shape(folding.result_axes) or (1,)
+    tiling = Tiling(outer, row, max(_ENCLOSED_POINTS // each, 1))
     lock = threading.Lock()
 
-    @lru_cache(maxsize=4 * workers())
-    def enclosed(number: int, whole: bool) -> tuple[Floats, Floats]:
+    @lru_cache(maxsize=4 * cpu_count())
+    def enclose_tile(number: int, whole: bool) -> tuple[Floats, Floats]:
         bounds, _, points = tiling.bounds(number)
         ends = bounds.reshape(-1, 2).tolist()
-        tile = {axis: slice(*part) for axis, part in zip(folding.rest, ends, strict=False)}
-        part = part_of(folding.grid, tile)
+        tile = {axis: slice(*part) for axis, part in zip(folding.result_axes, ends, strict=False)}
+        part = subgrid(folding.grid, tile)
         low, high = range_of(part, folding.root, dims, whole)
         low, high = (
             np.broadcast_to(e, part.shape(dims)).reshape(points, each) for e in (low, high)
         )
         return low, high
 
-    def reach(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
+    def range_at(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
         low, high = np.empty((2, flat.size, each))
-        numbers, starts = tiling.tiles_of(flat)
+        numbers, starts = tiling.locate(flat)
         for number in np.unique(numbers).tolist():
             here = numbers == number
             with lock:  # threads that want the same tile compute it once
-                least, most = enclosed(number, whole)
+                least, most = enclose_tile(number, whole)
             places = flat[here] - starts[here]
             low[here], high[here] = least[places], most[places]
         return low, high
 
-    return reach
+    return range_at
 
 
 def range_of(
@@ -111,13 +111,13 @@ def range_of(
     the range in which it is drawn, or in that of its whole law, which may be infinite. The range
     is infinite where nothing encloses the formula.
     """
-    spans, leaves = part.axes[DRAW].spans, part.leaves[()]
-    known = {*algebra(), "constant", "reference"}
+    spans, leaves = part.axes[DRAW].random_ranges, part.leaves[()]
+    known = {*interval_algebra(), "constant", "reference"}
     boxes = {}
     for name in references(root):
         leaf = leaves[name]
         if DRAW not in leaf.axes:
-            values = np.asarray(leaf.over(dims), dtype=np.float64)
+            values = np.asarray(leaf.align_to(dims), dtype=np.float64)
             boxes[name] = Interval(values, values)
         elif leaf.axes == (DRAW,) and name in spans:
             boxes[name] = Interval(*(np.float64(end) for end in spans[name][whole]))
@@ -133,11 +133,11 @@ def range_of(
 
 #: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
 #: Pareto tail, that of the mean excess.
-_HEAVIER, _HEAVIEST = 1.25, 0.9
+_TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
 @compiled(_nrt=False)
-def spreads(rows, replicates, work, ends, out) -> None:
+def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
     """Store for each row what tells the error of its mean.
 
     These are the standard deviation of the means of its replicates; the widest gap between two of
@@ -198,7 +198,7 @@ def spreads(rows, replicates, work, ends, out) -> None:
                 off = d - mean
                 mean += off / (k + 1)
                 spread += off * (d - mean)
-            index = min(_HEAVIER * math.sqrt(spread / (replicates - 1)), _HEAVIEST)
+            index = min(_TAIL_FACTOR * math.sqrt(spread / (replicates - 1)), _MAX_TAIL_INDEX)
             out[i, 6] = max(out[i, 6], reach * index / (1 - index))
         out[i, 0] = math.sqrt(squares / (replicates - 1))
         out[i, 1], out[i, 2], out[i, 3] = gap, far, square
@@ -207,47 +207,47 @@ def spreads(rows, replicates, work, ends, out) -> None:
 # --- Rows of values in ascending order, and their quantiles
 
 
-class Ordered:
+class SortedRows:
     """Rows in ascending order, to find their quantiles."""
 
     def __init__(self, values: Floats, weights: Floats | None) -> None:
         if weights is None:
-            self.values, self.upto = np.sort(values, axis=1), None
+            self.values, self.cumulative_weights = np.sort(values, axis=1), None
         else:
             order = np.argsort(values, axis=1, kind="stable")
             self.values = np.take_along_axis(values, order, axis=1)
-            self.upto = np.cumsum(weights[order], axis=1)
-        self.undefined = np.isnan(self.values[:, -1])
+            self.cumulative_weights = np.cumsum(weights[order], axis=1)
+        self.has_nan = np.isnan(self.values[:, -1])
 
-    def at(self, level: Fraction | Floats) -> Floats:
+    def quantile(self, level: Fraction | Floats) -> Floats:
         """Return the least value that is not exceeded with at least a chance, for each row."""
         count = self.values.shape[1]
-        if self.upto is not None:
+        if self.cumulative_weights is not None:
             least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
-            rank = np.count_nonzero(self.upto < least[:, None] - ROUNDED, axis=1)
+            rank = np.count_nonzero(self.cumulative_weights < least[:, None] - ROUNDING, axis=1)
         elif isinstance(level, Fraction):
             rank = np.full(len(self.values), math.ceil(level * count) - 1)
         else:
-            rank = np.ceil(level * count - count * ROUNDED).astype(np.int64) - 1
+            rank = np.ceil(level * count - count * ROUNDING).astype(np.int64) - 1
         rank = np.clip(rank, 0, count - 1)[:, None]
         found: Floats = np.take_along_axis(self.values, rank, axis=1)[:, 0]
-        return np.where(self.undefined, np.nan, found)
+        return np.where(self.has_nan, np.nan, found)
 
 
 #: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
 #: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
-Reach = Callable[[Indices, bool], tuple[Floats, Floats]]
+RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
 #: Turn that range, at some rows, into the range of what is averaged.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
 #: The chance that an interval misses, on one side, a value that seems certain.
-_CERTAIN = 5e-5
+_CERTAIN_TAIL = 5e-5
 #: Values that differ by a smaller share than this are one value.
-_ALIKE = 1e-13
+_EQUAL_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class SamplingDesign:
     """The design by which rows of values were drawn.
 
     Attributes
@@ -265,42 +265,42 @@ class Sample:
     draws: int
     replicates: int
     weights: Floats | None = None
-    reach: Reach | None = None
+    range_at: RangeFunction | None = None
 
-    def shares(self, count: int) -> Floats:
+    def value_weights(self, count: int) -> Floats:
         """Return the weights of the values within a draw, in sum 1."""
         each = count // self.draws
         if self.weights is None:
             return np.full(each, 1 / each)
         return self.weights[:each] * self.draws
 
-    def per_draw(self, values: Floats) -> Floats:
+    def means_per_draw(self, values: Floats) -> Floats:
         """Return the weighted mean within each draw, of shape (points, draws)."""
         points, count = values.shape
         if count == self.draws:
             return np.ascontiguousarray(values)
-        return _weighed(values.reshape(points, self.draws, -1), self.shares(count))
+        return _weighted_sum(values.reshape(points, self.draws, -1), self.value_weights(count))
 
-    def ends(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
+    def value_ranges(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
         """Return the least and largest value of the formula at some rows; infinite if unknown."""
-        if self.reach is None:
+        if self.range_at is None:
             shape = rows.size, count // self.draws
             return np.full(shape, -np.inf), np.full(shape, np.inf)
-        low, high = self.reach(rows, whole)
+        low, high = self.range_at(rows, whole)
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-def _weighed(values: Floats, shares: Floats) -> Floats:
+def _weighted_sum(values: Floats, shares: Floats) -> Floats:
     """Return weighted sums along the last axis; what has no weight may be infinite."""
     some = shares > 0
     return np.asarray(values[..., some] @ shares[some])
 
 
-def _farther(low: Floats, here: Floats, high: Floats) -> Floats:
+def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
     """Return how far the farther end of a range is; infinite where it is unknown."""
-    far = np.maximum(np.maximum(high - here, here - low), 0.0)
+    far = np.maximum(np.maximum(high - value, value - low), 0.0)
     return np.where(
-        far <= _ALIKE * np.abs(here), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
+        far <= _EQUAL_TOLERANCE * np.abs(value), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
     )
 
 
@@ -368,7 +368,7 @@ def moments(values, weights, kind, out) -> None:
 
 
 @compiled(_nrt=False)
-def extreme(values, sign, skip, out) -> None:
+def fill_extremes(values, sign, skip, out) -> None:
     """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
     for i in range(values.shape[0]):
         row = values[i]
@@ -382,45 +382,45 @@ def extreme(values, sign, skip, out) -> None:
         out[i] = found * sign
 
 
-_NONE = np.empty(0)
+_NO_WEIGHTS = np.empty(0)
 #: Rows of at most so many values may be proven of, term by term (:mod:`sweeps.bounds.expanding`).
-SHORT = sizes.SUM_SHORT
+SHORT_ROW = sizes.SUM_SHORT
 
 
-def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
+def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
     """Return every statistic of some formulas over the same grid, in one pass over their values."""
-    first = foldings[0]
-    rest, along, weights = first.rest, first.along, first.weights
+    first = groups[0]
+    rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
-    if len(foldings) > 1:
-        leaves = {n: leaf for one in foldings for n, leaf in one.grid.leaves[()].items()}
+    if len(groups) > 1:
+        leaves = {n: leaf for one in groups for n, leaf in one.grid.leaves[()].items()}
         grid = replace(grid, leaves={(): leaves}, _dims={}, kept={})
-    roots = list(dict.fromkeys(folding.root for folding in foldings))
-    names = [(name, about, f.root) for f in foldings for name, about in f.statistics.items()]
+    roots = list(dict.fromkeys(folding.root for folding in groups))
+    names = [(name, about, f.root) for f in groups for name, about in f.statistics.items()]
     shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
     check_memory(
-        8 * (points * len(names) + (3 + len(roots)) * workers() * max(count, ROWS_BLOCK)),
+        8 * (points * len(names) + (3 + len(roots)) * cpu_count() * max(count, ROWS_BLOCK)),
         f"{', '.join(name for name, _, _ in names)} over {points:.4g} points",
         "shorten axes, or leave some out of the study",
     )
     found = {name: np.empty(points) for name, _, _ in names}
-    reaches = {folding.root: reach_of(folding) for folding in foldings}
+    reaches = {folding.root: _range_function(folding) for folding in groups}
 
-    def sample_at(root: Node, start: int) -> Sample:
-        return Sample(
+    def sample_at(root: Node, start: int) -> SamplingDesign:
+        return SamplingDesign(
             draws=first.draws,
             replicates=first.replicates,
             weights=weights,
-            reach=lambda rows, whole: reaches[root](start + rows, whole),
+            range_at=lambda rows, whole: reaches[root](start + rows, whole),
         )
 
-    def tell(values: list[Floats], start: int) -> None:
+    def fill_rows(values: list[Floats], start: int) -> None:
         for root, rows in zip(roots, values, strict=True):
             own = [(name, about) for name, about, node in names if node is root]
             inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in own]
             kinds = [about.kind for about in inner]
-            ordered = Ordered(rows, weights) if kinds.count("quantile") > 1 else None
+            ordered = SortedRows(rows, weights) if kinds.count("quantile") > 1 else None
             for (name, about), of in zip(own, inner, strict=True):
                 out = found[name][start : start + len(rows)]
                 if about.kind == "error":
@@ -428,22 +428,22 @@ def summarized(foldings: Sequence[Folding]) -> Mapping[str, Floats]:
                 else:
                     summary(about, rows, weights, out, ordered)
 
-    over_rows(grid, (), roots, rest, along, tell)
+    visit_rows(grid, (), roots, rest, along, fill_rows)
     return {name: array.reshape(shape) for name, array in found.items()}
 
 
 def summary(
-    about: Statistic,
+    statistic: Statistic,
     values: Floats,
     weights: Floats | None,
     out: Floats,
-    ordered: Ordered | None = None,
+    sorted_rows: SortedRows | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
-    ROWS[about.kind].fill(Rows(values, weights, about.level, ordered), out)
+    ROW_STATISTICS[statistic.kind].fill(RowValues(values, weights, statistic.level, sorted_rows), out)
 
 
-class Rows:
+class RowValues:
     """Rows of values, each of which one statistic summarizes, and the errors of what it gives.
 
     ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
@@ -456,18 +456,18 @@ class Rows:
         values: Floats,
         weights: Floats | None,
         level: Fraction | None,
-        ordered: Ordered | None = None,
-        sample: Sample | None = None,
+        sorted_rows: SortedRows | None = None,
+        sample: SamplingDesign | None = None,
     ) -> None:
-        self.values, self.weights, self.ordered = values, weights, ordered
+        self.values, self.weights, self.sorted_rows = values, weights, sorted_rows
         self.level = Fraction(0) if level is None else level
         self.points, self.count = values.shape
-        self.sample = sample or Sample(draws=self.count, replicates=1, weights=weights)
-        self.draws, self.shares = self.sample.draws, self.sample.shares(self.count)
+        self.sample = sample or SamplingDesign(draws=self.count, replicates=1, weights=weights)
+        self.draws, self.value_weights = self.sample.draws, self.sample.value_weights(self.count)
 
     def moment(self, kind: int, out: Floats, values: Floats | None = None) -> None:
         """Fill ``out`` with the mean of each row, or with the standard deviation."""
-        weights = _NONE if self.weights is None else self.weights
+        weights = _NO_WEIGHTS if self.weights is None else self.weights
         moments(self.values if values is None else values, weights, kind, out)
 
     def geomean(self, out: Floats) -> None:
@@ -477,21 +477,21 @@ class Rows:
 
     def quantile(self, out: Floats) -> None:
         """Fill ``out`` with the quantile of each row."""
-        if self.weights is None and self.ordered is None:
+        if self.weights is None and self.sorted_rows is None:
             rank = self._rank
             out[...] = np.partition(self.values, rank, axis=1)[:, rank]
             out[np.isnan(self.values).any(axis=1)] = np.nan
         else:
-            out[...] = (self.ordered or Ordered(self.values, self.weights)).at(self.level)
+            out[...] = (self.sorted_rows or SortedRows(self.values, self.weights)).quantile(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
         values = self.values if sign > 0 else -self.values
         with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
             if self.weights is None:
-                self._plain_tail(values, out)
+                self._fill_unweighted_tail(values, out)
             else:
-                self._weighted_tail(values, out)
+                self._fill_weighted_tail(values, out)
         out *= sign
         out[np.isnan(self.values).any(axis=1)] = np.nan
 
@@ -499,25 +499,25 @@ class Rows:
     def _rank(self) -> int:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
-    def _plain_tail(self, values: Floats, out: Floats) -> None:
+    def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean from a rank on, whose value counts for a part.
 
         Short rows are added in ascending order, as a proof expands them
-        (:class:`symbolic.statistic.FewValues`).
+        (:class:`symbolic.statistic.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
-        values = np.sort(values, axis=1) if count <= SHORT else np.partition(values, rank, axis=1)
+        values = np.sort(values, axis=1) if count <= SHORT_ROW else np.partition(values, rank, axis=1)
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
         out /= float((1 - level) * count)
 
-    def _weighted_tail(self, values: Floats, out: Floats) -> None:
+    def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the first value up to which weights reach the level.
 
         It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
         conditional value-at-risk, Journal of Risk 2, equation 4).
         """
-        out[...] = Ordered(values, self.weights).at(self.level)
+        out[...] = SortedRows(values, self.weights).quantile(self.level)
         more = np.empty_like(out)
         moments(np.maximum(values - out[:, None], 0.0), self.weights, MEAN, more)
         finite = np.isfinite(out)
@@ -526,37 +526,37 @@ class Rows:
     # --- errors
     def mean_error(self, values: Floats, change: Change) -> Floats:
         """Return the error of the mean of some values, one for each of those of the rows."""
-        rows = self.sample.per_draw(values)
+        rows = self.sample.means_per_draw(values)
         about, parts = np.empty((self.points, 7)), self.sample.replicates
-        spreads(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
+        _fill_mean_error_terms(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
         wide, gap, total, squares, low, high, tail = about.T
-        unseen = UNSEEN / self.draws * np.maximum(gap, tail)
-        found = np.hypot(student(parts) * wide, unseen)
-        few = np.flatnonzero(total * total < FEW * squares)
+        unseen = ZERO_COUNT_BOUND / self.draws * np.maximum(gap, tail)
+        found = np.hypot(student_factor(parts) * wide, unseen)
+        few = np.flatnonzero(total * total < MIN_NORMAL_DRAWS * squares)
         if few.size:
             count = total[few] ** 2 / squares[few]
             width = high[few] - low[few]
-            excess = count_width(count) / count * total[few] * width / self.draws
+            excess = poisson_upper_width(count) / count * total[few] * width / self.draws
             found[few] = np.maximum(found[few], excess)
-        alike = high - low <= _ALIKE * np.maximum(np.abs(low), np.abs(high))
+        alike = high - low <= _EQUAL_TOLERANCE * np.maximum(np.abs(low), np.abs(high))
         places = np.flatnonzero(alike)
         if places.size:
-            least, most = change(*self.sample.ends(places, self.count), places)
+            least, most = change(*self.sample.value_ranges(places, self.count), places)
             here = rows[places, 0]
-            beyond = _farther(_weighed(least, self.shares), here, _weighed(most, self.shares))
-            found[places] = min(UNSEEN / self.draws, 1.0) * beyond
+            beyond = _max_distance(_weighted_sum(least, self.value_weights), here, _weighted_sum(most, self.value_weights))
+            found[places] = min(ZERO_COUNT_BOUND / self.draws, 1.0) * beyond
         return np.where(np.isnan(wide), np.nan, found)
 
     def std_error(self) -> Floats:
         """Return the error of the standard deviation, from that of the variance."""
-        centre = self.sample.per_draw(self.values).mean(axis=1)[:, None]
+        centre = self.sample.means_per_draw(self.values).mean(axis=1)[:, None]
         squares = (self.values - centre) ** 2
 
         def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
-            far = _farther(low, centre[places], high)
+            far = _max_distance(low, centre[places], high)
             return np.zeros_like(far), far * far
 
-        variance = self.sample.per_draw(squares).mean(axis=1)
+        variance = self.sample.means_per_draw(squares).mean(axis=1)
         off, here = self.mean_error(squares, change), np.sqrt(variance)
         below = here - np.sqrt(np.maximum(variance - off, 0.0))
         found: Floats = np.maximum(below, np.sqrt(variance + off) - here)
@@ -570,26 +570,26 @@ class Rows:
             return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
 
         off = self.mean_error(logs, change)
-        middle = np.exp(self.sample.per_draw(logs).mean(axis=1))
+        middle = np.exp(self.sample.means_per_draw(logs).mean(axis=1))
         return np.where(off == 0, 0.0, middle * np.expm1(off))
 
     def chance_error(self) -> Floats:
         """Return the error of a chance; 0 where it is proven to be 0 or 1."""
-        rows = self.sample.per_draw(self.values)
-        found = share_error(rows, self.sample.replicates)
+        rows = self.sample.means_per_draw(self.values)
+        found = chance_half_width_of_rows(rows, self.sample.replicates)
         places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
         if places.size:
-            low, high = self.sample.ends(places, self.count)
+            low, high = self.sample.value_ranges(places, self.count)
             found[places[(low == high).all(axis=1)]] = 0.0
         return found
 
     def extreme_error(self, high: bool, skip: bool) -> Floats:
         """Return how far the range of the formula reaches beyond the largest, or least, value."""
         sign = 1.0 if high else -1.0
-        least, most = self.sample.ends(np.arange(self.points), self.count, whole=True)
-        end = np.where(self.shares > 0, most if high else -least, -np.inf).max(axis=1)
+        least, most = self.sample.value_ranges(np.arange(self.points), self.count, whole=True)
+        end = np.where(self.value_weights > 0, most if high else -least, -np.inf).max(axis=1)
         here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
-        return np.where(np.isnan(here), np.nan, _farther(here, here, end))
+        return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
 
     def quantile_error(self) -> Floats:
         """Return how far the quantiles are at the ends of the interval of the level.
@@ -599,36 +599,36 @@ class Rows:
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)
-        order = self.ordered or Ordered(self.values, self.weights)
-        here, p = order.at(self.level), float(self.level)
-        below = self.sample.per_draw((self.values <= here[:, None]).astype(np.float64))
+        order = self.sorted_rows or SortedRows(self.values, self.weights)
+        here, p = order.quantile(self.level), float(self.level)
+        below = self.sample.means_per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
-        if min(p, 1 - p) * self.draws < FEW:
-            low, high = (rank / self.draws for rank in ranks(self.draws, p, SIDE))
+        if min(p, 1 - p) * self.draws < MIN_NORMAL_DRAWS:
+            low, high = (rank / self.draws for rank in quantile_ranks(self.draws, p, TAIL_PROBABILITY))
             levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
         else:
-            off = np.hypot(wide, UNSEEN / self.draws)
+            off = np.hypot(wide, ZERO_COUNT_BOUND / self.draws)
             levels = p - off, p + off
-        found = self._between(order, here, *levels)
+        found = self._quantile_distance(order, here, *levels)
         sure = np.flatnonzero(found == 0)
         if sure.size:
-            ends = [np.full(self.points, r / self.draws) for r in ranks(self.draws, p, _CERTAIN)]
-            found[sure] = self._between(order, here, ends[0], ends[1])[sure]
+            ends = [np.full(self.points, r / self.draws) for r in quantile_ranks(self.draws, p, _CERTAIN_TAIL)]
+            found[sure] = self._quantile_distance(order, here, ends[0], ends[1])[sure]
         return np.where(np.isnan(here), np.nan, found)
 
-    def _between(self, order: Ordered, here: Floats, low: Floats, high: Floats) -> Floats:
+    def _quantile_distance(self, order: SortedRows, quantile: Floats, low: Floats, high: Floats) -> Floats:
         """Return how far quantiles of two levels are; beyond the draws, the range is."""
-        first, last = order.at(low), order.at(high)
-        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDED) | (high > 1 + ROUNDED))
+        first, last = order.quantile(low), order.quantile(high)
+        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
         if open_ended.size:
-            least, most = self.sample.ends(open_ended, self.count)
-            least = np.where(self.shares > 0, least, np.inf).min(axis=1)
-            most = np.where(self.shares > 0, most, -np.inf).max(axis=1)
-            under = low[open_ended] * self.draws < 1 - ROUNDED
+            least, most = self.sample.value_ranges(open_ended, self.count)
+            least = np.where(self.value_weights > 0, least, np.inf).min(axis=1)
+            most = np.where(self.value_weights > 0, most, -np.inf).max(axis=1)
+            under = low[open_ended] * self.draws < 1 - ROUNDING
             first[open_ended] = np.where(under, least, first[open_ended])
-            over = high[open_ended] > 1 + ROUNDED
+            over = high[open_ended] > 1 + ROUNDING
             last[open_ended] = np.where(over, most, last[open_ended])
-        return _farther(first, here, last)
+        return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
         """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
@@ -641,7 +641,7 @@ class Rows:
         if self.weights is None:
             quantile = np.partition(signed, rank, axis=1)[:, rank : rank + 1]
         else:
-            quantile = Ordered(signed, self.weights).at(self.level)[:, None]
+            quantile = SortedRows(signed, self.weights).quantile(self.level)[:, None]
         over = np.maximum(signed - quantile, 0.0) / (1 - p)
 
         def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
@@ -649,14 +649,14 @@ class Rows:
             return np.zeros_like(most), most / (1 - p)
 
         found = self.mean_error(over, change)
-        low, high = ranks(self.draws, p, SIDE)
+        low, high = quantile_ranks(self.draws, p, TAIL_PROBABILITY)
         if high > self.draws:
-            here = quantile[:, 0] + self.sample.per_draw(over).mean(axis=1)
-            least, most = self.sample.ends(np.arange(self.points), self.count)
-            end = np.where(self.shares > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
-            order = Ordered(signed, self.weights)
-            start = order.at(np.full(self.points, low / self.draws)) if low else -end
-            found = np.where(np.isnan(here), np.nan, np.maximum(found, _farther(start, here, end)))
+            here = quantile[:, 0] + self.sample.means_per_draw(over).mean(axis=1)
+            least, most = self.sample.value_ranges(np.arange(self.points), self.count)
+            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
+            order = SortedRows(signed, self.weights)
+            start = order.quantile(np.full(self.points, low / self.draws)) if low else -end
+            found = np.where(np.isnan(here), np.nan, np.maximum(found, _max_distance(start, here, end)))
         return found
 
 
@@ -668,11 +668,11 @@ class RowStatistic:
     where None.
     """
 
-    fill: Callable[[Rows, Floats], None]
-    error: Callable[[Rows], Floats] | None = None
+    fill: Callable[[RowValues, Floats], None]
+    error: Callable[[RowValues], Floats] | None = None
 
 
-def _moment_of(kind: int, error: Callable[[Rows], Floats]) -> RowStatistic:
+def _moment_of(kind: int, error: Callable[[RowValues], Floats]) -> RowStatistic:
     return RowStatistic(fill=lambda rows, out: rows.moment(kind, out), error=error)
 
 
@@ -684,38 +684,38 @@ def _tail_of(sign: float) -> RowStatistic:
 
 def _extreme_of(high: bool, skip: bool) -> RowStatistic:
     return RowStatistic(
-        fill=lambda rows, out: extreme(rows.values, 1.0 if high else -1.0, skip, out),
+        fill=lambda rows, out: fill_extremes(rows.values, 1.0 if high else -1.0, skip, out),
         error=lambda rows: rows.extreme_error(high, skip),
     )
 
 
 #: What stands in rows of values, by the name of the statistic.
-ROWS: dict[str, RowStatistic] = {
+ROW_STATISTICS: dict[str, RowStatistic] = {
     "mean": _moment_of(
         MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))
     ),
-    "std": _moment_of(STD, Rows.std_error),
-    "geomean": RowStatistic(fill=Rows.geomean, error=Rows.geomean_error),
-    "chance": _moment_of(MEAN, Rows.chance_error),
+    "std": _moment_of(STD, RowValues.std_error),
+    "geomean": RowStatistic(fill=RowValues.geomean, error=RowValues.geomean_error),
+    "chance": _moment_of(MEAN, RowValues.chance_error),
     "worst_high": _extreme_of(high=True, skip=False),
     "worst_low": _extreme_of(high=False, skip=False),
     "best_high": _extreme_of(high=True, skip=True),
     "best_low": _extreme_of(high=False, skip=True),
-    "quantile": RowStatistic(fill=Rows.quantile, error=Rows.quantile_error),
+    "quantile": RowStatistic(fill=RowValues.quantile, error=RowValues.quantile_error),
     "cvar_high": _tail_of(1.0),
     "cvar_low": _tail_of(-1.0),
 }
 
 
 def error_of(
-    about: Statistic, values: Floats, sample: Sample, ordered: Ordered | None = None
+    statistic: Statistic, values: Floats, sample: SamplingDesign, sorted_rows: SortedRows | None = None
 ) -> Floats:
     """Return half the width of the 95 % interval of a statistic of each row of values."""
     if sample.replicates < 2:
         return np.zeros(len(values))
-    error = ROWS[about.kind].error
+    error = ROW_STATISTICS[statistic.kind].error
     if error is None:
         return np.full(len(values), np.inf)
-    rows = Rows(np.ascontiguousarray(values), sample.weights, about.level, ordered, sample)
+    rows = RowValues(np.ascontiguousarray(values), sample.weights, statistic.level, sorted_rows, sample)
     with np.errstate(all="ignore"):
         return error(rows)

@@ -1,8 +1,8 @@
 """The one loop of every question: its time limit, its interrupt, and who is told how far it is.
 
 A search has pieces of a space that are open. It takes the most promising, drops those that are not
-worth a look, splits or evaluates the others; :func:`explore` goes on with that until none is left,
-there are enough, or the time is up. A scan is a loop over all its pieces, :func:`in_turn`.
+worth a look, splits or evaluates the others; :func:`run_search` goes on with that until none is left,
+there are enough, or the time is up. A scan is a loop over all its pieces, :func:`iterate_batches`.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from sweeps.runtime.progress import going_over, seen
-from sweeps.runtime.stopping import deadline, halt, stopped
+from sweeps.runtime.progress import add_total, add_done
+from sweeps.runtime.stopping import deadline, raise_if_interrupted, is_interrupted
 
 Batch = TypeVar("Batch")
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class SearchStats:
     """What a search did, and when it must end (of the clock :func:`time.monotonic`)."""
 
     deadline: float = math.inf
     boxes: int = 0
-    visited: int = 0
-    scanned: int = 0
+    visited_points: int = 0
+    scanned_points: int = 0
 
     @classmethod
-    def of(cls, time_limit: float | None) -> Tally:
+    def start(cls, time_limit: float | None) -> SearchStats:
         """That of a search which begins now, and may take so many seconds."""
         if time_limit is None:
             return cls(deadline=deadline())
         return cls(deadline=min(time.monotonic() + time_limit, deadline()))
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Whether the time is up, or the search was interrupted."""
-        return stopped() or time.monotonic() > self.deadline
+        return is_interrupted() or time.monotonic() > self.deadline
 
-    def share(self, end: float, parts: int) -> None:
+    def share_time(self, end: float, parts: int) -> None:
         """Leave to the first of so many searches its part of the time until an end."""
         if end < math.inf:
             now = time.monotonic()
@@ -50,35 +50,35 @@ class Tally:
 class Search(Protocol):
     """Pieces of a space, of which some are open."""
 
-    def open(self) -> bool:
+    def has_open_pieces(self) -> bool:
         """Whether a piece is left that is worth a look; those that are not are dropped."""
 
     def step(self) -> None:
         """Split or evaluate the most promising pieces."""
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Tell who watches what is known by now."""
 
 
-def explore(search: Search, tally: Tally, most: float = math.inf, *, least: int = 0) -> bool:
+def run_search(search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0) -> bool:
     """Go on with a search; whether it came to its end before the time was up.
 
     It ends, too, once ``most`` boxes were bounded. ``least`` steps are taken however late it is.
     """
     done = 0
-    while search.open():
-        if done >= least and (tally.late or tally.boxes >= most):
+    while search.has_open_pieces():
+        if done >= min_steps and (stats.is_late or stats.boxes >= max_boxes):
             return False
         search.step()
-        search.tell()
+        search.report()
         done += 1
     return True
 
 
-def in_turn(
+def iterate_batches(
     batches: Iterable[tuple[Batch, int]],
     points: int,
-    leave: Callable[[int], object] | None = None,
+    report_left: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
     """Batches of so many points one after the other, until an interrupt.
 
@@ -96,13 +96,13 @@ def in_turn(
     Interrupted
         There is no answer before the end.
     """
-    going_over(points)
+    add_total(points)
     left = points
     for batch, size in batches:
-        if leave is not None and stopped():
-            leave(left)
+        if report_left is not None and is_interrupted():
+            report_left(left)
             return
-        halt()
+        raise_if_interrupted()
         yield batch
         left -= size
-        seen(size)
+        add_done(size)

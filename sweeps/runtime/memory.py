@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from stochastic.threads import workers
+from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
 #: Less than this is not asked for; share of what there is that one thing may take.
-_LITTLE, _SHARE = 1 << 26, 0.95
+_MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
 #: Of both kinds of control groups: the folder, the limit, what is used, what of it can be given up.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
@@ -31,7 +31,7 @@ _GROUPS = (
 )
 
 
-def available(root: Path = Path("/")) -> int:
+def available_memory(root: Path = Path("/")) -> int:
     """Bytes that this process can still take: of the machine, and of its control groups.
 
     Where the system does not tell, as many as can be addressed.
@@ -48,11 +48,11 @@ def available(root: Path = Path("/")) -> int:
                 here = root / base / place.strip("/")
                 for folder in (here, *here.parents):
                     if folder.is_relative_to(root / base):
-                        found += _left(folder, *names)
+                        found += _free_in_group(folder, *names)
     return max(min(found), 0)
 
 
-def _left(folder: Path, limit: str, used: str, idle: str) -> list[int]:
+def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
     """What one control group leaves, if it has a limit."""
     with suppress(OSError, ValueError):
         most = int((folder / limit).read_text())
@@ -65,7 +65,7 @@ def _rows(path: Path) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in map(str.split, path.read_text().splitlines())}
 
 
-def check_memory(needed: float, what: str, way_out: str) -> None:
+def check_memory(needed: float, what: str, hint: str) -> None:
     """Refuse what would take more memory than there is.
 
     Raises
@@ -73,13 +73,13 @@ def check_memory(needed: float, what: str, way_out: str) -> None:
     TooLargeError
         With how much is needed, how much there is, and the way out.
     """
-    if needed < _LITTLE:
+    if needed < _MIN_CHECKED_BYTES:
         return
-    there = available()
+    there = available_memory()
     if needed > _SHARE * there:
         raise TooLargeError(
             f"{what} need {needed / 2**30:,.3g} GiB of memory, of which {there / 2**30:,.3g} GiB "
-            f"can be had: {way_out}"
+            f"can be had: {hint}"
         )
 
 
@@ -89,12 +89,12 @@ def check_memory(needed: float, what: str, way_out: str) -> None:
 Result = TypeVar("Result")
 
 
-def in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
     """Return the results of ``work`` on each number below ``count``, in order.
 
     After the first error, or an interrupt, no further number is begun.
     """
-    threads = min(workers(), count)
+    threads = min(cpu_count(), count)
     if threads <= 1:
         return [work(number) for number in range(count)]
     numbers, over = iter(range(count)), threading.Event()

@@ -32,7 +32,7 @@ class Progress:
     skipped: int = 0
     best: float | None = None
     failed: int = 0
-    barred: int = 0
+    infeasible: int = 0
     gap: float | None = None
     points: int | None = None
 
@@ -64,15 +64,15 @@ class Outcome:
     needed no computing, because no point of their tile keeps the rules.
     """
 
-    open: Any = None
+    open_dataset: Any = None
     seconds: float = 0.0
     compiling: float = 0.0
     share: float = 1.0
     tiles: tuple[int, int] | None = None
     feasible: int | None = None
-    kept: str | None = None
-    failed: tuple[Any, ...] = ()
-    barred: int = 0
+    old_store: str | None = None
+    failures: tuple[Any, ...] = ()
+    infeasible: int = 0
 
 
 def gap_of(value: float, bound: float) -> float:
@@ -82,67 +82,67 @@ def gap_of(value: float, bound: float) -> float:
     return (value - bound) / abs(value) if value else math.inf
 
 
-class Tally:
+class RunCounter:
     """Counts values and tells a listener; tiles end in several threads."""
 
     def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
         self.total, self.listener, self.sign = total, listener, sign
-        self.done = self.skipped = self.failed = self.barred = 0
+        self.done = self.skipped = self.failed = self.infeasible = 0
         self.best: float | None = None
         self.lock = threading.Lock()
-        self.began = time.monotonic()
-        self._compiled = compile_seconds()
+        self.start_time = time.monotonic()
+        self._compiled_before = compile_seconds()
 
     @property
     def compiling(self) -> float:
         """Seconds in which this process has compiled since the run began."""
-        return compile_seconds() - self._compiled
+        return compile_seconds() - self._compiled_before
 
-    def skip(self, points: int, best: float | None = None) -> None:
+    def add_skipped(self, points: int, best: float | None = None) -> None:
         """Values that an earlier run has stored."""
         self.done += points
         self.skipped += points
-        self._better(best)
+        self._update_best(best)
 
-    def add(self, points: int, best: float | None = None) -> None:
+    def add_done(self, points: int, best: float | None = None) -> None:
         """Values done, and the best of them."""
         with self.lock:
             self.done += points
-            self._better(best)
+            self._update_best(best)
             if self.listener is not None:
-                self.listener(self.now())
+                self.listener(self.snapshot())
 
-    def fail(self, points: int) -> None:
+    def add_failed(self, points: int) -> None:
         """Values that cannot be computed."""
         with self.lock:
             self.failed += points
             if self.listener is not None:
-                self.listener(self.now())
+                self.listener(self.snapshot())
 
-    def lose(self, points: int) -> None:
+    def move_to_failed(self, points: int) -> None:
         """Of values about to be done, those that have failed."""
         self.done -= points
         self.failed += points
 
-    def bar(self, points: int) -> None:
+    def add_infeasible(self, points: int) -> None:
         """Of values about to be done, those that need not be computed."""
         with self.lock:
-            self.barred += points
+            self.infeasible += points
 
-    def now(self) -> Progress:
+    def snapshot(self) -> Progress:
         """Where the run stands."""
         return Progress(
             done=self.done,
             total=self.total,
-            elapsed=time.monotonic() - self.began,
+            elapsed=time.monotonic() - self.start_time,
             compiling=self.compiling,
             skipped=self.skipped,
             best=self.best,
             failed=self.failed,
-            barred=self.barred,
+            infeasible=self.infeasible,
         )
 
-    def _better(self, best: float | None) -> None:
+    def _update_best(self, best: float | None) -> None:
         if best is not None and (self.best is None or self.sign * best < self.sign * self.best):
             self.best = best
 
@@ -150,59 +150,59 @@ class Tally:
 # --- Who watches a question: it is told how far the loops are, and of a search what is proven
 
 
-class _Watch:
+class _QueryProgress:
     """What is known so far of one question."""
 
     def __init__(self, listener: Listener, sign: float) -> None:
-        self.listener, self.sign, self.began = listener, sign, time.monotonic()
-        self.known = Progress(done=0, total=0, elapsed=0.0)
+        self.listener, self.sign, self.start_time = listener, sign, time.monotonic()
+        self.latest = Progress(done=0, total=0, elapsed=0.0)
 
-    def tell(self, **news: Any) -> None:
-        elapsed = time.monotonic() - self.began
-        self.known = replace(self.known, elapsed=elapsed, **news)
-        self.listener(self.known)
+    def report(self, **news: Any) -> None:
+        elapsed = time.monotonic() - self.start_time
+        self.latest = replace(self.latest, elapsed=elapsed, **news)
+        self.listener(self.latest)
 
 
-_watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
+_query_progress: ContextVar[_QueryProgress | None] = ContextVar("watch", default=None)
 
 
 @contextmanager
-def watched(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
+def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
     """Questions in this context tell a listener; ``sign`` turns what is made small into values."""
-    before = _watch.set(None if listener is None else _Watch(listener, sign))
+    before = _query_progress.set(None if listener is None else _QueryProgress(listener, sign))
     try:
         yield
     finally:
-        _watch.reset(before)
+        _query_progress.reset(before)
 
 
-def going_over(points: int) -> None:
+def add_total(points: int) -> None:
     """So many points will be looked at, or left out because bounds tell enough of them."""
-    watch = _watch.get()
+    watch = _query_progress.get()
     if watch is not None:
-        watch.known = replace(watch.known, total=watch.known.total + points)
+        watch.latest = replace(watch.latest, total=watch.latest.total + points)
 
 
-def seen(points: int) -> None:
+def add_done(points: int) -> None:
     """So many of them are done."""
-    watch = _watch.get()
+    watch = _query_progress.get()
     if watch is not None:
-        watch.tell(done=watch.known.done + points)
+        watch.report(done=watch.latest.done + points)
 
 
-def points_so_far(points: int) -> None:
+def report_front_size(points: int) -> None:
     """How many points a front has so far; the searches in its gaps name no best of it."""
-    watch = _watch.get()
+    watch = _query_progress.get()
     if watch is not None:
-        watch.known = replace(watch.known, points=points)
+        watch.latest = replace(watch.latest, points=points)
 
 
-def best_so_far(value: float, bound: float = -math.inf) -> None:
+def report_best(value: float, bound: float = -math.inf) -> None:
     """What a search has found so far, and below which nothing is, if that is known."""
-    watch = _watch.get()
-    if watch is not None and watch.known.points is None:
+    watch = _query_progress.get()
+    if watch is not None and watch.latest.points is None:
         known = value < math.inf
-        watch.tell(
+        watch.report(
             best=watch.sign * value if known else None,
             gap=gap_of(value, bound) if known and bound > -math.inf else None,
         )

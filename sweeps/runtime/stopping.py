@@ -1,7 +1,7 @@
 """A search that is interrupted ends as if its time were up, with the best that it has found.
 
-While a question heeds interrupts (:func:`handing_back`), the first one only asks its loops to stop;
-they look at :func:`stopped` as at the clock. A second one is an interrupt as any other.
+While a question heeds interrupts (:func:`return_best_on_interrupt`), the first one only asks its loops to stop;
+they look at :func:`is_interrupted` as at the clock. A second one is an interrupt as any other.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Seconds that are waited for machine code, however little time there is: it may lie ready.
-_LOAD = 1.0
-_LOOK = 0.05
+_MIN_LOAD_SECONDS = 1.0
+_POLL_SECONDS = 0.05
 #: Seconds after a limit in which further cells still get the best that little time allows.
 _GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
-class _State:
+class _InterruptState:
     """Whether a question heeds interrupts, and whether one came; what still compiles in vain."""
 
-    heeding = False
-    asked = False
-    left: threading.Thread | None = None
+    is_handling = False
+    is_requested = False
+    abandoned_thread: threading.Thread | None = None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -43,22 +43,22 @@ class Interrupted(KeyboardInterrupt):
     None where nothing was found by then; the message says what is known.
     """
 
-    def __init__(self, said: str, best: Any = None) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, best: Any = None) -> None:
+        super().__init__(message)
         self.best = best
 
 
-def ask() -> bool:
+def request_stop() -> bool:
     """Ask the search that goes on to end; False where none does, or it was asked before."""
-    if not _State.heeding or _State.asked:
+    if not _InterruptState.is_handling or _InterruptState.is_requested:
         return False
-    _State.asked = True
+    _InterruptState.is_requested = True
     return True
 
 
-def stopped() -> bool:
+def is_interrupted() -> bool:
     """Whether the search that goes on is to end."""
-    return _State.asked
+    return _InterruptState.is_requested
 
 
 def deadline() -> float:
@@ -79,20 +79,20 @@ def time_limited(seconds: float | None) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def halt() -> None:
+def raise_if_interrupted() -> None:
     """End work that has no partial answer, after an interrupt or when the time is up.
 
     Raises
     ------
     Interrupted, OutOfTimeError
     """
-    if _State.asked:
+    if _InterruptState.is_requested:
         raise Interrupted("interrupted before there was an answer")
     if time.monotonic() > _deadline.get():
         raise OutOfTimeError("the time was up before anything was known: give more time")
 
 
-def halt_between(cell: int, cells: int) -> None:
+def raise_if_out_of_time(cell: int, cells: int) -> None:
     """End an answer for many cells if the time was up a second ago: each cell takes some of it.
 
     Raises
@@ -106,56 +106,56 @@ def halt_between(cell: int, cells: int) -> None:
         )
 
 
-def _interrupt(*_: Any) -> None:
-    if not ask():
+def _on_sigint(*_: Any) -> None:
+    if not request_stop():
         raise KeyboardInterrupt
 
 
 @contextmanager
-def _heeding() -> Iterator[None]:
+def _handle_interrupts() -> Iterator[None]:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:  # else whoever listens asks
-        signal.signal(signal.SIGINT, _interrupt)
-    _State.heeding = True
+        signal.signal(signal.SIGINT, _on_sigint)
+    _InterruptState.is_handling = True
     try:
         yield
     finally:
-        _State.heeding = _State.asked = False
+        _InterruptState.is_handling = _InterruptState.is_requested = False
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def handing_back(question: _F) -> _F:
+def return_best_on_interrupt(query: _F) -> _F:
     """A question that an interrupt ends with :class:`Interrupted`, which holds its answer so far.
 
     Its attribute ``interrupted`` is 1. Interrupts reach the main thread alone: in others it is
     asked as it is.
     """
 
-    @wraps(question)
-    def asked(*args: Any, **options: Any) -> Any:
+    @wraps(query)
+    def run_query(*args: Any, **options: Any) -> Any:
         main = threading.current_thread() is threading.main_thread()
-        if not main or _State.heeding:
-            return question(*args, **options)
-        with _heeding():
+        if not main or _InterruptState.is_handling:
+            return query(*args, **options)
+        with _handle_interrupts():
             try:
-                found = question(*args, **options)
+                found = query(*args, **options)
             except InfeasibleError as error:
-                if not stopped():
+                if not is_interrupted():
                     raise
                 late = isinstance(error, OutOfTimeError)
                 said = str(error) if late else "nothing was found by then"
                 raise Interrupted(said) from None
-            if stopped():
+            if is_interrupted():
                 raise Interrupted(
                     "the best so far is in its attribute best", found.assign_attrs(interrupted=1)
                 )
             return found
 
-    return asked  # type: ignore[return-value]
+    return run_query  # type: ignore[return-value]
 
 
-def in_time(work: Callable[[], object], deadline: float, what: str) -> None:
+def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
     """Do what cannot be stopped in a thread of its own, and wait for it no longer than there is.
 
     Raises
@@ -176,22 +176,22 @@ def in_time(work: Callable[[], object], deadline: float, what: str) -> None:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    deadline = max(deadline, time.monotonic() + _LOAD)
+    deadline = max(deadline, time.monotonic() + _MIN_LOAD_SECONDS)
     try:
-        while not over.wait(_LOOK):
-            if stopped() or time.monotonic() > deadline:
-                late = "it was to end" if stopped() else "the time was up"
+        while not over.wait(_POLL_SECONDS):
+            if is_interrupted() or time.monotonic() > deadline:
+                late = "it was to end" if is_interrupted() else "the time was up"
                 raise OutOfTimeError(
                     f"{late} while {what}, which is done once for this machine: nothing "
                     "is known yet; give more time"
                 )
     except BaseException:
-        _State.left = thread
+        _InterruptState.abandoned_thread = thread
         raise
     if failed:
         raise failed[0]
 
 
-def busy() -> bool:
+def has_background_work() -> bool:
     """Whether work still goes on for which nobody waits, so that a process cannot end in order."""
-    return _State.left is not None and _State.left.is_alive()
+    return _InterruptState.abandoned_thread is not None and _InterruptState.abandoned_thread.is_alive()

@@ -22,11 +22,11 @@ BLOCK = sizes.DECOMPOSE_BLOCK
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 Floats = NDArray[np.float64]
-Block = Callable[[tuple[slice, ...]], Floats]
+ReadBlock = Callable[[tuple[slice, ...]], Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decomposition:
+class VarianceDecomposition:
     """Variances by axis, and means along each.
 
     ``first[k]`` and ``total[k]`` are variances; ``means[k]`` the mean at each value of axis ``k``,
@@ -44,12 +44,12 @@ class Decomposition:
     counts: tuple[NDArray[np.int64], ...]
 
     @property
-    def constant(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether there is no variance to be shared out."""
         return bool(self.high - self.low <= _ROUNDING * max(abs(self.low), abs(self.high)))
 
 
-def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Decomposition:
+def decompose_variance(shape: Sequence[int], block: ReadBlock, *, limit: int = BLOCK) -> VarianceDecomposition:
     """Share the variance out.
 
     Parameters
@@ -63,7 +63,7 @@ def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Deco
         twice or more, since the last step needs all values along an axis together.
 
     >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
-    >>> found = decompose((2, 3), values.__getitem__)
+    >>> found = decompose_variance((2, 3), values.__getitem__)
     >>> found.variance == sum(found.first), [round(v, 6) for v in found.total]
     (True, [0.25, 2.666667])
     """
@@ -73,7 +73,7 @@ def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Deco
     within = [0.0] * dims
     count, mean, squares, low, high = 0, 0.0, 0.0, math.inf, -math.inf
     shift: float | None = None
-    for number, (whole, split) in enumerate(_passes(shape, limit)):
+    for number, (whole, split) in enumerate(_axis_passes(shape, limit)):
         for place in _blocks(shape, split, limit):
             values = block(place)
             held = ~np.isnan(values)
@@ -85,7 +85,7 @@ def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Deco
                 shift = float(values.sum() / size)
             values = np.where(held, values - shift, 0.0)
             for k in whole:
-                within[k] += _within(values, held, k)
+                within[k] += _squares_along(values, held, k)
             if number:
                 continue
             low = min(low, float(values.min(where=held, initial=math.inf)))
@@ -109,7 +109,7 @@ def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Deco
         float(np.nansum(n * (m - mean) ** 2)) / count if count else math.nan
         for n, m in zip(counts, means, strict=True)
     ]
-    return Decomposition(
+    return VarianceDecomposition(
         count=count,
         mean=mean + shift,
         variance=squares / count if count else math.nan,
@@ -122,15 +122,15 @@ def decompose(shape: Sequence[int], block: Block, *, limit: int = BLOCK) -> Deco
     )
 
 
-def _within(values: Floats, held: NDArray[np.bool_], axis: int) -> float:
+def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> float:
     """The sum of squares about the means of the lines along an axis."""
-    size = held.sum(axis=axis, keepdims=True)
+    size = counts.sum(axis=axis, keepdims=True)
     means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
-    rest = np.where(held, values - means, 0.0)
+    rest = np.where(counts, values - means, 0.0)
     return float((rest * rest).sum())
 
 
-def _passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
+def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
     """Axes that are whole in a pass, each in one of them, and those split into blocks."""
     left = list(range(len(shape)))
     first = True

@@ -11,29 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.source import (
-    Choice,
+    RankedPoints,
     Front,
-    Source,
-    Stage,
-    as_good,
-    check_listed,
-    first_of,
-    limit_of,
-    listed,
-    placed,
-    placed_in,
-    restored,
+    QuerySource,
+    ObjectiveStage,
+    describe_near_best,
+    check_listable,
+    merge_ranked_points,
+    tolerance_limit,
+    list_all_points,
+    ranked_points,
+    places_in_whole,
+    points_in_whole,
     shape_of,
 )
 from sweeps.ask.spread import grid_count
-from sweeps.bounds.check import check
-from sweeps.grid.awaited import portions
-from sweeps.grid.dataset import axis_coordinates, describe
-from sweeps.grid.goals import Goal, dims_of, in_words, objective_node
-from sweeps.grid.grid import FEASIBLE, At, Grid, part_of
-from sweeps.nest.passes import Skipped, over_points
-from sweeps.scan.contest import GridContest
-from sweeps.scan.fused import scanned, scanned_front, to_rest
+from sweeps.bounds.check import check_grid
+from sweeps.grid.awaited import statistic_portions
+from sweeps.grid.dataset import axis_coordinates, variable_attributes
+from sweeps.grid.goals import Goal, dims_of, describe_goals, objective_node
+from sweeps.grid.grid import FEASIBLE, Indexers, Grid, subgrid
+from sweeps.nest.passes import SkippedTiles, aggregate_points
+from sweeps.scan.contest import GridDrawScores
+from sweeps.scan.fused import scan_top_k, scan_front, ravel_with_switches
 from sweeps.scan.values import GridValues
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
@@ -45,14 +45,14 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def stage_node(grid: Grid, key: tuple[str, ...], stage: Stage) -> Node:
+def stage_node(grid: Grid, key: tuple[str, ...], stage: ObjectiveStage) -> Node:
     """An objective where what was decided before holds, over the leaves."""
-    before = [one.of(objective_node(grid, key, one.goal)) for one in stage.held]
+    before = [one.condition(objective_node(grid, key, one.goal)) for one in stage.earlier_bounds]
     root = objective_node(grid, key, stage.goal)
     return constant(where(both(*before), root, math.inf)) if before else root
 
 
-class OfGrid(Source, Protocol):
+class GridSource(QuerySource, Protocol):
     """What is told of a grid, however it is searched."""
 
     grid: Grid
@@ -73,37 +73,37 @@ class OfGrid(Source, Protocol):
         return self.grid.model.quantities
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
-        """See :class:`sweeps.ask.source.Source`; each point by itself, in NumPy."""
-        known, shape = self.grid.at_points(_flat(places), references(*nodes)), shape_of(places)
+        """See :class:`sweeps.ask.source.QuerySource`; each point by itself, in NumPy."""
+        known, shape = self.grid.outputs_at_points(_flat_places(places), references(*nodes)), shape_of(places)
         found = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
         size = math.prod(shape)
         return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in found]
 
-    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
-        """See :class:`sweeps.ask.source.Source`."""
+    def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """See :class:`sweeps.ask.source.QuerySource`."""
         names = [*self.grid.outputs, *([FEASIBLE] if self.grid.conditions else [])]
-        found = self.grid.at_points(_flat(places), names)
-        return {n: (a.reshape(shape), describe(self.grid, n)) for n, a in found.items()}
+        found = self.grid.outputs_at_points(_flat_places(places), names)
+        return {n: (a.reshape(shape), variable_attributes(self.grid, n)) for n, a in found.items()}
 
     @property
-    def asked_where(self) -> list[str]:
-        """See :class:`sweeps.ask.source.Source`."""
+    def condition_texts(self) -> list[str]:
+        """See :class:`sweeps.ask.source.QuerySource`."""
         return [condition.text for condition in self.grid.conditions]
 
     @property
     def conditions(self) -> list[Node]:
-        """See :class:`sweeps.ask.source.Source`."""
+        """See :class:`sweeps.ask.source.QuerySource`."""
         return [reference(FEASIBLE)]
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.ask.source.Source`; not where a statistic is yet to compute."""
+        """See :class:`sweeps.ask.source.QuerySource`; not where a statistic is yet to compute."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
-        return all(leaf.pending is None for leaf in every)
+        return all(leaf.pending_group is None for leaf in every)
 
-    def nothing(self, stage: Stage) -> InfeasibleError:
-        """See :class:`sweeps.ask.source.Source`."""
-        before = in_words(stage.goals[: stage.number])
+    def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
         return InfeasibleError(
             f"{stage.goal.text} is finite at no feasible point{among}: nothing to choose; relax "
@@ -111,36 +111,36 @@ class OfGrid(Source, Protocol):
         )
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.source.Source`."""
+        """See :class:`sweeps.ask.source.QuerySource`."""
         return grid_count(self.grid)
 
-    def values(self, text: str, *more: str, at: At | None = None) -> GridValues:
-        """See :class:`sweeps.ask.source.Source`."""
-        return GridValues(part_of(self.grid, at or {}), text, *more)
+    def values(self, text: str, *more: str, indexers: Indexers | None = None) -> GridValues:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        return GridValues(subgrid(self.grid, indexers or {}), text, *more)
 
-    def contest(self, goal: Goal, along: str) -> GridContest:
-        """See :class:`sweeps.ask.source.Source`; draws are along their axis."""
-        return GridContest.of(self.grid, goal)
+    def draw_scores(self, goal: Goal, along: str) -> GridDrawScores:
+        """See :class:`sweeps.ask.source.QuerySource`; draws are along their axis."""
+        return GridDrawScores.from_grid(self.grid, goal)
 
 
-def _flat(places: Mapping[str, Indices]) -> dict[str, Indices]:
+def _flat_places(places: Mapping[str, Indices]) -> dict[str, Indices]:
     return {axis: np.maximum(index, 0).reshape(-1) for axis, index in places.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridScan(OfGrid):
+class GridScan(GridSource):
     """A grid of which every point is looked at but those of which bounds tell enough."""
 
     grid: Grid
-    skipped: Skipped = field(default_factory=Skipped)
-    at: Mapping[str, int] = field(default_factory=dict)
+    skipped_tiles: SkippedTiles = field(default_factory=SkippedTiles)
+    fixed_indices: Mapping[str, int] = field(default_factory=dict)
 
-    def only(self, at: Mapping[str, int]) -> GridScan:
+    def part_at(self, indices: Mapping[str, int]) -> GridScan:
         """The part at one index of some axes; what is left out is counted together."""
-        return replace(self, grid=part_of(self.grid, at), at={**self.at, **at})
+        return replace(self, grid=subgrid(self.grid, indices), at={**self.fixed_indices, **indices})
 
-    def _asked(
-        self, stage: Stage, per: Sequence[str] = ()
+    def _stage_nodes(
+        self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
         """The next objective where the others hold, of each graph; the axes that matter to all.
 
@@ -148,87 +148,87 @@ class GridScan(OfGrid):
         """
         grid = self.grid
         asked = {key: stage_node(grid, key, stage) for key in grid.graphs}
-        cuts = portions(grid, {key: [node] for key, node in asked.items()}, {*per, *self.at})
-        return asked, grid.ordered(dims_of(grid, stage.goals)), cuts
+        cuts = statistic_portions(grid, {key: [node] for key, node in asked.items()}, {*per, *self.fixed_indices})
+        return asked, grid.sort_axes(dims_of(grid, stage.goals)), cuts
 
-    def _in_turn(
+    def _answer_cuts(
         self,
         cuts: Sequence[Mapping[str, slice]],
-        ask: Callable[[GridScan], Choice],
+        answer_part: Callable[[GridScan], RankedPoints],
         top: int | None = None,
-    ) -> Choice:
+    ) -> RankedPoints:
         """What is asked of parts of the grid, one after the other, as one answer."""
-        found: list[Choice] = []
+        found: list[RankedPoints] = []
         for cut in cuts:
-            part = part_of(self.grid, cut)
-            part.kept["checked"] = True  # of the whole
-            here = ask(replace(self, grid=part))
+            part = subgrid(self.grid, cut)
+            part.cache["checked"] = True  # of the whole
+            here = answer_part(replace(self, grid=part))
             ((axis, where_),) = cut.items()
             index = here.places[axis]
             moved = {**here.places, axis: np.where(index < 0, -1, index + where_.start)}
             found.append(replace(here, places=moved))
             if top is not None:  # no more are needed than the first
-                found = [first_of(found, top)]
-        return first_of(found, top)
+                found = [merge_ranked_points(found, top)]
+        return merge_ranked_points(found, top)
 
-    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """See :class:`sweeps.ask.source.Source`."""
+    def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
+        """See :class:`sweeps.ask.source.QuerySource`."""
         grid = self.grid
-        check(grid)
-        asked, dims, cuts = self._asked(stage, per)
+        check_grid(grid)
+        asked, dims, cuts = self._stage_nodes(stage, per)
         if len(cuts) > 1:
-            return self._in_turn(cuts, lambda part: part.best(stage, per, top), top)
-        dims = grid.ordered({*dims, *per})
-        flat, scores, rest = scanned(grid, asked, dims, per, top, self.skipped)
-        return restored(placed(flat, scores, rest, per, self.sizes), self.at)
+            return self._answer_cuts(cuts, lambda part: part.best(stage, per, top), top)
+        dims = grid.sort_axes({*dims, *per})
+        flat, scores, rest = scan_top_k(grid, asked, dims, per, top, self.skipped_tiles)
+        return points_in_whole(ranked_points(flat, scores, rest, per, self.sizes), self.fixed_indices)
 
-    def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """See :class:`sweeps.ask.source.Source`; tiles that lie above are left out."""
+    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+        """See :class:`sweeps.ask.source.QuerySource`; tiles that lie above are left out."""
         grid = self.grid
-        asked, dims, cuts = self._asked(stage)
-        limit, what = limit_of(least, within), as_good(stage.goal, least, within)
+        asked, dims, cuts = self._stage_nodes(stage)
+        limit, what = tolerance_limit(best_score, tolerance), describe_near_best(stage.goal, best_score, tolerance)
         if len(cuts) > 1:
-            return self._in_turn(cuts, lambda part: part.upto(stage, least, within))
-        plain = grid.plain(dims)
+            return self._answer_cuts(cuts, lambda part: part.within_tolerance(stage, best_score, tolerance))
+        plain = grid.non_switch_axes(dims)
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]
         for at, key in grid.keys(dims):
-            for flat, values in _below(grid, key, asked[key], plain, limit, self.skipped):
+            for flat, values in _points_below(grid, key, asked[key], plain, limit, self.skipped_tiles):
                 count += flat.size
-                check_listed(count, what, counted=False)
-                parts.append((to_rest(flat, plain, at, dims, grid), values))
+                check_listable(count, what, exact=False)
+                parts.append((ravel_with_switches(flat, plain, at, dims, grid), values))
         flat, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return restored(listed(flat, scores, dims, self.sizes, what), self.at)
+        return points_in_whole(list_all_points(flat, scores, dims, self.sizes, what), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.ask.source.Source`."""
-        skipped = Skipped()
-        places = scanned_front(self.grid, goals, skipped)
-        told = replace(self, skipped=skipped).told(goals, None)
-        return Front(places=placed_in(places, self.at), told=told)
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        skipped = SkippedTiles()
+        places = scan_front(self.grid, goals, skipped)
+        told = replace(self, skipped=skipped).result_attributes(goals, None)
+        return Front(places=places_in_whole(places, self.fixed_indices), attributes=told)
 
-    def told(self, goals: Sequence[Goal], found: xr.Dataset | None) -> dict[str, Any]:
+    def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset | None) -> dict[str, Any]:
         """That every point was looked at, and how many needed no look."""
-        dims = self.grid.ordered(dims_of(self.grid, goals))
+        dims = self.grid.sort_axes(dims_of(self.grid, goals))
         weight = self.grid.points // math.prod(self.grid.shape(dims))
-        return {"method": "scan", **self.skipped.attributes(weight)}
+        return {"method": "scan", **self.skipped_tiles.attributes(weight)}
 
 
-def _below(
+def _points_below(
     grid: Grid,
     key: tuple[str, ...],
     node: Node,
     dims: Sequence[str],
     limit: float,
-    skipped: Skipped,
+    skipped_tiles: SkippedTiles,
 ) -> Iterator[tuple[Indices, Floats]]:
     """Flat indices over switch-free axes of what does not exceed a limit, and the values there."""
 
-    def feed(found: list[Any], values: Floats, _: Any, origin: int) -> None:
+    def add_tile(points: list[Any], values: Floats, _: Any, origin: int) -> None:
         flat = np.flatnonzero(values[0] <= limit)
-        found.append((flat + origin, values[0, flat]))
+        points.append((flat + origin, values[0, flat]))
 
-    def keep(known: list[Any], _: Any) -> NDArray[np.bool_]:
-        return np.asarray(known[0].lo <= limit)
+    def may_be_below(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
+        return np.asarray(enclosures[0].lo <= limit)
 
-    for found in over_points(grid, key, dims, [node], None, list[Any], feed, keep, skipped):
+    for found in aggregate_points(grid, key, dims, [node], None, list[Any], add_tile, may_be_below, skipped_tiles):
         yield from found

@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.ask.source import (
-    Choice,
+    RankedPoints,
     Front,
-    Source,
-    Stage,
-    as_good,
-    limit_of,
-    listed,
-    placed,
-    placed_in,
-    restored,
+    QuerySource,
+    ObjectiveStage,
+    describe_near_best,
+    tolerance_limit,
+    list_all_points,
+    ranked_points,
+    places_in_whole,
+    points_in_whole,
     shape_of,
 )
 from sweeps.ask.spread import dataset_count
 from sweeps.grid.goals import Goal
-from sweeps.grid.grid import FEASIBLE, At
-from sweeps.nest.reduce import front
-from sweeps.scan.contest import TableContest
-from sweeps.scan.fused import choose, spread, widened
-from sweeps.scan.values import Table, TableValues, within
+from sweeps.grid.grid import FEASIBLE, Indexers
+from sweeps.nest.reduce import pareto_indices
+from sweeps.scan.contest import TableDrawScores
+from sweeps.scan.fused import top_k, unravel_places, broadcast_axes
+from sweeps.scan.values import DatasetTable, TableValues, select_part
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, constant, interpret_arrays, reference, references
 
@@ -40,21 +40,21 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableScan(Source):
+class TableScan(QuerySource):
     """A Dataset of which every point is looked at."""
 
-    table: Table
-    at: Mapping[str, int] = field(default_factory=dict)
-    _kept: dict[Any, Any] = field(default_factory=dict)
+    table: DatasetTable
+    fixed_indices: Mapping[str, int] = field(default_factory=dict)
+    _values_cache: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """The axes, in order, and how many values each has."""
         return self.table.axes
 
-    def only(self, at: Mapping[str, int]) -> TableScan:
+    def part_at(self, indices: Mapping[str, int]) -> TableScan:
         """The part at one index of some axes."""
-        return TableScan(table=self.table.part(at), at={**self.at, **at})
+        return TableScan(table=self.table.part_at(indices), fixed_indices={**self.fixed_indices, **indices})
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
@@ -67,93 +67,93 @@ class TableScan(Source):
         return self.table.quantities
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.source.Source`."""
+        """See :class:`sweeps.ask.source.QuerySource`."""
         return dataset_count(self.table.ds, self.table.where)
 
-    def values(self, text: str, *more: str, at: At | None = None) -> TableValues:
-        """See :class:`sweeps.ask.source.Source`."""
-        return TableValues(within(self.table.ds, at or {}), text, *more, where=self.table.where)
+    def values(self, text: str, *more: str, indexers: Indexers | None = None) -> TableValues:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        return TableValues(select_part(self.table.ds, indexers or {}), text, *more, where=self.table.where)
 
-    def contest(self, goal: Goal, along: str) -> TableContest:
-        """See :class:`sweeps.ask.source.Source`."""
-        return TableContest.of(self.table, goal, along)
+    def draw_scores(self, goal: Goal, along: str) -> TableDrawScores:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        return TableDrawScores.from_table(self.table, goal, along)
 
-    def _asked(self, stage: Stage) -> tuple[Floats, tuple[str, ...]]:
+    def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
         """The next objective, infinite where a point does not count or another does not hold."""
-        if stage.goals not in self._kept:
-            self._kept[stage.goals] = self.table.values(stage.goals)
-        values, dims = self._kept[stage.goals]
+        if stage.goals not in self._values_cache:
+            self._values_cache[stage.goals] = self.table.values(stage.goals)
+        values, dims = self._values_cache[stage.goals]
         shape = tuple(self.table.axes[dim] for dim in dims)
         found = np.broadcast_to(values[stage.number], shape)
-        for one in stage.held:
-            found = np.where(one.of(values[stage.goals.index(one.goal)]), found, np.inf)
+        for one in stage.earlier_bounds:
+            found = np.where(one.condition(values[stage.goals.index(one.goal)]), found, np.inf)
         return found, dims
 
-    def best(self, stage: Stage, per: Sequence[str], top: int) -> Choice:
-        """See :class:`sweeps.ask.source.Source`."""
-        values, dims = self._asked(stage)
-        values, dims = widened(values, dims, per, self.sizes)
-        return restored(placed(*choose(values, dims, per, top), per, self.sizes), self.at)
+    def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        values, dims = self._stage_values(stage)
+        values, dims = broadcast_axes(values, dims, per, self.sizes)
+        return points_in_whole(ranked_points(*top_k(values, dims, per, top), per, self.sizes), self.fixed_indices)
 
-    def upto(self, stage: Stage, least: float, within: float) -> Choice:
-        """See :class:`sweeps.ask.source.Source`."""
-        values, dims = self._asked(stage)
-        flat = np.flatnonzero(values <= limit_of(least, within))
+    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        values, dims = self._stage_values(stage)
+        flat = np.flatnonzero(values <= tolerance_limit(best_score, tolerance))
         scores = values.reshape(-1)[flat]
-        choice = listed(flat, scores, dims, self.sizes, as_good(stage.goal, least, within))
-        return restored(choice, self.at)
+        choice = list_all_points(flat, scores, dims, self.sizes, describe_near_best(stage.goal, best_score, tolerance))
+        return points_in_whole(choice, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.ask.source.Source`."""
+        """See :class:`sweeps.ask.source.QuerySource`."""
         values, dims = self.table.values(goals)
         shape = tuple(self.sizes[dim] for dim in dims)
         whole = [np.broadcast_to(value, shape).reshape(-1) for value in values]
-        best = front(np.stack(whole))
+        best = pareto_indices(np.stack(whole))
         if not best.size:
-            raise nothing_left(goals, self.table.where)
-        places = spread(best, dims, (), self.sizes)
-        return Front(places=placed_in(places, self.at), told={"method": "scan"})
+            raise no_row_error(goals, self.table.where)
+        places = unravel_places(best, dims, (), self.sizes)
+        return Front(places=places_in_whole(places, self.fixed_indices), attributes={"method": "scan"})
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
-        """See :class:`sweeps.ask.source.Source`."""
-        known = {n: self.table.at(n, places).astype(np.float64) for n in references(*nodes)}
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        known = {n: self.table.values_at(n, places).astype(np.float64) for n in references(*nodes)}
         shape = shape_of(places)
         return [np.broadcast_to(np.asarray(v), shape) for v in interpret_arrays(nodes, known)]
 
-    def pick(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
-        """See :class:`sweeps.ask.source.Source`."""
-        at = self.table.at
+    def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        at = self.table.values_at
         return {
             name: (np.broadcast_to(at(name, places), shape), attributes)
             for name, attributes in self.table.outputs.items()
         }
 
     @property
-    def asked_where(self) -> tuple[str, ...]:
-        """See :class:`sweeps.ask.source.Source`."""
+    def condition_texts(self) -> tuple[str, ...]:
+        """See :class:`sweeps.ask.source.QuerySource`."""
         return self.table.where
 
     @property
     def conditions(self) -> list[Node]:
-        """See :class:`sweeps.ask.source.Source`."""
+        """See :class:`sweeps.ask.source.QuerySource`."""
         feasible = [constant(reference(FEASIBLE) > 0)] if FEASIBLE in self.table.ds else []
         return [*self.table.conditions, *feasible]
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.ask.source.Source`."""
+        """See :class:`sweeps.ask.source.QuerySource`."""
         return not self.table.is_lazy
 
-    def nothing(self, stage: Stage) -> InfeasibleError:
-        """See :class:`sweeps.ask.source.Source`."""
-        return nothing_left(stage.goals[: stage.number + 1], self.table.where)
+    def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
+        """See :class:`sweeps.ask.source.QuerySource`."""
+        return no_row_error(stage.goals[: stage.number + 1], self.table.where)
 
-    def told(self, goals: Sequence[Goal], found: xr.Dataset) -> dict[str, Any]:
+    def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """That every point was looked at."""
         return {"method": "scan"}
 
 
-def nothing_left(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:
+def no_row_error(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:
     """What to raise where no recorded point is left."""
     constraints = " and ".join(map(repr, where)) or "the constraints of the study"
     return InfeasibleError(

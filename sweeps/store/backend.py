@@ -19,16 +19,16 @@ from typing import Any, TypeAlias
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
 #: The folder of a store that zarr does not look into, with what only this package reads.
-HIDDEN = ".simt-dse"
+PRIVATE_FOLDER = ".simt-dse"
 #: The ending of the name of a file that is not whole yet.
-PART = ".part"
+PART_SUFFIX = ".part"
 #: By these a store is known and opened; an object store sets them last.
-_SIGNS = (f"{HIDDEN}/manifest", "zarr.json", f"{HIDDEN}/finished")
+_MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
 #: The mark of a finished store that is being copied over another one.
-_REPLACING = f"{HIDDEN}/replacing"
+_REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"
 
 
-def unwritable(folder: Path, error: OSError) -> DseError:
+def unwritable_error(folder: Path, error: OSError) -> DseError:
     """Return the error of a folder in which nothing can be made."""
     ways = {errno.ENOENT: "create the folder", errno.ENOTDIR: "create the folder"}
     ways |= {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space"}
@@ -46,7 +46,7 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-class Folder:
+class LocalBackend:
     """A store in a folder of the file system. Keys are paths with ``/``."""
 
     def __init__(self, path: str | Path) -> None:
@@ -72,11 +72,11 @@ class Folder:
         except (NotADirectoryError, IsADirectoryError) as error:
             raise FileNotFoundError(*error.args) from None
 
-    def put(self, key: str, data: Any, *, wait: bool = True) -> None:
+    def put(self, key: str, data: Any, *, durable: bool = True) -> None:
         """Set a key, durably if one waits; its name is durable once its folder is settled."""
         path = self.path / key
         # a worker that was taken for lost may still be writing the same key
-        temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
+        temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
         try:
@@ -85,7 +85,7 @@ class Folder:
                 rest = memoryview(data).cast("B")
                 while len(rest):
                     rest = rest[os.write(handle, rest) :]
-                if wait:
+                if durable:
                     os.fsync(handle)
             finally:
                 os.close(handle)
@@ -97,7 +97,7 @@ class Folder:
                 temporary.unlink(missing_ok=True)
             raise
 
-    def settle(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
+    def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
         """Make some files durable, then the names in some folders."""
         with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
             list(pool.map(lambda key: sync(self.path / key), files))
@@ -130,14 +130,14 @@ class Folder:
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Make the store of these files, all or nothing."""
-        made = Folder(self._hidden("new"))
+        made = LocalBackend(self._sibling_path("new"))
         shutil.rmtree(made.path, ignore_errors=True)
         try:
             for key in {key.rpartition("/")[0] for key in files}:
                 (made.path / key).mkdir(parents=True, exist_ok=True)
             with ThreadPoolExecutor(8) as pool:  # disks take many small files at a time
                 list(pool.map(made.put, files, files.values()))
-            made.settle({key.rpartition("/")[0] for key in files})
+            made.make_durable({key.rpartition("/")[0] for key in files})
             if self.exists():
                 raise OtherProcessError(f"{self.name} was begun by another process")
             os.rename(made.path, self.path)
@@ -146,24 +146,24 @@ class Folder:
             raise
         sync(self.path.parent)
 
-    def _hidden(self, kind: str) -> Path:
+    def _sibling_path(self, kind: str) -> Path:
         """Return the path of a folder that belongs to the writer of this one."""
         return self.path.with_name(f".{self.path.name}.{kind}")
 
     def lock_path(self) -> Path:
         """Return the path of the file that the writer locks."""
-        return self._hidden("lock")
+        return self._sibling_path("lock")
 
-    def beside(self) -> Folder:
+    def staging(self) -> LocalBackend:
         """Return the place where a store is built that shall replace this one."""
-        return Folder(self._hidden("next"))
+        return LocalBackend(self._sibling_path("next"))
 
     def recover(self) -> None:
         """Bring a replacement to its end or back that a kill has stopped; by the writer only."""
         for kind in ("new", "gone"):
-            if (left := self._hidden(kind)).exists():
+            if (left := self._sibling_path(kind)).exists():
                 shutil.rmtree(left, ignore_errors=True)
-        last = self._hidden("last")
+        last = self._sibling_path("last")
         if last.exists():
             if not self.exists():
                 os.rename(last, self.path)
@@ -172,11 +172,11 @@ class Folder:
 
     def has_leftovers(self) -> bool:
         """True if a kill, or a writer that is at work, has left folders beside this one."""
-        return any(self._hidden(kind).exists() for kind in ("new", "next", "last", "gone"))
+        return any(self._sibling_path(kind).exists() for kind in ("new", "next", "last", "gone"))
 
     def is_being_replaced(self) -> bool:
         """True if a kill has left nothing under the name, and the store under another one."""
-        return not self.exists() and self._hidden("last").exists()
+        return not self.exists() and self._sibling_path("last").exists()
 
     def replace_by(self, other: Any) -> None:
         """Put the store of another folder here and remove the present one.
@@ -184,11 +184,11 @@ class Folder:
         At once where the system can exchange names; else the present one has another name for a
         moment, from which :meth:`recover` brings it back.
         """
-        if _exchanged(self.path, other.path):
+        if _exchange_names(self.path, other.path):
             sync(self.path.parent)
             self._discard(other.path)
             return
-        last = self._hidden("last")
+        last = self._sibling_path("last")
         os.rename(self.path, last)
         try:
             os.rename(other.path, self.path)
@@ -201,7 +201,7 @@ class Folder:
 
     def _discard(self, path: Path) -> None:
         """Remove a folder; by another name at once, so that no part of it is taken for a store."""
-        gone = self._hidden("gone")
+        gone = self._sibling_path("gone")
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(path, gone)
         shutil.rmtree(gone, ignore_errors=True)
@@ -211,12 +211,12 @@ class Folder:
         if self.exists():
             self._discard(self.path)
 
-    def move(self, to: str) -> None:
+    def move(self, new_name: str) -> None:
         """Give what is here another name."""
-        os.rename(self.name, to)
+        os.rename(self.name, new_name)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def _exchange_names(path: Path, other: Path) -> bool:
     """Exchange two names at once; False if the system has no such call."""
     import ctypes
 
@@ -225,11 +225,11 @@ def _exchanged(one: Path, other: Path) -> bool:
         rename = ctypes.CDLL(None).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    done: int = rename(now, os.fsencode(one), now, os.fsencode(other), exchange)
+    done: int = rename(now, os.fsencode(path), now, os.fsencode(other), exchange)
     return done == 0
 
 
-class Objects:
+class RemoteBackend:
     """A store under a URL. Each object appears at once, so that nothing unfinished is ever seen."""
 
     def __init__(self, url: str) -> None:
@@ -247,10 +247,10 @@ class Objects:
             raise DseError(f"{url!r} cannot be reached: {error}{way}") from error
         except ValueError as error:
             raise DseError(f"{url!r} cannot be reached: {error}") from error
-        self.fs: Any = _Reached(fs, self.name.rpartition("/")[0])
+        self.fs: Any = _ReachableFileSystem(fs, self.name.rpartition("/")[0])
         self.root = str(root)
 
-    def _at(self, key: str) -> str:
+    def _path(self, key: str) -> str:
         return f"{self.root}/{key}"
 
     def exists(self) -> bool:
@@ -260,25 +260,25 @@ class Objects:
 
     def get(self, key: str) -> bytes:
         """Return an object; FileNotFoundError if it is not there."""
-        return bytes(self.fs.cat_file(self._at(key)))
+        return bytes(self.fs.cat_file(self._path(key)))
 
-    def put(self, key: str, data: Any, *, wait: bool = True) -> None:
+    def put(self, key: str, data: Any, *, durable: bool = True) -> None:
         """Set an object."""
-        self.fs.pipe_file(self._at(key), bytes(data))
+        self.fs.pipe_file(self._path(key), bytes(data))
 
-    def settle(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
+    def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
         """Do nothing: objects are durable once they are set."""
 
     def delete(self, key: str) -> None:
         """Remove an object, if it is there."""
         with suppress(FileNotFoundError):
-            self.fs.rm_file(self._at(key))
+            self.fs.rm_file(self._path(key))
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the bytes of each object of a folder."""
         listed = []
         with suppress(FileNotFoundError):
-            listed = self.fs.ls(self._at(folder), detail=True)
+            listed = self.fs.ls(self._path(folder), detail=True)
         files = (entry for entry in listed if entry["type"] == "file")
         return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
@@ -289,30 +289,30 @@ class Objects:
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Set the objects, the manifest first: by it a run that was killed here goes on."""
-        for key in sorted(files, key=lambda key: key not in _SIGNS):
+        for key in sorted(files, key=lambda key: key not in _MARKER_KEYS):
             self.put(key, files[key])
 
     def lock_path(self) -> str:
         """Return the path of the object that names the writer."""
         return f"{self.root.removesuffix('.zarr')}.lock"
 
-    def beside(self) -> Objects:
+    def staging(self) -> RemoteBackend:
         """Return the place where a store is built that shall replace this one."""
         parent, name = self.name.rsplit("/", 1)
-        return Objects(f"{parent}/.{name.removesuffix('.zarr')}.next.zarr")
+        return RemoteBackend(f"{parent}/.{name.removesuffix('.zarr')}.next.zarr")
 
     def has_leftovers(self) -> bool:
         """True if a kill, or a writer that is at work, has left objects beside these."""
-        return self.beside().exists()
+        return self.staging().exists()
 
     def is_being_replaced(self) -> bool:
         """True if a kill has stopped a replacement of this store."""
-        return get_or_none(self.beside(), _REPLACING) is not None
+        return get_or_none(self.staging(), _REPLACING_MARK) is not None
 
     def recover(self) -> None:
         """Bring a replacement to its end that a kill has stopped; by the writer only."""
         if self.is_being_replaced():
-            self.replace_by(self.beside())
+            self.replace_by(self.staging())
 
     def replace_by(self, other: Any) -> None:
         """Copy the store of another place over this one, and remove it there.
@@ -320,33 +320,33 @@ class Objects:
         This takes time. What tells that a store is here goes first and comes last, and a mark in
         the other place lets :meth:`recover` do it again.
         """
-        other.put(_REPLACING, b"")
-        for key in _SIGNS:
+        other.put(_REPLACING_MARK, b"")
+        for key in _MARKER_KEYS:
             self.delete(key)
         self.remove()
-        names = set(other.files()) - {_REPLACING}
-        other._copy(self, sorted(names.difference(_SIGNS)))
-        for name in (name for name in _SIGNS if name in names):
+        names = set(other.files()) - {_REPLACING_MARK}
+        other._copy(self, sorted(names.difference(_MARKER_KEYS)))
+        for name in (name for name in _MARKER_KEYS if name in names):
             other._copy(self, [name])
-        other.delete(_REPLACING)
+        other.delete(_REPLACING_MARK)
         other.remove()
 
-    def _copy(self, to: Objects, keys: Sequence[str]) -> None:
+    def _copy(self, target: RemoteBackend, keys: Sequence[str]) -> None:
         """Copy some objects to another place."""
-        self.fs.copy([self._at(key) for key in keys], [to._at(key) for key in keys])
+        self.fs.copy([self._path(key) for key in keys], [target._path(key) for key in keys])
 
     def remove(self) -> None:
         """Remove all objects."""
         with suppress(FileNotFoundError):
             self.fs.rm(self.root, recursive=True)
 
-    def move(self, to: str) -> None:
+    def move(self, new_name: str) -> None:
         """Copy all objects to another place and remove them here."""
-        self._copy(Objects(to), list(self.files()))
+        self._copy(RemoteBackend(new_name), list(self.files()))
         self.remove()
 
 
-class _Reached:
+class _ReachableFileSystem:
     """A file system of objects; what it does not find or know is told apart from other errors."""
 
     def __init__(self, fs: Any, name: str) -> None:
@@ -369,7 +369,7 @@ class _Reached:
         return call
 
 
-StoreBackend: TypeAlias = Folder | Objects
+StoreBackend: TypeAlias = LocalBackend | RemoteBackend
 
 
 def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
@@ -401,10 +401,10 @@ def backend_of(place: str | Path) -> Any:
         No place can have such a name, its links lead nowhere, or files in it lead out of it.
     """
     if is_url(place) and not str(place).startswith("file://"):
-        return Objects(str(place))
-    found = Folder(str(Path(str(place).removeprefix("file://"))))
+        return RemoteBackend(str(place))
+    found = LocalBackend(str(Path(str(place).removeprefix("file://"))))
     found.exists()
-    from sweeps.store.foreign import check_enclosed
+    from sweeps.store.foreign import check_no_outside_links
 
-    check_enclosed(Path(found.name))
+    check_no_outside_links(Path(found.name))
     return found

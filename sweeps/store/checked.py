@@ -18,20 +18,20 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore
 
 from stochastic import sizes
-from sweeps.store.backend import Folder, backend_of, get_or_none
+from sweeps.store.backend import LocalBackend, backend_of, get_or_none
 from sweeps.store.records import (
     MISSING,
-    OTHER,
+    WRONG_TILE,
     UNFIT,
     StoreInfo,
     checksum,
-    damaged,
+    damaged_error,
     problem_of_shard,
     read_record,
 )
 
 #: Shards that stay in memory for the next chunk of the same.
-_KEPT = sizes.READER_SHARDS
+_CACHED_SHARDS = sizes.READER_SHARDS
 
 
 class CheckedStore(WrapperStore[Store]):
@@ -39,8 +39,8 @@ class CheckedStore(WrapperStore[Store]):
 
     def __init__(self, info: StoreInfo) -> None:
         self.info, self._backend = info, backend_of(info.place)
-        self._lock, self._kept = threading.Lock(), OrderedDict[str, Any]()
-        local = isinstance(self._backend, Folder)
+        self._lock, self._cache = threading.Lock(), OrderedDict[str, Any]()
+        local = isinstance(self._backend, LocalBackend)
         inner: Any = LocalStore(self._backend.path, read_only=True) if local else None
         super().__init__(inner or FsspecStore.from_url(self._backend.name, read_only=True))
 
@@ -60,24 +60,24 @@ class CheckedStore(WrapperStore[Store]):
         Raise where it is missing or changed, or another store has come to this place.
         """
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        data, problem = self._checked(key)
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        data, problem = self._read_and_check(key)
         if problem:
             self.info.check_same()
-            data, problem = self._checked(key)  # it may just have been repaired
+            data, problem = self._read_and_check(key)  # it may just have been repaired
         if problem:
             problem = "it is missing" if data is None else problem
-            raise damaged(self._backend.name, key, problem)
+            raise damaged_error(self._backend.name, key, problem)
         if data is not None and key not in self.info.manifest["files"]:
             with self._lock:
-                self._kept[key] = data
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
+                self._cache[key] = data
+                while len(self._cache) > _CACHED_SHARDS:
+                    self._cache.popitem(last=False)
         return data
 
-    def _checked(self, key: str) -> tuple[Any, str]:
+    def _read_and_check(self, key: str) -> tuple[Any, str]:
         """Return what stands under a key, and what is wrong with it; empty if nothing is."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
@@ -89,7 +89,7 @@ class CheckedStore(WrapperStore[Store]):
             return None, ""  # no part of the store: zarr looks for metadata of other versions
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
         record, problem = read_record(self._backend, tile, self.info.identity)
-        if problem and problem != OTHER and not self.info.is_complete:
+        if problem and problem != WRONG_TILE and not self.info.is_complete:
             return None, ""
         if problem:
             return data, f"the record of tile {tile}: {problem}"

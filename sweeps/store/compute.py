@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 import sweeps.nest.run
 from stochastic import sizes
-from sweeps.bounds.problem import Barred
+from sweeps.bounds.problem import InfeasibleTiles
 from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.nest.emit import compiled
-from sweeps.nest.run import Prepared, prepare
-from sweeps.store.layout import Layout, Part, Tile
+from sweeps.nest.emit import compile_nest
+from sweeps.nest.run import NestProgram, prepare
+from sweeps.store.layout import StoreLayout, StorePart, Tile
 
 #: Tiles that are checked together for a feasible point.
 _BLOCK = sizes.STORE_BLOCK
@@ -34,16 +34,16 @@ class BoxProgram:
         self.names = tuple(names)
         self.dtypes = tuple(np.dtype(grid.dtype(name)) for name in names)
         self.shape = grid.shape(dims)
-        self.switched = [k for k, axis in enumerate(dims) if axis in grid.switch_axes]
-        self._plain = [k for k, axis in enumerate(dims) if axis not in grid.switch_axes]
-        self._programs: dict[tuple[int, ...], Prepared | list[NDArray[Any]]] = {}
-        self._make: Callable[[tuple[int, ...]], Prepared | list[NDArray[Any]]] | None
-        plain = [dims[k] for k in self._plain]
-        switches = [dims[k] for k in self.switched]
-        small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.SMALL
+        self.switch_positions = [k for k, axis in enumerate(dims) if axis in grid.switch_axes]
+        self._other_positions = [k for k, axis in enumerate(dims) if axis not in grid.switch_axes]
+        self._programs: dict[tuple[int, ...], NestProgram | list[NDArray[Any]]] = {}
+        self._make: Callable[[tuple[int, ...]], NestProgram | list[NDArray[Any]]] | None
+        plain = [dims[k] for k in self._other_positions]
+        switches = [dims[k] for k in self.switch_positions]
+        small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.NUMPY_POINTS
 
-        def make(at: tuple[int, ...]) -> Prepared | list[NDArray[Any]]:
-            places = dict(zip(switches, at, strict=True))
+        def make(switch_index: tuple[int, ...]) -> NestProgram | list[NDArray[Any]]:
+            places = dict(zip(switches, switch_index, strict=True))
             key = tuple(grid.axes[axis].labels[places.get(axis, 0)] for axis in grid.switch_axes)
             nodes = [grid.output_node(name, key, dims) for name in names]
             if small:
@@ -54,22 +54,22 @@ class BoxProgram:
         self._make = make
 
     def __getstate__(self) -> dict[str, Any]:
-        for at in itertools.product(*(range(self.shape[k]) for k in self.switched)):
+        for at in itertools.product(*(range(self.shape[k]) for k in self.switch_positions)):
             self._program(at)
         return {**self.__dict__, "_make": None}
 
-    def _program(self, at: tuple[int, ...]) -> Prepared | list[NDArray[Any]]:
-        if at not in self._programs:
+    def _program(self, switch_index: tuple[int, ...]) -> NestProgram | list[NDArray[Any]]:
+        if switch_index not in self._programs:
             assert self._make is not None
-            self._programs[at] = self._make(at)
-        return self._programs[at]
+            self._programs[switch_index] = self._make(switch_index)
+        return self._programs[switch_index]
 
     def compile(self, tile: Tile) -> None:
         """Compile what a tile needs."""
-        for at in itertools.product(*(range(tile.low[k], tile.high[k]) for k in self.switched)):
+        for at in itertools.product(*(range(tile.low[k], tile.high[k]) for k in self.switch_positions)):
             program = self._program(at)
-            if isinstance(program, Prepared):
-                compiled(program.nest)
+            if isinstance(program, NestProgram):
+                compile_nest(program.nest)
 
     def compute(
         self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
@@ -79,33 +79,33 @@ class BoxProgram:
         arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
         if infeasible:
             for array in arrays:
-                Barred.blank(array)
+                InfeasibleTiles.fill_missing(array)
             return arrays
-        box = [(low[k], high[k]) for k in self._plain]
+        box = [(low[k], high[k]) for k in self._other_positions]
         sizes = [b - a for a, b in box]
-        for at in itertools.product(*(range(low[k], high[k]) for k in self.switched)):
+        for at in itertools.product(*(range(low[k], high[k]) for k in self.switch_positions)):
             index: list[Any] = [slice(None)] * len(shape)
-            for k, place in zip(self.switched, at, strict=True):
+            for k, place in zip(self.switch_positions, at, strict=True):
                 index[k] = place - low[k]
             program = self._program(at)
-            if not isinstance(program, Prepared):
+            if not isinstance(program, NestProgram):
                 part = tuple(slice(*ends) for ends in box)
                 for array, values in zip(arrays, program, strict=True):
                     array[tuple(index)] = values[part]
                 continue
-            single = all(shape[k] == 1 for k in self.switched)
+            single = all(shape[k] == 1 for k in self.switch_positions)
             pieces = [
                 array.reshape(-1) if single else np.empty(math.prod(sizes), array.dtype)
                 for array in arrays
             ]
-            _run(program, [self.shape[k] for k in self._plain], box, pieces)
+            _fill_box(program, [self.shape[k] for k in self._other_positions], box, pieces)
             for array, piece in zip(arrays if not single else (), pieces, strict=False):
                 array[tuple(index)] = piece.reshape(sizes)
         return arrays
 
 
-def _run(
-    program: Prepared,
+def _fill_box(
+    program: NestProgram,
     shape: Sequence[int],
     box: Sequence[tuple[int, int]],
     pieces: Sequence[NDArray[Any]],
@@ -129,7 +129,7 @@ def _run(
         begin += count
 
 
-def program_of(layout: Layout, part: Part) -> BoxProgram:
+def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
     """Return the program of the tiles of a part.
 
     It also computes ``feasible`` where the axes of the part decide it.
@@ -140,16 +140,16 @@ def program_of(layout: Layout, part: Part) -> BoxProgram:
     return BoxProgram(grid, part.dims, names)
 
 
-def infeasible_tiles(layout: Layout, tiles: Iterable[Tile]) -> Iterator[tuple[Tile, bool]]:
+def mark_infeasible_tiles(layout: StoreLayout, tiles: Iterable[Tile]) -> Iterator[tuple[Tile, bool]]:
     """Yield tiles, each with True if no point of it is feasible; many are checked at once."""
     grid = layout.grid
     for number, those in itertools.groupby(tiles, key=lambda tile: tile.part):
         part = layout.parts[number]
-        rules = Barred(grid, part.outputs, part.dims)
+        rules = InfeasibleTiles(grid, part.outputs, part.dims)
         plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
         switched = [k for k, axis in enumerate(part.dims) if axis in grid.switch_axes]
         # what NumPy computes at once is not worth the check
-        small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.SMALL
+        small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
         while block := list(itertools.islice(those, _BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)
             low = np.array([tile.low for tile in block], dtype=np.int64).T
@@ -158,5 +158,5 @@ def infeasible_tiles(layout: Layout, tiles: Iterable[Tile]) -> Iterator[tuple[Ti
                 chosen = np.all(np.array(at, dtype=np.int64) == low[switched].T, axis=1)
                 places = dict(zip([part.dims[k] for k in switched], at, strict=True))
                 key = tuple(grid.axes[a].labels[places.get(a, 0)] for a in grid.switch_axes)
-                infeasible[chosen] = rules.over(key, low[plain][:, chosen], high[plain][:, chosen])
+                infeasible[chosen] = rules.is_infeasible(key, low[plain][:, chosen], high[plain][:, chosen])
             yield from zip(block, infeasible.tolist(), strict=True)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.grid.dataset import axis_coordinates, describe
-from sweeps.store.layout import COMPRESSIONS, Layout, Part
-from sweeps.store.records import MANIFEST, checksum, sealed
-from symbolic.json_text import check_length
+from sweeps.grid.dataset import axis_coordinates, variable_attributes
+from sweeps.store.layout import COMPRESSIONS, StoreLayout, StorePart
+from sweeps.store.records import MANIFEST, checksum, encode_checked_json
+from symbolic.json_text import check_json_length
 
 if TYPE_CHECKING:
     import zarr
 
 #: The file without which a folder is no zarr group.
-ROOT = "zarr.json"
+METADATA_FILE = "zarr.json"
 #: What is read where nothing has been written, by the kind of the type.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
-_ONE_FOLDER: Any = {"name": "default", "separator": "."}
+_CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
 
 @contextmanager
-def without_format_warnings() -> Iterator[None]:
+def ignore_format_warnings() -> Iterator[None]:
     """Ignore that zarr (v3) has yet to agree on text of any length, and on consolidated metadata.
 
     Without the latter xarray warns when it opens a store.
@@ -42,7 +42,7 @@ def without_format_warnings() -> Iterator[None]:
 class StorePlan:
     """What a store shall hold: its tiles, what its manifest tells of its study, its attributes."""
 
-    layout: Layout
+    layout: StoreLayout
     manifest: dict[str, Any]
     attributes: dict[str, Any]
 
@@ -58,7 +58,7 @@ class StorePlan:
 
 
 def _skeleton(
-    layout: Layout, attributes: Mapping[str, Any], identity: Mapping[str, Any]
+    layout: StoreLayout, attributes: Mapping[str, Any], manifest_head: Mapping[str, Any]
 ) -> dict[str, bytes]:
     """Return every file of a store but shards of outputs, records and the end mark."""
     import zarr
@@ -71,22 +71,22 @@ def _skeleton(
     beside = " ".join(name for name in coordinates if name not in grid.axes)
     # by this xarray knows which arrays besides the axes are coordinates
     about = {**attributes, **({"coordinates": beside} if beside else {})}
-    with without_format_warnings():
-        root = zarr.create_group(MemoryStore(files), attributes=_plain(about))
+    with ignore_format_warnings():
+        root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
         for name, (axis, values, given) in coordinates.items():
             _coordinate(root, name, axis, values, given)
         for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
             _output(root, layout, parts[name], name)
         zarr.consolidate_metadata(root.store)
     found = {key: data.to_bytes() for key, data in sorted(files.items())}
-    found[ROOT] = _in_order(found[ROOT], [*coordinates, *grid.outputs])
-    check_length(found[ROOT], "the store")
+    found[METADATA_FILE] = _order_arrays(found[METADATA_FILE], [*coordinates, *grid.outputs])
+    check_json_length(found[METADATA_FILE], "the store")
     sums = {key: checksum(data) for key, data in found.items()}
-    manifest = {**identity, "tiles": layout.count, "files": sums}
-    return {MANIFEST: sealed(manifest), **found}
+    manifest = {**manifest_head, "tiles": layout.count, "files": sums}
+    return {MANIFEST: encode_checked_json(manifest), **found}
 
 
-def _in_order(root: bytes, names: Sequence[str]) -> bytes:
+def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
     """Return the metadata of a group with its arrays in an order, in which readers list them."""
     tree = json.loads(root)
     arrays = tree["consolidated_metadata"]["metadata"]
@@ -95,10 +95,10 @@ def _in_order(root: bytes, names: Sequence[str]) -> bytes:
     return json.dumps(tree, indent=1).encode()
 
 
-def _plain(tree: Any) -> Any:
+def _to_json(tree: Any) -> Any:
     """Return attributes as values of JSON."""
     if isinstance(tree, Mapping):
-        return {key: _plain(value) for key, value in tree.items()}
+        return {key: _to_json(value) for key, value in tree.items()}
     return tree.tolist() if isinstance(tree, (np.ndarray, np.generic)) else tree
 
 
@@ -116,16 +116,16 @@ def _coordinate(
         chunks=(max(values.size, 1),),
         compressors=[Crc32cCodec()],
         filters=None,
-        chunk_key_encoding=_ONE_FOLDER,
+        chunk_key_encoding=_CHUNK_KEY_ENCODING,
         fill_value=None if is_text else FILL[data.dtype.kind],
-        attributes=_plain(attributes),
+        attributes=_to_json(attributes),
         dimension_names=[axis],
         config={"write_empty_chunks": True},
     )
     array[:] = data
 
 
-def _output(root: zarr.Group, layout: Layout, part: Part, name: str) -> None:
+def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -> None:
     from zarr.codecs import BloscCodec, Crc32cCodec
 
     dtype = layout.dtype(name)
@@ -144,9 +144,9 @@ def _output(root: zarr.Group, layout: Layout, part: Part, name: str) -> None:
         shards=part.shard if part.shape else None,
         compressors=compressors,
         filters=None,
-        chunk_key_encoding=_ONE_FOLDER,
+        chunk_key_encoding=_CHUNK_KEY_ENCODING,
         fill_value=FILL[dtype.kind],
-        attributes=_plain(describe(layout.grid, name)),
+        attributes=_to_json(variable_attributes(layout.grid, name)),
         dimension_names=part.dims,
     )
 
@@ -163,8 +163,8 @@ class ShardEncoder:
         self._files: dict[str, Any] = {}
         self._arrays = {}
         for name, data in metadata.items():
-            self._files[f"{name}/{ROOT}"] = make(data)
-            with without_format_warnings():
+            self._files[f"{name}/{METADATA_FILE}"] = make(data)
+            with ignore_format_warnings():
                 opened: Any = zarr.open_array(MemoryStore(self._files), path=name, mode="r+")
             self._arrays[name] = opened.with_config({"write_empty_chunks": True})
 

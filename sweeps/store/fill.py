@@ -15,37 +15,37 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from stochastic import sizes
-from stochastic.threads import workers
-from sweeps.bounds.check import check
+from stochastic.threads import cpu_count
+from sweeps.bounds.check import check_grid
 from sweeps.grid.failing import Failure, failures_in, reason_of
 from sweeps.grid.grid import FEASIBLE
-from sweeps.runtime.progress import Listener, Outcome, Tally
-from sweeps.store.backend import HIDDEN, PART, StoreBackend, backend_of, get_or_none
-from sweeps.store.compute import BoxProgram, infeasible_tiles, program_of
-from sweeps.store.create import ROOT, ShardEncoder, StorePlan
-from sweeps.store.layout import Layout, Part, Tile
+from sweeps.runtime.progress import Listener, Outcome, RunCounter
+from sweeps.store.backend import PRIVATE_FOLDER, PART_SUFFIX, StoreBackend, backend_of, get_or_none
+from sweeps.store.compute import BoxProgram, mark_infeasible_tiles, program_of
+from sweeps.store.create import METADATA_FILE, ShardEncoder, StorePlan
+from sweeps.store.layout import StoreLayout, StorePart, Tile
 from sweeps.store.records import (
     FINISHED,
     MANIFEST,
     RECORDS,
     checksum,
     read_record,
-    read_sealed,
-    sealed,
+    decode_checked_json,
+    encode_checked_json,
 )
 from symbolic.errors import DseError, UnreachableError
 
 #: How often a tile that failed is tried again; so many failures one after the other end a run.
-RETRIES, _IN_A_ROW = 2, 16
+RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
 #: Bytes of memory that the values of all tiles under way may take, and their copies as shards.
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
-_LOST = "the worker was lost each time, as where memory does not suffice"
+_LOST_REASON = "the worker was lost each time, as where memory does not suffice"
 #: Seconds until a worker on another host must see what this process has written.
-_SEEN = 10.0
+_VISIBILITY_TIMEOUT = 10.0
 
 #: The output whose best value is reported with the progress, and 1 for the least or -1.
-Watch: TypeAlias = tuple[str, float]
+WatchedOutput: TypeAlias = tuple[str, float]
 
 
 class TileWriter:
@@ -54,14 +54,14 @@ class TileWriter:
     It can be pickled, and its threads share it.
     """
 
-    def __init__(self, plan: StorePlan, part: Part, place: str, watch: str | None = None) -> None:
+    def __init__(self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None) -> None:
         self.part, self.place, self.identity = part, place, plan.identity
         self.program: BoxProgram = program_of(plan.layout, part)
         self.watch = watch if watch in part.outputs else None
-        self._metadata = {name: plan.files[f"{name}/{ROOT}"] for name in part.outputs}
+        self._metadata = {name: plan.files[f"{name}/{METADATA_FILE}"] for name in part.outputs}
         self._local = threading.local()
         #: True if a point may be infeasible, which other axes decide.
-        self._ruled = bool(plan.layout.grid.conditions)
+        self._has_conditions = bool(plan.layout.grid.conditions)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_local"}
@@ -75,7 +75,7 @@ class TileWriter:
         known = self._local.__dict__
         if not known:
             known["encoder"] = ShardEncoder(self._metadata)
-            known["backend"] = self._opened()
+            known["backend"] = self._open_store()
         backend, encoder = known["backend"], known["encoder"]
         arrays = self.program.compute(tile.low, tile.high, infeasible=infeasible)
         values = dict(zip(self.program.names, arrays, strict=True))
@@ -84,12 +84,12 @@ class TileWriter:
             "tile": tile.name,
             "identity": self.identity,
             "points": tile.points,
-            "feasible": None if self._ruled else tile.points,
+            "feasible": None if self._has_conditions else tile.points,
             "shards": {},
         }
         if allowed is not None:
             record["feasible"] = int(np.count_nonzero(allowed))
-        if self.watch is not None and (allowed is not None or not self._ruled):
+        if self.watch is not None and (allowed is not None or not self._has_conditions):
             record["extremes"] = {self.watch: _extremes(values[self.watch], allowed)}
         if failures:
             record["failed"] = list(failures)
@@ -99,15 +99,15 @@ class TileWriter:
             backend.put(key, shard)
             record["shards"][name] = [len(shard), checksum(shard)]
         # one that a power failure tears counts for nothing: none waits
-        backend.put(f"{RECORDS}/{tile.name}", sealed(record), wait=False)
+        backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), wait=False)
         return record
 
-    def _opened(self) -> StoreBackend:
+    def _open_store(self) -> StoreBackend:
         """Return the store, which a worker on another host must see as the run does."""
         backend: StoreBackend = backend_of(self.place)
-        limit = time.monotonic() + _SEEN
+        limit = time.monotonic() + _VISIBILITY_TIMEOUT
         while True:
-            manifest = read_sealed(get_or_none(backend, MANIFEST))
+            manifest = decode_checked_json(get_or_none(backend, MANIFEST))
             if manifest is not None and manifest.get("identity") == self.identity:
                 return backend
             if time.monotonic() > limit:
@@ -125,19 +125,19 @@ def _extremes(values: Any, allowed: Any) -> list[float] | None:
     return [float(kept.min()), float(kept.max())] if kept.size else None
 
 
-def thread_count(layout: Layout) -> int:
+def thread_count(layout: StoreLayout) -> int:
     """Return how many threads compute tiles: while one waits for the disk another computes."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
     )
-    return max(1, min(2 * workers(), _MEMORY // widest))
+    return max(1, min(2 * cpu_count(), _MEMORY // widest))
 
 
-class _Threads(ThreadPoolExecutor):
+class _ThreadPool(ThreadPoolExecutor):
     """Threads of this process, which run tasks as the workers of a cluster do."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StoreLayout) -> None:
         self.count = thread_count(layout)
         super().__init__(self.count)
 
@@ -148,7 +148,7 @@ class _Threads(ThreadPoolExecutor):
         """Return how many tasks are worth having under way."""
         return 2 * self.count
 
-    def share(self, writer: TileWriter) -> TileWriter:
+    def share_writer(self, writer: TileWriter) -> TileWriter:
         """Return what stands for a writer in the arguments of tasks."""
         return writer
 
@@ -162,7 +162,7 @@ def fill(
     backend: StoreBackend,
     *,
     listener: Listener | None = None,
-    watch: Watch | None = None,
+    watch: WatchedOutput | None = None,
     pool: Any = None,
 ) -> Outcome:
     """Compute the tiles that are missing from a store, which is made where nothing is.
@@ -175,92 +175,92 @@ def fill(
     DseError
         The place cannot be written. What is stored stays, and the same call continues.
     """
-    if (done := finished(plan, backend)) is not None:
+    if (done := finished_outcome(plan, backend)) is not None:
         return done
     layout, files = plan.layout, plan.files
     if not backend.exists():
-        check(layout.grid)
+        check_grid(layout.grid)
         try:
             backend.create(files)
         except OSError as error:
             raise DseError(f"{backend.name} cannot be made: {error.strerror or error}") from error
     else:
-        _remove_parts(backend)
+        _remove_part_files(backend)
         for key, data in files.items():  # an object store may have been begun, and not to the end
             if get_or_none(backend, key) != data:
                 backend.put(key, data)
     job = TileJob(plan, backend, listener, watch=watch, pool=pool)
     missing: list[Tile] = []
-    for tile, record in scan(plan, backend):
+    for tile, record in _iterate_records(plan, backend):
         if not record or record.get("failed"):
             missing.append(tile)
         else:
             job.skip(tile, record)
     if missing:
-        check(layout.grid)
+        check_grid(layout.grid)
     job.run(missing)
     if pool is not None:
-        _remove_parts(backend)  # of workers that were lost
+        _remove_part_files(backend)  # of workers that were lost
     if job.failures:
         backend.delete(FINISHED)
     else:
         folders = [*sorted(name for part in layout.parts for name in part.outputs), RECORDS]
-        backend.settle(folders, (f"{RECORDS}/{tile.name}" for tile in layout.tiles()))
-        backend.put(FINISHED, end_mark(plan, job.feasible))
-        backend.settle([HIDDEN])
-    now = job.tally.now()
+        backend.make_durable(folders, (f"{RECORDS}/{tile.name}" for tile in layout.tiles()))
+        backend.put(FINISHED, end_mark(plan, job.feasible_points))
+        backend.make_durable([PRIVATE_FOLDER])
+    now = job.counter.snapshot()
     return Outcome(
-        tiles=(job.stored, layout.count - len(missing)),
+        tiles=(job.stored_tiles, layout.count - len(missing)),
         share=1.0 - (now.skipped + sum(failure.points for failure in job.failures)) / layout.points,
         seconds=now.elapsed - now.compiling,
         compiling=now.compiling,
-        feasible=feasible_points(layout, job.feasible),
-        failed=tuple(job.failures),
-        barred=now.barred,
+        feasible=feasible_points(layout, job.feasible_points),
+        failures=tuple(job.failures),
+        infeasible=now.infeasible,
     )
 
 
-def _remove_parts(backend: StoreBackend) -> None:
+def _remove_part_files(backend: StoreBackend) -> None:
     """Remove the files that killed processes left unfinished."""
     for key in backend.files():
-        if key.endswith(PART):
+        if key.endswith(PART_SUFFIX):
             backend.delete(key)
 
 
 def end_mark(plan: StorePlan, feasible: int) -> bytes:
-    """Return the mark that all tiles are complete; ``feasible`` as :func:`feasible_in` counts."""
+    """Return the mark that all tiles are complete; ``feasible`` as :func:`tile_feasible_points` counts."""
     count = feasible_points(plan.layout, feasible)
-    return sealed({"identity": plan.identity, "tiles": plan.layout.count, "feasible": count})
+    return encode_checked_json({"identity": plan.identity, "tiles": plan.layout.count, "feasible": count})
 
 
-def feasible_in(layout: Layout, tile: Tile, record: Mapping[str, Any]) -> int:
+def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
     """Return the number of feasible points in a tile of ``feasible``; 0 for any other tile."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
-def feasible_points(layout: Layout, feasible: int) -> int | None:
+def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
     """Return how many points of the grid are feasible; None if no output tells."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
 
-def finished(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
+def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
     """Return what there is to report of a finished store that lacks nothing; else None."""
-    mark = read_sealed(get_or_none(backend, FINISHED))
+    mark = decode_checked_json(get_or_none(backend, FINISHED))
     if mark is None or mark.get("identity") != plan.identity:
         return None
-    if any(not record or record.get("failed") for _, record in scan(plan, backend)):
+    if any(not record or record.get("failed") for _, record in _iterate_records(plan, backend)):
         return None
     return Outcome(tiles=(0, plan.layout.count), share=0.0, feasible=mark.get("feasible"))
 
 
-def scan(plan: StorePlan, backend: StoreBackend) -> Iterator[tuple[Tile, dict[str, Any]]]:
+def _iterate_records(plan: StorePlan, backend: StoreBackend) -> Iterator[tuple[Tile, dict[str, Any]]]:
     """Yield every tile with its record; empty where it or a shard in its length is missing."""
     layout = plan.layout
     there = backend.sizes(RECORDS)
     lengths = {name: backend.sizes(name) for part in layout.parts for name in part.outputs}
 
-    def look(tile: Tile) -> tuple[Tile, dict[str, Any]]:
+    def read_tile_record(tile: Tile) -> tuple[Tile, dict[str, Any]]:
         if tile.name not in there:
             return tile, {}
         part = layout.parts[tile.part]
@@ -274,7 +274,7 @@ def scan(plan: StorePlan, backend: StoreBackend) -> Iterator[tuple[Tile, dict[st
         yield from ((tile, {}) for tile in layout.tiles())
         return
     with ThreadPoolExecutor(_READERS) as pool:
-        yield from pool.map(look, layout.tiles())
+        yield from pool.map(read_tile_record, layout.tiles())
 
 
 class TileJob:
@@ -290,36 +290,36 @@ class TileJob:
         backend: StoreBackend,
         listener: Listener | None,
         *,
-        watch: Watch | None = None,
+        watch: WatchedOutput | None = None,
         pool: Any = None,
     ) -> None:
         self.plan, self.layout, self.backend = plan, plan.layout, backend
         self.pool, self.watch = pool, watch[0] if watch else None
-        self.tally = Tally(plan.layout.points, listener, sign=watch[1] if watch else 1.0)
-        self.stored = self.feasible = self._in_a_row = 0
+        self.counter = RunCounter(plan.layout.points, listener, sign=watch[1] if watch else 1.0)
+        self.stored_tiles = self.feasible_points = self._consecutive_failures = 0
         self.failures: list[Failure] = []
-        self._under_way: dict[Future[Any], tuple[Callable[[], Future[Any]], Tile, bool, int]] = {}
+        self._running: dict[Future[Any], tuple[Callable[[], Future[Any]], Tile, bool, int]] = {}
 
     def skip(self, tile: Tile, record: Mapping[str, Any]) -> None:
         """Count a tile that an earlier run has stored."""
-        self.feasible += feasible_in(self.layout, tile, record)
-        self.tally.skip(tile.points, self._best(record))
+        self.feasible_points += tile_feasible_points(self.layout, tile, record)
+        self.counter.add_skipped(tile.points, self._best(record))
 
     def _best(self, record: Mapping[str, Any]) -> float | None:
         """Return the best value of a tile."""
         ends = (record.get("extremes") or {}).get(self.watch)
-        return None if ends is None else float(ends[0 if self.tally.sign > 0 else 1])
+        return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
     def run(self, tiles: Sequence[Tile]) -> None:
         """Compute and store tiles, some at a time."""
-        self.tally.began = time.monotonic()
+        self.counter.start_time = time.monotonic()
         if not tiles:
             return
         try:
-            with nullcontext(self.pool) if self.pool is not None else _Threads(self.layout) as pool:
+            with nullcontext(self.pool) if self.pool is not None else _ThreadPool(self.layout) as pool:
                 self._run(pool, tiles)
         except BaseException as error:
-            stored = self.layout.count - len(tiles) + self.stored
+            stored = self.layout.count - len(tiles) + self.stored_tiles
             name = self.backend.name
             text = (
                 f"{stored:,} of {self.layout.count:,} tiles are stored in {name}; the same command "
@@ -342,9 +342,9 @@ class TileJob:
             shared[number] = pool.share(writers[number])
         compiled = set()
         try:
-            for tile, infeasible in infeasible_tiles(layout, tiles):
+            for tile, infeasible in mark_infeasible_tiles(layout, tiles):
                 part, program = layout.parts[tile.part], writers[tile.part].program
-                at = (tile.part, *(tile.place[k] for k in program.switched))
+                at = (tile.part, *(tile.index[k] for k in program.switched))
                 if at not in compiled:  # on the clock, and each nest once
                     program.compile(tile)
                     compiled.add(at)
@@ -353,24 +353,24 @@ class TileJob:
                 )
                 about = tile, infeasible, [asdict(each) for each in failed]
                 begin = partial(pool.submit, _store, shared[tile.part], *about)
-                while len(self._under_way) >= pool.capacity():
-                    self._take_back()
-                self._under_way[begin()] = begin, tile, infeasible, 0
-            while self._under_way:
-                self._take_back()
+                while len(self._running) >= pool.capacity():
+                    self._collect_ended()
+                self._running[begin()] = begin, tile, infeasible, 0
+            while self._running:
+                self._collect_ended()
         except BaseException:
             # wait for the tiles that are being computed, and begin no others
-            left = set(self._under_way)
+            left = set(self._running)
             while left := {future for future in left if not pool.cancel(future)}:
                 ended, left = wait(left, timeout=1.0)
-                self.stored += sum(not each.cancelled() and not each.exception() for each in ended)
+                self.stored_tiles += sum(not each.cancelled() and not each.exception() for each in ended)
             raise
 
-    def _take_back(self) -> None:
+    def _collect_ended(self) -> None:
         """Wait for tiles and note what became of them."""
-        ended, _ = wait(self._under_way, timeout=1.0, return_when=FIRST_COMPLETED)
+        ended, _ = wait(self._running, timeout=1.0, return_when=FIRST_COMPLETED)
         for future in ended:
-            begin, tile, infeasible, attempt = self._under_way.pop(future)
+            begin, tile, infeasible, attempt = self._running.pop(future)
             if future.cancelled():
                 raise UnreachableError("the scheduler of the cluster was lost, or its tasks were")
             error = future.exception()
@@ -379,20 +379,20 @@ class TileJob:
             elif isinstance(error, (OSError, DseError)) or not isinstance(error, Exception):
                 raise error
             elif attempt < RETRIES:
-                self._under_way[begin()] = begin, tile, infeasible, attempt + 1
+                self._running[begin()] = begin, tile, infeasible, attempt + 1
             else:
                 self._fail(tile, error)
 
     def _finish(self, tile: Tile, record: Mapping[str, Any], *, infeasible: bool) -> None:
-        self.stored += 1
-        self._in_a_row = 0
+        self.stored_tiles += 1
+        self._consecutive_failures = 0
         failed = [Failure(**each) for each in record.get("failed", ())]
         self.failures += failed
-        self.tally.lose(sum(failure.points for failure in failed))
-        self.feasible += feasible_in(self.layout, tile, record)
+        self.counter.move_to_failed(sum(failure.points for failure in failed))
+        self.feasible_points += tile_feasible_points(self.layout, tile, record)
         if infeasible:
-            self.tally.bar(tile.points)
-        self.tally.add(tile.points, self._best(record))
+            self.counter.add_infeasible(tile.points)
+        self.counter.add_done(tile.points, self._best(record))
 
     def _fail(self, tile: Tile, error: Exception) -> None:
         """Record that a tile failed however often it was tried; raise where all do."""
@@ -402,13 +402,13 @@ class TileJob:
             tile=tile.name,
             configurations=self.layout.describe(tile),
             points=tile.points,
-            reason=_LOST if lost else reason_of(error),
+            reason=_LOST_REASON if lost else reason_of(error),
         )
         self.failures.append(failure)
-        self._in_a_row += 1
-        if self._in_a_row >= _IN_A_ROW:
+        self._consecutive_failures += 1
+        if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
             raise error
-        self.tally.fail(tile.points)
+        self.counter.add_failed(tile.points)
 
 
 def _store(writer: TileWriter, tile: Tile, *more: Any) -> dict[str, Any]:

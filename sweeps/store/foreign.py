@@ -20,18 +20,18 @@ from typing import Any
 
 from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
-from symbolic.json_text import LONGEST, read_json
+from symbolic.json_text import MAX_LENGTH, read_json
 
 #: The file that describes arrays, which is read as a whole; the folder of the records of a run.
-_DESCRIBES, _HIDDEN = "zarr.json", ".simt-dse"
+_METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
 #: Most bytes of a chunk or an axis that are read.
-_MOST = sizes.CHUNK_READ
+_MAX_BYTES = sizes.CHUNK_READ
 #: Bytes that packing may add to a chunk.
 _SLACK = 1 << 20
-_WHOLE = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
+_COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
 
-def check_enclosed(path: Path) -> None:
+def check_no_outside_links(path: Path) -> None:
     """Raise where something in a folder leads out of it, or is neither file nor folder.
 
     Raises
@@ -51,7 +51,7 @@ def check_enclosed(path: Path) -> None:
 
 
 @lru_cache(maxsize=64)
-def _check(path: str, _changed: tuple[int, ...]) -> None:
+def _check(path: str, _mtimes: tuple[int, ...]) -> None:
     """Check a folder; once, as long as it and the folders in it have not changed."""
     root = os.path.realpath(path)
     waiting = [root]
@@ -70,8 +70,8 @@ def _check(path: str, _changed: tuple[int, ...]) -> None:
                     waiting.append(entry.path)
                 elif not stat.S_ISREG(entry.stat().st_mode):
                     what = "is a device, pipe or socket"
-                elif entry.name == _DESCRIBES and entry.stat().st_size > LONGEST:
-                    what = f"has more than {LONGEST:,} bytes"
+                elif entry.name == _METADATA_FILE and entry.stat().st_size > MAX_LENGTH:
+                    what = f"has more than {MAX_LENGTH:,} bytes"
             if what:
                 raise DseError(
                     f"{path!r} is not opened as a store, for its file "
@@ -80,7 +80,7 @@ def _check(path: str, _changed: tuple[int, ...]) -> None:
                 )
 
 
-def check_foreign(backend: Any) -> None:
+def check_unrecorded(backend: Any) -> None:
     """Warn that a store of a run has no records; nothing where it is another zarr group.
 
     Raises
@@ -91,7 +91,7 @@ def check_foreign(backend: Any) -> None:
         A chunk is too large to be read.
     """
     with suppress(FileNotFoundError):  # zarr says that it is missing
-        tree = read_json(backend.get(_DESCRIBES))
+        tree = read_json(backend.get(_METADATA_FILE))
         _check_arrays(backend, tree)
 
 
@@ -99,7 +99,7 @@ def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
     if (inline := tree.get("consolidated_metadata")) is not None:
         found = inline["metadata"]
     else:
-        keys = [key for key in backend.files() if key.endswith(f"/{_DESCRIBES}")]
+        keys = [key for key in backend.files() if key.endswith(f"/{_METADATA_FILE}")]
         found = {key.rpartition("/")[0]: read_json(backend.get(key)) for key in keys}
     arrays = {name: each for name, each in found.items() if each["node_type"] == "array"}
     missing: dict[str, list[str]] = {}
@@ -109,13 +109,13 @@ def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
         return
     if lost := [key for keys in missing.values() for key in keys]:
         raise DamagedError(
-            f"{backend.name} has no records ({_HIDDEN}) and lacks {len(lost):,} of its chunks, "
-            f"such as {lost[0]}: {_WHOLE}"
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}) and lacks {len(lost):,} of its chunks, "
+            f"such as {lost[0]}: {_COPY_HINT}"
         )
     if missing:
         warnings.warn(
-            f"{backend.name} has no records ({_HIDDEN}): it is read as a plain zarr group, and "
-            f"damage is not noticed; {_WHOLE}",
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}): it is read as a plain zarr group, and "
+            f"damage is not noticed; {_COPY_HINT}",
             stacklevel=2,
         )
 
@@ -142,9 +142,9 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
         (f"the axis {name!r} declares", math.prod(axis) * each),
         (f"a file of {name!r} has", largest - _SLACK),
     ):
-        if size > _MOST:
+        if size > _MAX_BYTES:
             raise DseError(
-                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MOST:,} are "
+                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} are "
                 "read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
             )
     # the chunks of a run end in a checksum, and their keys have dots

@@ -17,7 +17,7 @@ import numpy as np
 import sweeps.nest.run
 from stochastic import sizes
 from sweeps.grid.grid import Grid, Tiling
-from sweeps.nest.run import groups
+from sweeps.nest.run import output_groups
 
 #: How chunks can be compressed; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
@@ -31,14 +31,14 @@ class Tile:
     """One tile of the outputs of a part: its place among the tiles, and its bounds."""
 
     part: int
-    place: tuple[int, ...]
+    index: tuple[int, ...]
     low: tuple[int, ...]
     high: tuple[int, ...]
 
     @property
     def name(self) -> str:
         """Return a name that no other tile of the store has."""
-        return ".".join(map(str, (self.part, *self.place)))
+        return ".".join(map(str, (self.part, *self.index)))
 
     @property
     def points(self) -> int:
@@ -47,7 +47,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class StorePart:
     """Outputs over the same axes, cut alike: ``step`` points of each axis in a tile.
 
     ``shard`` is the shape of a shard of the arrays, ``chunk`` that of the chunks in it; a shard may
@@ -58,14 +58,14 @@ class Part:
     dims: tuple[str, ...]
     outputs: tuple[str, ...]
     shape: tuple[int, ...]
-    step: tuple[int, ...]
+    tile_shape: tuple[int, ...]
     chunk: tuple[int, ...]
     shard: tuple[int, ...]
 
     @property
     def counts(self) -> tuple[int, ...]:
         """Return how many tiles lie along each axis."""
-        return tuple(-(-n // step) for n, step in zip(self.shape, self.step, strict=True))
+        return tuple(-(-n // step) for n, step in zip(self.shape, self.tile_shape, strict=True))
 
     @property
     def points(self) -> int:
@@ -79,18 +79,18 @@ class Part:
             number, index = divmod(number, count)
             place.append(index)
         place.reverse()
-        low = tuple(index * step for index, step in zip(place, self.step, strict=True))
-        ends = zip(low, self.step, self.shape, strict=True)
+        low = tuple(index * step for index, step in zip(place, self.tile_shape, strict=True))
+        ends = zip(low, self.tile_shape, self.shape, strict=True)
         high = tuple(min(start + step, size) for start, step, size in ends)
         return Tile(self.number, tuple(place), low, high)
 
     @staticmethod
     def key(output: str, tile: Tile) -> str:
         """Return the key of the shard of an output."""
-        return f"{output}/{'.'.join(['c', *map(str, tile.place)])}"
+        return f"{output}/{'.'.join(['c', *map(str, tile.index)])}"
 
 
-class Layout:
+class StoreLayout:
     """The tiles in which the outputs of a grid are stored."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Layout:
         self.grid, self.expand, self.compression = grid, expand, compression
         self.parts = tuple(
             _part(grid, number, group.dims, group.outputs)
-            for number, group in enumerate(groups(grid, expand=expand))
+            for number, group in enumerate(output_groups(grid, expand=expand))
         )
 
     @property
@@ -134,10 +134,10 @@ class Layout:
         return ", ".join(texts) or "all configurations"
 
 
-def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ...]) -> Part:
-    plain = grid.plain(dims)
+def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ...]) -> StorePart:
+    plain = grid.non_switch_axes(dims)
     sizes_ = grid.shape(plain)
-    target = min(TILE, max(sweeps.nest.run.SINGLE, math.prod(sizes_) // 4))
+    target = min(TILE, max(sweeps.nest.run.SINGLE_TILE_POINTS, math.prod(sizes_) // 4))
     steps = dict(zip(plain, _even_steps(sizes_, target), strict=True))
     step = tuple(steps.get(axis, 1) for axis in dims)
     chunk = _even_steps(step, CHUNK)
@@ -145,12 +145,12 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
     # tiles are cut where shards are
     shape = grid.shape(dims)
     step = tuple(min(n, k) for n, k in zip(shape, shard, strict=True))
-    return Part(
+    return StorePart(
         number=number,
         dims=dims,
         outputs=outputs,
         shape=shape,
-        step=step,
+        tile_shape=step,
         chunk=chunk,
         shard=shard,
     )

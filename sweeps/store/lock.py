@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sweeps.store.backend import Folder, StoreBackend, unwritable
+from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
 #: Seconds for which a lock is tried: its file may just be removed by the last writer.
-_PATIENCE = 0.1
+_LOCK_TIMEOUT = 0.1
 #: What a file system says that knows no locks; a file that names its holder stands for one then.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
-_STAYS = "what is stored stays, and the same command continues"
+_RESUME_HINT = "what is stored stays, and the same command continues"
 #: How often the object of a lock is tried where it is neither there nor can be made.
 _TRIES = 3
 
@@ -39,7 +39,7 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
     """
     with (
         file_lock(backend.lock_path(), backend.name)
-        if isinstance(backend, Folder)
+        if isinstance(backend, LocalBackend)
         else _lock_object(backend)
     ):
         try:
@@ -50,21 +50,21 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
         except UnreachableError as error:
             if isinstance(error.__cause__, UnreachableError):  # by tiles, which say how many stay
                 raise
-            raise UnreachableError(f"{error}; {_STAYS}") from error
+            raise UnreachableError(f"{error}; {_RESUME_HINT}") from error
         except OSError as error:
             raise DseError(
-                f"{backend.name} cannot be written or read: {error.strerror or error}; {_STAYS}"
+                f"{backend.name} cannot be written or read: {error.strerror or error}; {_RESUME_HINT}"
             ) from error
 
 
 def remove_stale_lock(backend: StoreBackend) -> None:
     """Remove the lock file that a killed writer has left."""
-    if isinstance(backend, Folder) and backend.lock_path().exists():
+    if isinstance(backend, LocalBackend) and backend.lock_path().exists():
         with suppress(DseError), file_lock(backend.lock_path(), backend.name):
             pass
 
 
-def _busy(name: str, more: str = "") -> OtherProcessError:
+def _busy_error(name: str, more: str = "") -> OtherProcessError:
     return OtherProcessError(
         f"{name} is being written by another process{more}: wait for it, or choose another place"
     )
@@ -86,8 +86,8 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
     try:  # else the folder would be made
         os.stat(f"{path.parent}/.")
     except OSError as error:
-        raise unwritable(path.parent, error) from error
-    how: dict[str, Any] = {"timeout": _PATIENCE, "poll_interval": 0.01}
+        raise unwritable_error(path.parent, error) from error
+    how: dict[str, Any] = {"timeout": _LOCK_TIMEOUT, "poll_interval": 0.01}
     lock: Any = FileLock(path, **how)
     try:
         try:
@@ -101,9 +101,9 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
             lock = SoftFileLock(path, **how)
             lock.acquire()
     except Timeout:
-        raise _busy(name) from None
+        raise _busy_error(name) from None
     except OSError as error:
-        raise unwritable(path.parent, error) from error
+        raise unwritable_error(path.parent, error) from error
     try:
         yield
     finally:
@@ -149,7 +149,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
             ):
                 has_ended, who = False, "what holds it is unknown"
             if not has_ended:
-                raise _busy(backend.name, f" ({who}; if it runs no more, remove {url})")
+                raise _busy_error(backend.name, f" ({who}; if it runs no more, remove {url})")
             backend.fs.rm_file(lock)
     try:
         yield

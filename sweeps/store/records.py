@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeps.grid.dataset import opened_from, unfinished_places
-from sweeps.store.backend import HIDDEN, StoreBackend, backend_of, get_or_none
+from sweeps.grid.dataset import source_store, unfinished_places
+from sweeps.store.backend import PRIVATE_FOLDER, StoreBackend, backend_of, get_or_none
 from symbolic.errors import DamagedError, OtherProcessError, UnfinishedError
 from symbolic.json_text import read_json
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 #: What a store says of itself: its study, and the checksums of the files of its metadata.
-MANIFEST = f"{HIDDEN}/manifest"
+MANIFEST = f"{PRIVATE_FOLDER}/manifest"
 #: The folder of the records, and the mark that is set when all of them are there.
-RECORDS, FINISHED = f"{HIDDEN}/tiles", f"{HIDDEN}/finished"
+RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
 #: What may be wrong with a file.
 MISSING, UNFIT = "missing", "its checksum does not fit"
-OTHER = "it belongs to another tile or store"
+WRONG_TILE = "it belongs to another tile or store"
 _SEAL = "crc32"
 #: Most bytes of such a file that are read.
-_LONGEST = 1 << 26
+_MAX_BYTES = 1 << 26
 
 
 def checksum(data: Any) -> str:
@@ -44,12 +44,12 @@ def checksum(data: Any) -> str:
     return f"{zlib.crc32(data):08x}"
 
 
-def sealed(tree: Mapping[str, Any]) -> bytes:
+def encode_checked_json(tree: Mapping[str, Any]) -> bytes:
     """Return a tree as JSON that holds its own checksum.
 
-    >>> read_sealed(sealed({"a": [1, 2.5]}))
+    >>> decode_checked_json(encode_checked_json({"a": [1, 2.5]}))
     {'a': [1, 2.5]}
-    >>> read_sealed(sealed({"a": 1}).replace(b"1,", b"2,")) is None
+    >>> decode_checked_json(encode_checked_json({"a": 1}).replace(b"1,", b"2,")) is None
     True
     """
     text = json.dumps({**tree, _SEAL: ""}, indent=1, sort_keys=True, allow_nan=False)
@@ -60,10 +60,10 @@ def _seal(value: str) -> str:
     return f'"{_SEAL}": "{value}"'
 
 
-def read_sealed(data: bytes | None) -> dict[str, Any] | None:
-    """Return the tree of :func:`sealed`; None if it is missing or a bit of it has changed."""
+def decode_checked_json(data: bytes | None) -> dict[str, Any] | None:
+    """Return the tree of :func:`encode_checked_json`; None if it is missing or a bit of it has changed."""
     try:
-        tree = dict(read_json(data or b"", _LONGEST))
+        tree = dict(read_json(data or b"", _MAX_BYTES))
         seal = str(tree.pop(_SEAL))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -74,7 +74,7 @@ def read_sealed(data: bytes | None) -> dict[str, Any] | None:
 
 def read_manifest(data: bytes | None) -> dict[str, Any] | None:
     """Return a manifest; None if it is missing, damaged, or lacks what a store is read by."""
-    tree = read_sealed(data) or {}
+    tree = decode_checked_json(data) or {}
     kinds = {"identity": str, "study": str, "files": dict, "chunks": dict}
     if any(not isinstance(tree.get(key), kind) for key, kind in kinds.items()):
         return None
@@ -94,7 +94,7 @@ def read_record(
     ``outputs`` and ``points`` are those of the tile, where they are known.
     """
     data = get_or_none(backend, f"{RECORDS}/{tile}")
-    record = read_sealed(data)
+    record = decode_checked_json(data)
     if record is None:
         return {}, MISSING if data is None else UNFIT
     right = (record.get("tile"), record.get("identity")) == (tile, identity)
@@ -105,7 +105,7 @@ def read_record(
     )
     right = right and (outputs is None or set(shards) == set(outputs))
     right = right and (points is None or record.get("points") == points)
-    return (record, "") if right else ({}, OTHER)
+    return (record, "") if right else ({}, WRONG_TILE)
 
 
 def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str) -> str:
@@ -121,7 +121,7 @@ def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str)
 # --- The store of a run as a whole: whose it is, and whether it is complete
 
 
-def damaged(place: str, key: str, problem: str) -> DamagedError:
+def damaged_error(place: str, key: str, problem: str) -> DamagedError:
     """Return the error for what is not as it was written, with the way to repair it."""
     return DamagedError(f"{place} is damaged: {key}: {problem}; repair it with dse verify --repair")
 
@@ -149,7 +149,7 @@ class StoreInfo:
         now = get_or_none(backend, MANIFEST)
         begun = self.is_complete and get_or_none(backend, FINISHED) is None
         # one that is damaged is no other one
-        if now is None or begun or read_sealed(now) not in (None, self.manifest):
+        if now is None or begun or decode_checked_json(now) not in (None, self.manifest):
             raise OtherProcessError(
                 f"another process has extended, replaced or removed {self.place} since it was "
                 "opened: open it again"
@@ -168,25 +168,25 @@ def read_info(place: str | Path) -> StoreInfo | None:
     data = get_or_none(backend, MANIFEST)
     if data is None:
         check_not_replaced(backend)
-        if get_or_none(backend, f"{HIDDEN}/identity") is not None:
+        if get_or_none(backend, f"{PRIVATE_FOLDER}/identity") is not None:
             raise DamagedError(
                 f"{backend.name} was written by an earlier version, whose format is not read any "
                 "more: run its study into another place, or with --fresh"
             )
         if get_or_none(backend, FINISHED) is None and not backend.sizes(RECORDS):
             return None
-        raise damaged(backend.name, MANIFEST, "it is missing")
+        raise damaged_error(backend.name, MANIFEST, "it is missing")
     manifest = read_manifest(data)
     if manifest is None:
         lacks = "it does not say its study, or the files of the store"
-        raise damaged(backend.name, MANIFEST, UNFIT if read_sealed(data) is None else lacks)
+        raise damaged_error(backend.name, MANIFEST, UNFIT if decode_checked_json(data) is None else lacks)
     mark = get_or_none(backend, FINISHED)
-    end = read_sealed(mark)
+    end = decode_checked_json(mark)
     if mark is not None and (end is None or end.get("identity") != manifest["identity"]):
         if get_or_none(backend, MANIFEST) != data:  # it was replaced meanwhile
             return read_info(place)
         problem = UNFIT if end is None else "it is that of another store"
-        raise damaged(backend.name, FINISHED, problem)
+        raise damaged_error(backend.name, FINISHED, problem)
     return StoreInfo(place=str(place), manifest=manifest, is_complete=mark is not None)
 
 
@@ -211,7 +211,7 @@ def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
     """
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
-    info: StoreInfo | None = opened_from(source)
+    info: StoreInfo | None = source_store(source)
     if info is not None:
         info.check_same()
     return info

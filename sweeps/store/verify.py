@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from sweeps.bounds.check import check
+from sweeps.bounds.check import check_grid
 from sweeps.runtime.progress import Listener
-from sweeps.store.backend import PART, StoreBackend, backend_of, free_name, get_or_none
+from sweeps.store.backend import PART_SUFFIX, StoreBackend, backend_of, free_name, get_or_none
 from sweeps.store.create import StorePlan
-from sweeps.store.fill import TileJob, end_mark, feasible_in
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.fill import TileJob, end_mark, tile_feasible_points
+from sweeps.store.layout import StoreLayout, Tile
 from sweeps.store.records import (
     FINISHED,
     MANIFEST,
@@ -22,7 +22,7 @@ from sweeps.store.records import (
     problem_of_shard,
     read_manifest,
     read_record,
-    read_sealed,
+    decode_checked_json,
 )
 
 _READERS = 8
@@ -43,7 +43,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class VerifyResult:
     """What was found: the number of tiles, how many are not stored yet, and the damage.
 
     ``kept`` is where a repair has put the files that do not belong to the store.
@@ -52,8 +52,8 @@ class Checked:
     tiles: int
     pending: int
     damages: tuple[Damage, ...]
-    repaired: bool = False
-    kept: str | None = None
+    is_repaired: bool = False
+    moved_to: str | None = None
 
 
 def verify(
@@ -62,7 +62,7 @@ def verify(
     *,
     repair: bool = False,
     listener: Listener | None = None,
-) -> Checked:
+) -> VerifyResult:
     """Compare every file of a store with its checksum, or with what it must hold.
 
     A repair, which needs the lock of the place, writes the files with which it began anew where
@@ -70,13 +70,13 @@ def verify(
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
-    files = _as_written(backend, plan.files)
-    damages, kept = _foreign(layout, backend, files, repair=repair)
-    damages += _differing(backend, files, repair=repair)
+    files = _expected_files(backend, plan.files)
+    damages, kept = _check_unknown_files(layout, backend, files, repair=repair)
+    damages += _check_files(backend, files, repair=repair)
     pending, feasible, has_failed = 0, 0, False
     broken: list[Tile] = []
     with ThreadPoolExecutor(_READERS) as pool:
-        looks = pool.map(lambda tile: _look(layout, backend, tile, identity), layout.tiles())
+        looks = pool.map(lambda tile: _check_tile(layout, backend, tile, identity), layout.tiles())
         for tile, record, problems, is_empty in looks:
             if is_empty and not ended:
                 pending += 1
@@ -84,16 +84,16 @@ def verify(
                 damages += problems
                 broken.append(tile)
             else:
-                feasible += feasible_in(layout, tile, record)
+                feasible += tile_feasible_points(layout, tile, record)
                 has_failed = has_failed or bool(record.get("failed"))
     lost = 0
     if repair and broken:
-        check(layout.grid)
+        check_grid(layout.grid)
         job = TileJob(plan, backend, listener)
-        job.tally.total = sum(tile.points for tile in broken)
+        job.counter.total = sum(tile.points for tile in broken)
         job.run(broken)
-        feasible += job.feasible
-        lost = len(broken) - job.stored
+        feasible += job.feasible_points
+        lost = len(broken) - job.stored_tiles
         has_failed = has_failed or bool(job.failures)
         if job.failures:  # its values are missing again: the store is no longer finished
             lost += 1
@@ -101,26 +101,26 @@ def verify(
     if not pending and not has_failed:
         # what the mark counts is known only where all tiles are whole
         is_known = not broken or (repair and not lost)
-        there = read_sealed(get_or_none(backend, FINISHED)) or {}
+        there = decode_checked_json(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:
             mark = end_mark(plan, feasible)
-            damages += _differing(backend, {FINISHED: mark}, repair=repair and is_known)
-    return Checked(
+            damages += _check_files(backend, {FINISHED: mark}, repair=repair and is_known)
+    return VerifyResult(
         tiles=layout.count,
         pending=pending,
         damages=tuple(damages),
-        repaired=repair and bool(damages) and not lost,
-        kept=kept,
+        is_repaired=repair and bool(damages) and not lost,
+        moved_to=kept,
     )
 
 
-def _as_written(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """Return the files with which a store began: its own, where its manifest vouches for them.
 
     Another version of zarr may have written the same metadata in other words.
     """
     data = get_or_none(backend, MANIFEST)
-    there, ours = read_manifest(data), read_sealed(files[MANIFEST])
+    there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
     if there is None or ours is None or {**there, "files": ours["files"]} != ours:
         return files
     own = {key: get_or_none(backend, key) or b"" for key in there["files"]}
@@ -130,8 +130,8 @@ def _as_written(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[st
     return {MANIFEST: data or b"", **own} if whole else files
 
 
-def _foreign(
-    layout: Layout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
+def _check_unknown_files(
+    layout: StoreLayout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
     """Return the files that do not belong to a store, and where a repair has put them."""
     known = {*files, FINISHED}
@@ -142,7 +142,7 @@ def _foreign(
     for key in backend.files():
         if key in known:
             continue
-        is_part = key.endswith(PART)
+        is_part = key.endswith(PART_SUFFIX)
         problem = "left unfinished by a process that was killed"
         problem = problem if is_part else "it does not belong to the store"
         damages.append(Damage(file=key, problem=problem))
@@ -154,29 +154,29 @@ def _foreign(
     return damages, kept
 
 
-def _differing(backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool) -> list[Damage]:
+def _check_files(backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool) -> list[Damage]:
     """Return which files are not what they must be."""
     damages = []
     for key, data in files.items():
         found = get_or_none(backend, key)
         if found != data:
-            damages.append(Damage(file=key, problem=_difference(found, data)))
+            damages.append(Damage(file=key, problem=_describe_difference(found, data)))
             if repair:
                 backend.put(key, data)
     return damages
 
 
-def _difference(found: bytes | None, expected: bytes) -> str:
-    if found is None:
+def _describe_difference(stored: bytes | None, expected: bytes) -> str:
+    if stored is None:
         return "missing"
-    if len(found) != len(expected):
-        return f"{len(found):,} bytes, not {len(expected):,}"
-    place = next(k for k, (a, b) in enumerate(zip(found, expected, strict=True)) if a != b)
+    if len(stored) != len(expected):
+        return f"{len(stored):,} bytes, not {len(expected):,}"
+    place = next(k for k, (a, b) in enumerate(zip(stored, expected, strict=True)) if a != b)
     return f"byte {place:,} is another one"
 
 
-def _look(
-    layout: Layout, backend: StoreBackend, tile: Tile, identity: str
+def _check_tile(
+    layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
     """Return the record of a tile, what is wrong with it, and whether nothing of it is there."""
     part, damages = layout.parts[tile.part], []

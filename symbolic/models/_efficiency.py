@@ -61,9 +61,9 @@ def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
     return _memory.mwp_peak_bw(mem_bandwidth, bw_per_warp, minimum(blocks, n_sms))
 
 
-_WARPS = ("parallel_warps_on_all_sms", "warps_on_all_sms", "mem_insts", "independent_insts")
-parallel_warps_on_all_sms = _memory.parallel_warps.of(*_WARPS, symbol="")
-parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.of(*_WARPS, symbol="")
+_WARP_INPUTS = ("parallel_warps_on_all_sms", "warps_on_all_sms", "mem_insts", "independent_insts")
+parallel_warps_on_all_sms = _memory.parallel_warps.of(*_WARP_INPUTS, symbol="")
+parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.of(*_WARP_INPUTS, symbol="")
 mwp_on_all_sms = _memory.mwp.of(
     *("mwp_on_all_sms", "mwp_without_bw_full", "mwp_peak_bw_on_all_sms"),
     "parallel_warps_on_all_sms",

@@ -56,4 +56,4 @@ def repetitions_whole(blocks, resident_blocks, busy_sms):
 
 
 #: All but the warps.
-OF_BLOCKS = (blocks_per_busy_sm, busy_sms, repetitions, repetitions_whole, resident_blocks)
+BLOCK_EQUATIONS = (blocks_per_busy_sm, busy_sms, repetitions, repetitions_whole, resident_blocks)

@@ -86,7 +86,7 @@ UNITS = (
 )
 
 
-def _of(unit: str, symbol: str, drawn: Equation, scale: str) -> tuple[Equation, ...]:
+def _unit_equations(unit: str, symbol: str, power_equation: Equation, scale: str) -> tuple[Equation, ...]:
     """Access rate, power before scaling and share of one unit."""
     counts = ("total_insts" if unit == "fds" else f"{unit}_insts", "issue_rate")
     fermi = unit in ("l1", "l2")
@@ -96,18 +96,18 @@ def _of(unit: str, symbol: str, drawn: Equation, scale: str) -> tuple[Equation, 
     most, power = f"max_power_{unit}", f"{unit}_unit_power"
     return (
         access_rate.of(f"access_rate_{unit}", *counts, **named[0]),
-        drawn.of(power, most, *counts, **named[1]),
+        power_equation.copy_as(power, most, *counts, **named[1]),
         scaled_power.of(f"{unit}_power", power, scale, "clock_power_factor", **named[2]),
     )
 
 
-RATES, DRAWN, SHARES = (tuple(each) for each in zip(*(_of(*unit) for unit in UNITS), strict=True))
+RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (tuple(each) for each in zip(*(_unit_equations(*unit) for unit in UNITS), strict=True))
 
 
 @equation(
     source="Hong 2012, section 3.2.2: the maximum is one",
     flags={0: "all within 1", 1: "some above 1"},
-    inputs=[rate.name for rate in RATES],
+    inputs=[rate.name for rate in RATE_EQUATIONS],
 )
 def rate_clamped(*rates):
     """Whether an access rate is above 1, which no unit can be: it counts as 1.
@@ -156,13 +156,13 @@ const_sm_power = scaled_power.of(
 
 @equation(
     source="Hong 2012, Fig. 36, its largest share beyond idle",
-    inputs=[*(share.name for share in SHARES), "const_sm_power", "activation_power"],
+    inputs=[*(share.name for share in SCALED_POWERS), "const_sm_power", "activation_power"],
 )
 def largest_power(*shares):
     """The share of the unit that draws most while the machine runs. [W]"""
     return maximum(*shares)
 
 
-ACCESS_RATES = (warps_run_per_sm, issue_rate, *RATES, rate_clamped)
-UNIT_POWER = (*DRAWN, sm_component_power, memory_component_power)
-PARTS = (*SHARES, const_sm_power, largest_power)
+ACCESS_RATES = (warps_run_per_sm, issue_rate, *RATE_EQUATIONS, rate_clamped)
+UNIT_POWER = (*UNSCALED_POWERS, sm_component_power, memory_component_power)
+POWER_PARTS = (*SCALED_POWERS, const_sm_power, largest_power)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from symbolic.equation import Validity, equation
 
 OUTPUTS = ("power", "access_power")
-VALIDITY = Validity(says="energies of accesses are fitted to the machine at hand")
+VALIDITY = Validity(statement="energies of accesses are fitted to the machine at hand")
 
 
 @equation(source="Kandiah 2021 (AccelWattch), Eq. 2: energies of accesses times their rates")

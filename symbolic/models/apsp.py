@@ -22,9 +22,9 @@ from symbolic.ops import ceil, divide, log2, maximum, power, sqrt
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor", "hiding_threads_per_core")
 VALIDITY = Validity(
-    of="release_year",
-    most=2012,
-    says="apsp counts what goes to DRAM by the algorithm, and was held against a GPU of "
+    quantity="release_year",
+    maximum=2012,
+    statement="apsp counts what goes to DRAM by the algorithm, and was held against a GPU of "
     "2010 (GTX 480): caches of later ones keep more",
 )
 

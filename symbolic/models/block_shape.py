@@ -20,19 +20,19 @@ an SM.
 from __future__ import annotations
 
 from symbolic.equation import Validity, equation
-from symbolic.models._residency import OF_BLOCKS
+from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import warps_per_block
 from symbolic.ops import ceil, minimum, sqrt
 
 OUTPUTS = ("time", "sm_cycles", "shared_cache_cycles", "wait_cycles")
 VALIDITY = Validity(
-    of="cache_levels",
-    least=1,
-    says="block_shape takes a first cache that keeps what lanes beside one another read",
+    quantity="cache_levels",
+    minimum=1,
+    statement="block_shape takes a first cache that keeps what lanes beside one another read",
 )
 RULES = ("store_insts <= mem_insts",)
 
-SHARED = (*OF_BLOCKS, warps_per_block)
+SHARED = (*BLOCK_EQUATIONS, warps_per_block)
 
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")

@@ -21,7 +21,7 @@ from symbolic.models.power import clock_power_factor
 from symbolic.ops import maximum
 
 OUTPUTS = ("time", "power", "energy", "edp")
-VALIDITY = Validity(says="its numbers are fitted to the machine and workload at hand")
+VALIDITY = Validity(statement="its numbers are fitted to the machine and workload at hand")
 
 CLOCK = (clock_power_factor,)
 

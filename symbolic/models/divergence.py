@@ -23,7 +23,7 @@ OUTPUTS = (
     "divergence_loss",
 )
 VALIDITY = Validity(
-    says="any machine whose lanes run in lockstep: chances of paths alone are counted"
+    statement="any machine whose lanes run in lockstep: chances of paths alone are counted"
 )
 
 TOLERANCE = Fraction(1, 10**9)
@@ -31,7 +31,7 @@ EXACT_LANES = 1024
 
 
 @lru_cache(maxsize=256)
-def _read(paths):
+def _parse_paths(paths):
     """The probabilities and cycles of the paths, checked."""
     pairs: list[tuple[Fraction, Fraction]] = []
     for part in paths.split(","):
@@ -57,7 +57,7 @@ def _read(paths):
     return tuple(pairs)
 
 
-def _unseen(chance, lanes):
+def _untaken_probability(chance, lanes):
     """Probability that no lane takes any of the paths with this joint probability, exact."""
     if chance >= 1:
         return Fraction(0)
@@ -81,7 +81,7 @@ def divergent_cycles(paths, lanes):
     >>> divergent_cycles("1/2: 100, 1/2: 20", 2)
     90.0
     """
-    return float(sum(cycles * (1 - _unseen(chance, lanes)) for chance, cycles in _read(paths)))
+    return float(sum(cycles * (1 - _untaken_probability(chance, lanes)) for chance, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)
@@ -96,13 +96,13 @@ def divergent_cycles_std(paths, lanes):
     >>> divergent_cycles_std("1/2: 100, 1/2: 20", 1)
     40.0
     """
-    read = _read(paths)
-    unseen = [_unseen(chance, lanes) for chance, _ in read]
+    read = _parse_paths(paths)
+    unseen = [_untaken_probability(chance, lanes) for chance, _ in read]
     variance = Fraction(0)
     for i, (chance, cycles) in enumerate(read):
         variance += cycles * cycles * unseen[i] * (1 - unseen[i])
         for j in range(i):
-            neither = _unseen(chance + read[j][0], lanes)
+            neither = _untaken_probability(chance + read[j][0], lanes)
             variance += 2 * cycles * read[j][1] * (neither - unseen[i] * unseen[j])
     return math.sqrt(max(float(variance), 0.0))
 
@@ -110,7 +110,7 @@ def divergent_cycles_std(paths, lanes):
 @equation(source="Hong 2012, §2.6.5 and Fig. 30", table=True)
 def divergent_cycles_bound(paths):
     """Cycles of a warp that takes every path, as the thesis counts. [cycles]"""
-    return float(sum(cycles for _, cycles in _read(paths)))
+    return float(sum(cycles for _, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, of one lane", table=True)
@@ -119,7 +119,7 @@ def convergent_cycles(paths):
 
     .. math:: \sum_i p_i c_i
     """
-    return float(sum(chance * cycles for chance, cycles in _read(paths)))
+    return float(sum(chance * cycles for chance, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5")

@@ -13,7 +13,7 @@ from symbolic.equation import Family, Validity, equation
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("power", "attained_flops", "attained_bandwidth", "flops_per_watt")
-VALIDITY = Validity(says="its energies are fitted to the machine at hand")
+VALIDITY = Validity(statement="its energies are fitted to the machine at hand")
 
 FAMILIES = (
     Family(

@@ -30,11 +30,11 @@ OUTPUTS = (
     "best_speed_share",
     "best_energy_share",
 )
-VALIDITY = Validity(says="any two devices: shares of work, time and power alone are told")
+VALIDITY = Validity(statement="any two devices: shares of work, time and power alone are told")
 
 #: The device that is done last, and §A.5-A.7: share of the work, cores, clocks.
 FAMILIES = (Family(of="shared_time", terms={"cpu": "cpu_time", "gpu": "gpu_time"}, largest=True),)
-_SPEED = Guide(
+_SPEED_GUIDE = Guide(
     state="shared_time",
     goal="speedup",
     maximize=True,
@@ -45,9 +45,9 @@ _SPEED = Guide(
     suggests={"best_speed_share": "gpu_share"},
 )
 ADVICE = (
-    _SPEED,
+    _SPEED_GUIDE,
     replace(
-        _SPEED,
+        _SPEED_GUIDE,
         goal="energy_efficiency",
         show=("speedup", "combined_power"),
         suggests={"best_energy_share": "gpu_share"},
@@ -58,7 +58,7 @@ ADVICE = (
 # --- the benchmarks of Table 16 and the configurations of Figs. 152-155
 
 
-def _of_four(benchmark_series):
+def _place_in_four(benchmark_series):
     """Place 1-4 within the four series of one pair of performances."""
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
@@ -97,7 +97,7 @@ def cpu_core_power(benchmark_series, low_core_power, high_core_power):
     >>> [cpu_core_power(series, 1.0, 2.0) for series in (1, 2, 3, 4, 9)]
     [1.0, 1.0, 2.0, 2.0, 1.0]
     """
-    return where(_of_four(benchmark_series) <= 2, low_core_power, high_core_power)
+    return where(_place_in_four(benchmark_series) <= 2, low_core_power, high_core_power)
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_G")
@@ -107,7 +107,7 @@ def gpu_core_power(benchmark_series, low_core_power, high_core_power):
     >>> [gpu_core_power(series, 1.0, 2.0) for series in (1, 2, 3, 4, 9)]
     [1.0, 2.0, 1.0, 2.0, 1.0]
     """
-    place = _of_four(benchmark_series)
+    place = _place_in_four(benchmark_series)
     low = either(equal(place, 1), equal(place, 3))
     return where(low, low_core_power, high_core_power)
 
@@ -142,9 +142,9 @@ def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cp
     return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_clock)
 
 
-_GPU = ("gpu_work", "gpu_cores", "gpu_throughput", "gpu_scale", "gpu_clock")
+_GPU_INPUTS = ("gpu_work", "gpu_cores", "gpu_throughput", "gpu_scale", "gpu_clock")
 gpu_full_time = cpu_full_time.of(
-    *("gpu_full_time", "work_units", *_GPU),
+    *("gpu_full_time", "work_units", *_GPU_INPUTS),
     source="Hong 2012, Eq. 104, all work on the GPU",
     symbol="T_{GPU}",
 )

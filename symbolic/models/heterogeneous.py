@@ -13,7 +13,7 @@ from symbolic.models import energy_speedup
 from symbolic.ops import divide, maximum, minimum
 
 OUTPUTS = ("gpu_share", "cpu_share", "time", "sharing_gain")
-VALIDITY = Validity(says="any two devices: the rates that both attain are given")
+VALIDITY = Validity(statement="any two devices: the rates that both attain are given")
 
 
 @equation(source="Hong 2012, §5.9")

@@ -26,7 +26,7 @@ OUTPUTS = (
     "imbalance_delta",
     "imbalance_limit",
 )
-VALIDITY = Validity(says="a law of counts, of any machine whose lanes run in lockstep")
+VALIDITY = Validity(statement="a law of counts, of any machine whose lanes run in lockstep")
 
 ADVICE = Guide(
     state="imbalance_slowdown",
@@ -41,10 +41,10 @@ ADVICE = Guide(
     },
 )
 PAPER = "Swatman 2022"
-FAMILIES_OF = f"{PAPER}, §IV-A"
+FAMILY_SOURCE = f"{PAPER}, §IV-A"
 
 
-def law_behind(distribution):
+def require_law(distribution):
     """The law behind the text."""
     if not hasattr(distribution, "imbalance"):
         raise DseError(
@@ -57,7 +57,7 @@ def law_behind(distribution):
 # --- the law of work, from a family
 
 
-def _law_of(family):
+def _family_equation(family):
     """Return the equation that writes a law of a family with given parameters as text."""
 
     def text(*values):
@@ -68,7 +68,7 @@ def _law_of(family):
         name="distribution",
         function=text,
         inputs=tuple(parameter.quantity for parameter in family.parameters),
-        source=FAMILIES_OF,
+        source=FAMILY_SOURCE,
         when={"work_law": family.name},
         formula=family.name,
         flags={},
@@ -76,7 +76,7 @@ def _law_of(family):
     )
 
 
-LAWS = tuple(map(_law_of, FAMILIES.values()))
+LAWS = tuple(map(_family_equation, FAMILIES.values()))
 
 
 # --- one item
@@ -85,25 +85,25 @@ LAWS = tuple(map(_law_of, FAMILIES.values()))
 @equation(source=f"{PAPER}, §III", symbol=r"\mathrm{E}[W]", table=True)
 def work_mean(distribution):
     """Mean work of an item. [iterations]"""
-    return float(law_behind(distribution).pmf.mean())
+    return float(require_law(distribution).pmf.mean())
 
 
 @equation(source=f"{PAPER}, §III", symbol=r"\sigma_W", table=True)
 def work_std(distribution):
     """Standard deviation of the work of an item. [iterations]"""
-    return math.sqrt(law_behind(distribution).pmf.var())
+    return math.sqrt(require_law(distribution).pmf.var())
 
 
 @equation(source=f"{PAPER}, §III", symbol=r"\min W", table=True)
 def work_min(distribution):
     """Work of the shortest item. [iterations]"""
-    return float(law_behind(distribution).pmf.low)
+    return float(require_law(distribution).pmf.low)
 
 
 @equation(source=f"{PAPER}, §III", symbol="S", table=True)
 def work_max(distribution):
     """Work of the longest item; infinite where the law has no end. [iterations]"""
-    return float(law_behind(distribution).pmf.high)
+    return float(require_law(distribution).pmf.high)
 
 
 # --- a group in lockstep
@@ -115,13 +115,13 @@ def expected_max(distribution, lanes):
 
     .. math:: \sum_{a \ge 0} (1 - F_W(a)^n)
     """
-    return law_behind(distribution).order_statistics(lanes).mean_max
+    return require_law(distribution).order_statistics(lanes).mean_max
 
 
 @equation(source=f"{PAPER}, Eqs. 7 and 8", symbol=r"\mathrm{Cov}[W_{(n:n)}, \Sigma W]", table=True)
 def max_sum_covariance(distribution, lanes):
     """Covariance of the longest item with the sum of all. [iterations²]"""
-    return law_behind(distribution).order_statistics(lanes).cov_max_sum
+    return require_law(distribution).order_statistics(lanes).cov_max_sum
 
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\mathrm{E}[X_W(n)]", table=True)
@@ -134,13 +134,13 @@ def imbalance_loss(distribution, lanes):
     >>> round(imbalance_loss(read_law("geometric:0.05"), 32), 6)
     3.978775
     """
-    return float(law_behind(distribution).imbalance(lanes).mean())
+    return float(require_law(distribution).imbalance(lanes).mean())
 
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\sigma_X", table=True)
 def imbalance_loss_std(distribution, lanes):
     """Standard deviation of the loss from group to group. [ratio]"""
-    return float(law_behind(distribution).imbalance(lanes).std())
+    return float(require_law(distribution).imbalance(lanes).std())
 
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
@@ -159,13 +159,13 @@ def imbalance_slowdown(expected_max, work_mean):
 @equation(source="second moments of the sum for each maximum", table=True)
 def imbalance_lower(distribution, lanes):
     """Rigorous lower bound on the mean loss. [ratio]"""
-    return law_behind(distribution).bounds(lanes).lower
+    return require_law(distribution).bounds(lanes).lower
 
 
 @equation(source="second moments of the sum for each maximum, Bernstein", table=True)
 def imbalance_upper(distribution, lanes):
     """Rigorous upper bound on the mean loss. [ratio]"""
-    return law_behind(distribution).bounds(lanes).upper
+    return require_law(distribution).bounds(lanes).upper
 
 
 @equation(source=f"{PAPER}, Eq. 4, its largest value")
@@ -218,42 +218,42 @@ EXACT_LANES, EULER = 10_000, 0.57721566490153286
 # Bins cost nothing here. Pieces and sharing are told where what they cost is given:
 # ``cut_overhead``, ``share_overhead``.
 
-BINS = "Swatman 2022, §III-B, by exact partition"
-SHARES = "Swatman 2022, §II-B and §III-B"
-CUTS = "E[pieces] E[longest piece] / E[W] of every length"
+BINS_SOURCE = "Swatman 2022, §III-B, by exact partition"
+SHARING_SOURCE = "Swatman 2022, §II-B and §III-B"
+CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 
 
-@equation(source=BINS, table=True)
+@equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
     """Bins of similar work into which items are sorted: one more divides by less than 1.01."""
     return distribution.binned(lanes, most_bins)[0]
 
 
-@equation(source=BINS, table=True)
+@equation(source=BINS_SOURCE, table=True)
 def binned_slowdown(distribution, lanes, most_bins):
     """What a workload pays for lockstep with its items in these bins. [ratio]"""
     return distribution.binned(lanes, most_bins)[1]
 
 
-@equation(source=CUTS, table=True)
+@equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
     """Length into which longer items are cut for the least work in all. [iterations]"""
     return distribution.cut(lanes, cut_overhead)[0]
 
 
-@equation(source=CUTS, table=True)
+@equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
     """What a workload pays for lockstep and cuts with its items in these pieces. [ratio]"""
     return distribution.cut(lanes, cut_overhead)[1]
 
 
-@equation(source=SHARES, table=True)
+@equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
     """Items in lockstep at the least cost, where the lanes left over share an item. [lanes]"""
     return distribution.shared(lanes, share_overhead)[0]
 
 
-@equation(source=SHARES, table=True)
+@equation(source=SHARING_SOURCE, table=True)
 def shared_slowdown(distribution, lanes, share_overhead):
     """What a workload pays for lockstep and sharing with so many items in it. [ratio]"""
     return distribution.shared(lanes, share_overhead)[1]

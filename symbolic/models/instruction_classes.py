@@ -13,9 +13,9 @@ from symbolic.ops import divide
 
 OUTPUTS = ("comp_factor",)
 VALIDITY = Validity(
-    of="release_year",
-    most=2009,
-    says="factors of instruction_classes are of GPUs of 2008 (Hong 2012, Table 6): give "
+    quantity="release_year",
+    maximum=2009,
+    statement="factors of instruction_classes are of GPUs of 2008 (Hong 2012, Table 6): give "
     "those of the machine",
 )
 

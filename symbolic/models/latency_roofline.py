@@ -17,15 +17,15 @@ Join with ``occupancy``.
 from __future__ import annotations
 
 from symbolic.equation import Family, Validity, equation
-from symbolic.models._residency import OF_BLOCKS
+from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 VALIDITY = Validity(
-    of="cache_levels",
-    least=1,
-    says="latency_roofline mixes latencies of caches that the machine does not have: take mwp_cwp",
+    quantity="cache_levels",
+    minimum=1,
+    statement="latency_roofline mixes latencies of caches that the machine does not have: take mwp_cwp",
 )
 
 UNITS = {
@@ -41,7 +41,7 @@ UNITS = {
 
 FAMILIES = (Family(of="throughput_time", terms=UNITS),)
 
-SHARED = (*OF_BLOCKS, mem_latency_dram, warps_per_block)
+SHARED = (*BLOCK_EQUATIONS, mem_latency_dram, warps_per_block)
 
 
 @equation(source="by definition")

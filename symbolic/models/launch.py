@@ -17,7 +17,7 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.model import Guide, Validity
 from symbolic.models import _shared
-from symbolic.models.imbalance import law_behind, work_mean
+from symbolic.models.imbalance import require_law, work_mean
 from symbolic.ops import ceil, divide, floor, where
 
 OUTPUTS = (
@@ -29,7 +29,7 @@ OUTPUTS = (
     "waves_time",
 )
 VALIDITY = Validity(
-    says="a law of blocks on slots, of any machine that starts a block where one ends"
+    statement="a law of blocks on slots, of any machine that starts a block where one ends"
 )
 
 ADVICE = Guide(
@@ -44,7 +44,7 @@ ADVICE = Guide(
     },
 )
 
-WALD = "Wald: mean steps of all slots"
+WALD_SOURCE = "Wald: mean steps of all slots"
 SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
 
 
@@ -54,13 +54,13 @@ SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
 @equation(source="items cut into equal pieces and a rest", table=True)
 def piece_law(distribution, piece_length, piece_overhead):
     """The law of the work of a piece of an item; of the item itself where it is not cut."""
-    return law_behind(distribution).pieces(piece_length, piece_overhead)[0]
+    return require_law(distribution).pieces(piece_length, piece_overhead)[0]
 
 
 @equation(source="items cut into equal pieces and a rest", table=True)
 def pieces_per_item(distribution, piece_length, piece_overhead):
     """Pieces that an item is cut into, on average. [ratio]"""
-    return law_behind(distribution).pieces(piece_length, piece_overhead)[1]
+    return require_law(distribution).pieces(piece_length, piece_overhead)[1]
 
 
 @equation(source="pieces are dealt out far from one another")
@@ -114,21 +114,21 @@ def step_time(item_step_time, lanes_per_item, lane_overhead):
 
 # --- the law of the steps, by who deals out the work and whether warps share a rate
 
-EXACT = "the law of the B-th start of independent renewal processes"
+EXACT_SOURCE = "the law of the B-th start of independent renewal processes"
 HARDWARE, LOOP, QUEUE = (
     {"dispatch": name, "sharing": "none"} for name in ("hardware", "loop", "queue")
 )
-RATE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
+RATE_SOURCE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
 
 
-SHAPE = ("piece_law", "launch_blocks", "slots", "lockstep_items", "warps_per_block", "alike_pieces")
-RATED = (*SHAPE, "warp_parallelism", "active_blocks_per_sm", "simulated_launches")
+SHAPE_INPUTS = ("piece_law", "launch_blocks", "slots", "lockstep_items", "warps_per_block", "alike_pieces")
+RATE_INPUTS = (*SHAPE_INPUTS, "warp_parallelism", "active_blocks_per_sm", "simulated_launches")
 
 
-@equation(name="launch_steps", source=EXACT, table=True, when=HARDWARE, inputs=SHAPE)
+@equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=HARDWARE, inputs=SHAPE_INPUTS)
 def by_hardware(piece_law, *shape):
     """The law of the steps of a launch whose blocks go to the first free slot."""
-    return law_behind(piece_law).launched("hardware", *shape)
+    return require_law(piece_law).launched("hardware", *shape)
 
 
 @equation(
@@ -136,70 +136,70 @@ def by_hardware(piece_law, *shape):
     source="the longest of sums of equally many",
     table=True,
     when=LOOP,
-    inputs=SHAPE,
+    inputs=SHAPE_INPUTS,
 )
 def by_loop(piece_law, *shape):
     """The law of the steps where each slot has one block, which loops over its share."""
-    return law_behind(piece_law).launched("loop", *shape)
+    return require_law(piece_law).launched("loop", *shape)
 
 
-@equation(name="launch_steps", source=EXACT, table=True, when=QUEUE, inputs=SHAPE)
+@equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=QUEUE, inputs=SHAPE_INPUTS)
 def by_queue(piece_law, *shape):
     """The law of the steps where warps persist and take the work of one warp at a time."""
-    return law_behind(piece_law).launched("queue", *shape)
+    return require_law(piece_law).launched("queue", *shape)
 
 
-def _by_rate(dispatch):
+def _rate_equation(dispatch):
     """The same where resident warps share the rate of their multiprocessor."""
 
     @equation(
         name="launch_steps",
-        source=RATE,
+        source=RATE_SOURCE,
         table=True,
         when={"dispatch": dispatch, "sharing": "rate"},
-        inputs=RATED,
+        inputs=RATE_INPUTS,
     )
     def by_rate(piece_law, *shape):
         """The law of the steps, of a full machine, where resident warps share a rate."""
-        return law_behind(piece_law).launched(dispatch, *shape)
+        return require_law(piece_law).launched(dispatch, *shape)
 
     return by_rate.of(by_rate.name, *by_rate.inputs, formula=dispatch)
 
 
-hardware_by_rate, loop_by_rate, queue_by_rate = map(_by_rate, ("hardware", "loop", "queue"))
+hardware_by_rate, loop_by_rate, queue_by_rate = map(_rate_equation, ("hardware", "loop", "queue"))
 
 
-@equation(source=EXACT, table=True)
+@equation(source=EXACT_SOURCE, table=True)
 def launch_steps_mean(launch_steps):
     """Mean steps of a launch. [steps]"""
     return launch_steps.mean
 
 
-@equation(source=EXACT, table=True)
+@equation(source=EXACT_SOURCE, table=True)
 def launch_steps_std(launch_steps):
     """Standard deviation of the steps of a launch. [steps]"""
     return launch_steps.std
 
 
-@equation(source=WALD, table=True)
+@equation(source=WALD_SOURCE, table=True)
 def tail_idle_share(launch_steps):
     """Share of all slot time that slots wait for the end of the launch. [ratio]"""
     return launch_steps.idle.slot_share
 
 
-@equation(source=WALD, table=True)
+@equation(source=WALD_SOURCE, table=True)
 def lane_idle_share(launch_steps):
     """Share of all slot time that lanes wait for the longest of their warp. [ratio]"""
     return launch_steps.idle.lane_share
 
 
-@equation(source=WALD, table=True)
+@equation(source=WALD_SOURCE, table=True)
 def warp_idle_share(launch_steps):
     """Share of all slot time that warps wait for the longest of their block. [ratio]"""
     return launch_steps.idle.warp_share
 
 
-@equation(source=WALD, table=True)
+@equation(source=WALD_SOURCE, table=True)
 def working_share(launch_steps):
     """Share of all slot time that lanes work. [ratio]"""
     return launch_steps.idle.working_share
@@ -208,7 +208,7 @@ def working_share(launch_steps):
 @equation(source="order statistics", table=True)
 def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
     """Mean steps of a block, its longest item. [steps]"""
-    return law_behind(piece_law).longest(lockstep_items * warps_per_block, alike_pieces)
+    return require_law(piece_law).longest(lockstep_items * warps_per_block, alike_pieces)
 
 
 # --- in seconds

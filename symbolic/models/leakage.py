@@ -14,7 +14,7 @@ from symbolic.equation import Validity, equation
 from symbolic.ops import exp
 
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
-VALIDITY = Validity(says="its numbers are fitted to the chip at hand")
+VALIDITY = Validity(statement="its numbers are fitted to the chip at hand")
 
 #: Volts for each kelvin: the Boltzmann constant over the elementary charge, exact in the SI.
 BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19

@@ -10,7 +10,7 @@ from __future__ import annotations
 from symbolic.equation import Validity, equation
 
 OUTPUTS = ("bytes_in_flight_per_sm", "bytes_in_flight", "bytes_in_flight_needed")
-VALIDITY = Validity(says="a law of queues, of any machine")
+VALIDITY = Validity(statement="a law of queues, of any machine")
 
 
 @equation(source="Volkov 2016: warps times the requests of each")

@@ -16,9 +16,9 @@ from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, wh
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
 VALIDITY = Validity(
-    of="cache_levels",
-    most=0,
-    says="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
+    quantity="cache_levels",
+    maximum=0,
+    statement="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
     "data once are meant; hold its times against measured ones first",
 )
 

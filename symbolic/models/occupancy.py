@@ -20,7 +20,7 @@ from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 
 OUTPUTS = ("active_blocks_per_sm", "warps_per_sm", "occupancy", "limiter")
 VALIDITY = Validity(
-    says="limits and units of allocation are those of the machine, from compute capability 1.0 on"
+    statement="limits and units of allocation are those of the machine, from compute capability 1.0 on"
 )
 
 FAMILIES = (
@@ -40,12 +40,12 @@ SHARED = (warps_per_block, warps_per_sm)
 PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
 
 
-def _up(amount, unit):
+def _round_up(amount, unit):
     """Round up to whole units of allocation."""
     return ceil(amount / unit) * unit
 
 
-def _down(amount, unit):
+def _round_down(amount, unit):
     """Round down to whole units of allocation."""
     return floor(amount / unit) * unit
 
@@ -70,7 +70,7 @@ def blocks_by_shared_mem_cuda(
     reserved_shared_mem_per_block,
 ):
     """Blocks the shared memory allows, in units of allocation; 0 above a block's limit. [blocks]"""
-    used = _up(shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit)
+    used = _round_up(shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit)
     fitting = floor(divide(shared_mem_per_sm, used, at_zero=math.inf))
     return where(shared_mem_per_block <= max_shared_mem_per_block, fitting, 0.0)
 
@@ -120,11 +120,11 @@ def blocks_by_registers_cuda(
     >>> blocks_by_registers_cuda(65536.0, 32768.0, 255.0, 85.0, 256.0, 1.0, 4.0, 4.0, 12.0, 32.0)
     0.0
     """
-    per_warp = _up(registers_per_thread * warp_size, register_allocation_unit)
-    warps = _down(divide(registers_per_sm, per_warp, at_zero=math.inf), warp_allocation_unit)
-    checked = per_warp * _up(warps_per_block, warp_check_unit)
-    warps_up = _up(warps_per_block, warp_allocation_unit)
-    per_block = _up(warps_up * registers_per_thread * warp_size, register_allocation_unit)
+    per_warp = _round_up(registers_per_thread * warp_size, register_allocation_unit)
+    warps = _round_down(divide(registers_per_sm, per_warp, at_zero=math.inf), warp_allocation_unit)
+    checked = per_warp * _round_up(warps_per_block, warp_check_unit)
+    warps_up = _round_up(warps_per_block, warp_allocation_unit)
+    per_block = _round_up(warps_up * registers_per_thread * warp_size, register_allocation_unit)
     by_warp = equal(registers_allocated_per_warp, 1)
     fitting = where(
         by_warp,

@@ -35,9 +35,9 @@ OUTPUTS = (
     "placement_fit",
 )
 VALIDITY = Validity(
-    of="release_year",
-    most=2008,
-    says="placement knows which SMs share a cluster of a GPU of 2007 (8800 GT) alone",
+    quantity="release_year",
+    maximum=2008,
+    statement="placement knows which SMs share a cluster of a GPU of 2007 (8800 GT) alone",
 )
 
 #: Both may be given.
@@ -61,14 +61,14 @@ COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "sca
 
 
 #: Most choices of TPCs that are tried one by one for the farthest apart.
-TRIED = 1_000_000
+MAX_CHOICES = 1_000_000
 
 
 @lru_cache(maxsize=4096)
-def numbers(name, text):
+def _parse_numbers(name, text):
     """Whole numbers joined by hyphens, as in Table 12.
 
-    >>> numbers("lit_sms", "0-7-1-8")
+    >>> _parse_numbers("lit_sms", "0-7-1-8")
     (0, 7, 1, 8)
     """
     parts = [part.strip() for part in re.split("[-,]", text)]
@@ -80,52 +80,52 @@ def numbers(name, text):
 
 
 @lru_cache(maxsize=4096)
-def lit(text):
+def _parse_lit_sms(text):
     """The SMs of a set, each once."""
-    sms = numbers("lit_sms", text)
+    sms = _parse_numbers("lit_sms", text)
     twice = [sm for sm, count in Counter(sms).items() if count > 1]
     if twice:
         raise DseError(f"lit_sms = {text!r} names SM {twice[0]} twice: name each once")
     return sms
 
 
-def lit_tpcs(text, tpc_map):
+def _lit_tpcs(text, tpc_map):
     """The TPCs that a set of SMs lights, in rising order."""
-    tpc_of = numbers("tpc_map", tpc_map)
-    for sm in lit(text):
+    tpc_of = _parse_numbers("tpc_map", tpc_map)
+    for sm in _parse_lit_sms(text):
         if sm >= len(tpc_of):
             raise DseError(
                 f"lit_sms = {text!r} names SM {sm}, and the machine has SMs 0 to {len(tpc_of) - 1}"
             )
-    return sorted({tpc_of[sm] for sm in lit(text)})
+    return sorted({tpc_of[sm] for sm in _parse_lit_sms(text)})
 
 
-def members(tpc_map):
+def _sms_by_tpc(tpc_map):
     """The SMs of each TPC, by the TPC."""
     found: dict[int, list[int]] = {}
-    for sm, tpc in enumerate(numbers("tpc_map", tpc_map)):
+    for sm, tpc in enumerate(_parse_numbers("tpc_map", tpc_map)):
         found.setdefault(tpc, []).append(sm)
     return dict(sorted(found.items()))
 
 
-def checked(count, tpc_map):
+def _check_count(count, tpc_map):
     """How many SMs are to be lit, as a whole number that the machine has."""
-    there = len(numbers("tpc_map", tpc_map))
+    there = len(_parse_numbers("tpc_map", tpc_map))
     if not 1 <= count <= there or count != int(count):
         raise DseError(f"{count:g} SMs are to be lit: expected a whole number from 1 to {there}")
     return int(count)
 
 
-def fewest(count, tpc_map):
+def _fewest_tpcs(count, tpc_map):
     """The fewest TPCs that hold so many SMs: those with the most SMs first."""
-    left, needed = checked(count, tpc_map), 0
-    for size in sorted(map(len, members(tpc_map).values()), reverse=True):
+    left, needed = _check_count(count, tpc_map), 0
+    for size in sorted(map(len, _sms_by_tpc(tpc_map).values()), reverse=True):
         if left > 0:
             left, needed = left - size, needed + 1
     return needed
 
 
-def ways(count, tpc_map, lit_tpcs):
+def _count_sets(count, tpc_map, lit_tpcs):
     """How many sets of so many SMs light exactly so many TPCs: exact, a whole number.
 
     With T_c TPCs of c SMs it is the coefficient of x^k y^t in the product over c of
@@ -133,7 +133,7 @@ def ways(count, tpc_map, lit_tpcs):
     numbers of TPCs and of SMs in them, whatever the number of sets.
     """
     terms = {(0, 0): 1}
-    for size, there in Counter(map(len, members(tpc_map).values())).items():
+    for size, there in Counter(map(len, _sms_by_tpc(tpc_map).values())).items():
         grown: Counter[tuple[int, int]] = Counter()
         for (tpcs, sms), factor in terms.items():
             for more in range(min(there, lit_tpcs - tpcs) + 1):
@@ -142,23 +142,23 @@ def ways(count, tpc_map, lit_tpcs):
                     step = sign * math.comb(there, more) * math.comb(more, kept)
                     grown[tpcs + more, sms + size * kept] += factor * step
         terms = grown
-    k = checked(count, tpc_map)
+    k = _check_count(count, tpc_map)
     return sum(f * math.comb(sms, k) for (tpcs, sms), f in terms.items() if tpcs == lit_tpcs)
 
 
-def joined(sms):
+def _join_sms(sms):
     """SMs as text, in rising order."""
     return "-".join(map(str, sorted(sms)))
 
 
-def filled(count, tpc_map, tpcs):
+def _fill_tpcs(count, tpc_map, tpcs):
     """So many SMs of some TPCs, one TPC after the other, as text."""
-    of = members(tpc_map)
-    return joined([sm for tpc in tpcs for sm in of[tpc]][: checked(count, tpc_map)])
+    of = _sms_by_tpc(tpc_map)
+    return _join_sms([sm for tpc in tpcs for sm in of[tpc]][: _check_count(count, tpc_map)])
 
 
 @lru_cache(maxsize=64)
-def matrix(text, tpcs):
+def _parse_distances(text, tpcs):
     """Distances between TPCs, numbered in rising order, from a list of rows as JSON."""
     try:
         rows = json.loads(text)
@@ -179,7 +179,7 @@ def matrix(text, tpcs):
     return table
 
 
-def separation(places, distances):
+def _separation(places, distances):
     """How far apart some TPCs are: the least distance of two, then the sum of all."""
     pairs = [distances[i][j] for i, j in combinations(places, 2)]
     return min(pairs, default=math.inf), math.fsum(pairs)
@@ -209,8 +209,8 @@ def lit_sms_compact(sms_to_light, tpc_map):
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'
     """
-    of = members(tpc_map)  # the fullest TPCs first, the lowest where equal
-    return filled(sms_to_light, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
+    of = _sms_by_tpc(tpc_map)  # the fullest TPCs first, the lowest where equal
+    return _fill_tpcs(sms_to_light, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
 
 
 @equation(name="lit_sms", source="Hong 2012, §4.6.2: the worst", table=True, when=SCATTER)
@@ -221,8 +221,8 @@ def lit_sms_scatter(sms_to_light, tpc_map):
     '0-1-2-3'
     """
     # the first SM of each TPC, then the second
-    turns = [(turn, sm) for sms in members(tpc_map).values() for turn, sm in enumerate(sms)]
-    return joined([sm for _, sm in sorted(turns)[: checked(sms_to_light, tpc_map)]])
+    turns = [(turn, sm) for sms in _sms_by_tpc(tpc_map).values() for turn, sm in enumerate(sms)]
+    return _join_sms([sm for _, sm in sorted(turns)[: _check_count(sms_to_light, tpc_map)]])
 
 
 @equation(name="lit_sms", source="Hong 2012, §4.7: few TPCs, far apart", table=True, when=APART)
@@ -235,28 +235,28 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
     >>> lit_sms_apart(4, "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
     '0-2-3-5'
     """
-    of = members(tpc_map)
-    needed = fewest(sms_to_light, tpc_map)
-    if math.comb(len(of), needed) > TRIED:
+    of = _sms_by_tpc(tpc_map)
+    needed = _fewest_tpcs(sms_to_light, tpc_map)
+    if math.comb(len(of), needed) > MAX_CHOICES:
         raise DseError(
             f"{needed} of {len(of)} TPCs can be chosen in {math.comb(len(of), needed):.3g} ways, "
-            f"more than the {TRIED:,} that are tried: give lit_sms, or placement_policy 'compact'"
+            f"more than the {MAX_CHOICES:,} that are tried: give lit_sms, or placement_policy 'compact'"
         )
-    table, tpcs = matrix(tpc_distances, len(of)), list(of)
+    table, tpcs = _parse_distances(tpc_distances, len(of)), list(of)
     best: tuple[float, float] = (-1.0, 0.0)
     found: tuple[int, ...] = ()
     for places in combinations(range(len(of)), needed):
         if sum(len(of[tpcs[place]]) for place in places) >= sms_to_light:
-            here = separation(places, table)
+            here = _separation(places, table)
             if here > best:
                 best, found = here, places
-    return filled(sms_to_light, tpc_map, [tpcs[place] for place in found])
+    return _fill_tpcs(sms_to_light, tpc_map, [tpcs[place] for place in found])
 
 
 @equation(source="Hong 2012, Table 12", table=True)
 def lit_count(lit_sms):
     """How many SMs are lit. [SMs]"""
-    return float(len(lit(lit_sms)))
+    return float(len(_parse_lit_sms(lit_sms)))
 
 
 @equation(source="Hong 2012, Table 12")
@@ -273,19 +273,19 @@ def active_tpcs(lit_sms, tpc_map):
     >>> [active_tpcs(sms, shown) for sms in ("0-7-1-8", "4-11-0-1", "0-1-2-3")]
     [2.0, 3.0, 4.0]
     """
-    return float(len(lit_tpcs(lit_sms, tpc_map)))
+    return float(len(_lit_tpcs(lit_sms, tpc_map)))
 
 
 @equation(source="Hong 2012, §4.7", table=True)
 def fewest_tpcs(active_sms, tpc_map):
     """The fewest TPCs that as many SMs can light. [TPCs]"""
-    return float(fewest(active_sms, tpc_map))
+    return float(_fewest_tpcs(active_sms, tpc_map))
 
 
 @equation(source="Hong 2012, §4.6.2", table=True)
 def most_tpcs(active_sms, tpc_map):
     """The most TPCs that as many SMs can light. [TPCs]"""
-    return float(min(checked(active_sms, tpc_map), len(members(tpc_map))))
+    return float(min(_check_count(active_sms, tpc_map), len(_sms_by_tpc(tpc_map))))
 
 
 @equation(source="Hong 2012, §4.6.2, all sets of Table 12's kind", table=True)
@@ -297,8 +297,8 @@ def placements(active_sms, tpc_map):
     >>> placements(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     1001.0
     """
-    there = len(numbers("tpc_map", tpc_map))
-    return float(math.comb(there, checked(active_sms, tpc_map)))
+    there = len(_parse_numbers("tpc_map", tpc_map))
+    return float(math.comb(there, _check_count(active_sms, tpc_map)))
 
 
 @equation(source="counted exactly, by the TPCs of Hong 2012, §4.5.2", table=True)
@@ -313,15 +313,15 @@ def equal_placements(active_sms, tpc_map, active_tpcs):
     >>> [equal_placements(4, shown, tpcs) for tpcs in (2, 3, 4)]
     [21.0, 420.0, 560.0]
     """
-    return float(ways(active_sms, tpc_map, int(active_tpcs)))
+    return float(_count_sets(active_sms, tpc_map, int(active_tpcs)))
 
 
 @equation(source="Hong 2012, §4.7, by a matrix of one's own", table=True)
 def tpc_separation(lit_sms, tpc_map, tpc_distances):
     """The least distance of two lit TPCs, infinite where one is lit."""
-    tpcs = list(members(tpc_map))
-    places = [tpcs.index(tpc) for tpc in lit_tpcs(lit_sms, tpc_map)]
-    return separation(places, matrix(tpc_distances, len(tpcs)))[0]
+    tpcs = list(_sms_by_tpc(tpc_map))
+    places = [tpcs.index(tpc) for tpc in _lit_tpcs(lit_sms, tpc_map)]
+    return _separation(places, _parse_distances(tpc_distances, len(tpcs)))[0]
 
 
 @equation(source=f"{TABLE_12}, least squares")
@@ -372,7 +372,7 @@ def suggested_placement(active_sms, tpc_map):
 @equation(source="Hong 2012, Table 12", table=True)
 def suggested_tpcs(suggested_placement, tpc_map):
     """TPCs that these light. [TPCs]"""
-    return float(len(lit_tpcs(suggested_placement, tpc_map)))
+    return float(len(_lit_tpcs(suggested_placement, tpc_map)))
 
 
 @equation(source=f"{TABLE_12}, least squares")

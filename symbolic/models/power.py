@@ -26,9 +26,9 @@ from symbolic.ops import power as raised
 
 OUTPUTS = ("power", "runtime_power", "sm_power", "memory_power")
 VALIDITY = Validity(
-    of="release_year",
-    most=2012,
-    says="power has one clock for cores and memory and parameters of GPUs of 2008 to 2010: fit "
+    quantity="release_year",
+    maximum=2012,
+    statement="power has one clock for cores and memory and parameters of GPUs of 2008 to 2010: fit "
     "them to measured watts and hold others against it first, or take activity_power",
 )
 
@@ -174,6 +174,6 @@ def power(standing_power, runtime_power):
     return standing_power + runtime_power
 
 
-PARTS = _units.PARTS
+PARTS = _units.POWER_PARTS
 ENERGY = _energy.EQUATIONS
 EFFICIENCY = equations_of(_efficiency)

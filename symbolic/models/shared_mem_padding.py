@@ -16,9 +16,9 @@ from symbolic.ops import floor, maximum, minimum, where
 
 OUTPUTS = ("shared_mem_padding", "automatic_blocks_per_sm", "shared_mem_per_block")
 VALIDITY = Validity(
-    of="release_year",
-    most=2012,
-    says="shared_mem_padding was held against a GPU of 2010 (GTX 480), of which shared "
+    quantity="release_year",
+    maximum=2012,
+    statement="shared_mem_padding was held against a GPU of 2010 (GTX 480), of which shared "
     "memory is set apart",
 )
 

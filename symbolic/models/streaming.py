@@ -17,7 +17,7 @@ from symbolic.ops import divide, where
 
 OUTPUTS = ("time", "sustained_bandwidth", "attained_bandwidth")
 VALIDITY = Validity(
-    says="shares are fitted to the machine at hand; held against GPUs from 2016 to 2020"
+    statement="shares are fitted to the machine at hand; held against GPUs from 2016 to 2020"
 )
 
 

@@ -16,7 +16,7 @@ from symbolic.ops import divide
 from symbolic.ops import power as raised
 
 OUTPUTS = ("attained_bandwidth",)
-VALIDITY = Validity(says="its numbers are fitted to the machine at hand")
+VALIDITY = Validity(statement="its numbers are fitted to the machine at hand")
 
 
 @equation(source="Li 2015, Eq. 1, whose two limits are joined by a p-norm of order p")

@@ -19,9 +19,9 @@ from symbolic.ops import absolute, divide, exp, log, maximum
 
 OUTPUTS = ("temperature", "power_at", "max_temperature", "steady_power", "settling_time")
 VALIDITY = Validity(
-    of="release_year",
-    most=2009,
-    says="numbers of temperature are of one GPU of 2008 (GTX 280): fit those of the machine",
+    quantity="release_year",
+    maximum=2009,
+    statement="numbers of temperature are of one GPU of 2008 (GTX 280): fit those of the machine",
 )
 
 #: Eq. 54 divides by the instructions that do not access memory.

@@ -33,9 +33,9 @@ OUTPUTS = (
     "clock_reduction",
 )
 VALIDITY = Validity(
-    of="release_year",
-    most=2012,
-    says="throughput was held against devices of 2010 (GTX 580, E5645): units beside the "
+    quantity="release_year",
+    maximum=2012,
+    statement="throughput was held against devices of 2010 (GTX 580, E5645): units beside the "
     "cores and larger caches are not in it",
 )
 
@@ -182,11 +182,11 @@ exposed_mem_ratio = idle_fraction.of(
 # reads them: for requests one at a time (MSTR 1) that is so of every mix of hits.
 
 
-def _flops(latency, allowed, delay, peak, perfect, comp, warps, strength):
+def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, strength):
     """Eqs. 64 and 71-82, of requests of this latency, so many of which may be in flight."""
     needed = _memory_demand.mwp_app_infinite(latency, comp)
     asked = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
-    mwp = _memory_demand.mwp(asked, allowed, _memory_demand.mwp_proc(latency, delay), warps)
+    mwp = _memory_demand.mwp(asked, mwp_bw, _memory_demand.mwp_proc(latency, delay), warps)
     serial = serial_mem_cycles(latency, warps)
     divided = divided_mem_cycles(serial, mwp)
     computed = serial_comp_cycles(comp, warps)
@@ -196,7 +196,7 @@ def _flops(latency, allowed, delay, peak, perfect, comp, warps, strength):
     return peak * effective_ratio(perfect, warps, period)
 
 
-PACE = (
+PACE_INPUTS = (
     *("departure_delay", "peak_achievable", "effective_perfect", "effective_comp"),
     *("warps_per_sm", "mem_strength"),
 )
@@ -204,12 +204,12 @@ PACE = (
 
 @equation(
     source="Hong 2012, §5.6, every request served by the first cache",
-    inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE),
+    inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE_INPUTS),
 )
 def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
     """Floating-point operations a second if one cache serves every request. [1/s]"""
     latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
-    return _flops(latency, math.inf, *pace)
+    return _flops_at_latency(latency, math.inf, *pace)
 
 
 flops_l2 = flops_l1.of(
@@ -217,7 +217,7 @@ flops_l2 = flops_l1.of(
     source="Hong 2012, §5.6, every request served by the second cache",
 )
 
-DRAM = (
+DRAM_INPUTS = (
     *("mem_latency_dram", "transactions_per_request", "mem_insts", "core_clock"),
     *("load_bytes_per_warp", "mem_bandwidth", "active_sms"),
 )
@@ -225,7 +225,7 @@ DRAM = (
 
 @equation(
     source="Hong 2012, §5.6, every request served by DRAM",
-    inputs=(*DRAM, *PACE, "sharing_requests"),
+    inputs=(*DRAM_INPUTS, *PACE_INPUTS, "sharing_requests"),
 )
 def flops_dram(
     mem_latency_dram, transactions_per_request, mem_insts, clock, load_bytes, bandwidth, sms, *rest
@@ -240,7 +240,7 @@ def flops_dram(
     latency = where(mem_insts > 0, mem_latency_dram * transactions_per_request, 0.0)
     per_warp = _memory.bw_per_warp(clock, load_bytes, latency)
     allowed = _memory_demand.mwp_bw(bandwidth, per_warp, 1, sms) / sharing_requests
-    return _flops(latency, allowed, *pace)
+    return _flops_at_latency(latency, allowed, *pace)
 
 
 # --- the ten categories and what to change (§5.4.2 and §5.5, Eqs. 83-93)

@@ -15,7 +15,7 @@ from symbolic.models.latency_roofline import dram_time
 from symbolic.ops import ceil, maximum
 
 OUTPUTS = ("time", "product_efficiency", "product_tiles", "product_waves")
-VALIDITY = Validity(says="rates and tiles are given; held against no measured times yet")
+VALIDITY = Validity(statement="rates and tiles are given; held against no measured times yet")
 
 GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
 

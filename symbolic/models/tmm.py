@@ -22,9 +22,9 @@ from symbolic.ops import ceil, divide, equal, maximum, where
 
 OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor")
 VALIDITY = Validity(
-    of="release_year",
-    most=2012,
-    says="tmm counts every access to global memory, and was held against a GPU of 2010 "
+    quantity="release_year",
+    maximum=2012,
+    statement="tmm counts every access to global memory, and was held against a GPU of 2010 "
     "(GTX 480): caches of later ones keep more",
 )
 

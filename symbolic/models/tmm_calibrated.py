@@ -18,9 +18,9 @@ from symbolic.ops import divide, maximum, sqrt
 
 OUTPUTS = ("time", "root_blocks_per_thread")
 VALIDITY = Validity(
-    of="release_year",
-    most=2012,
-    says="the published numbers of tmm_calibrated are of a GPU of 2010 (GTX 480): "
+    quantity="release_year",
+    maximum=2012,
+    statement="the published numbers of tmm_calibrated are of a GPU of 2010 (GTX 480): "
     "calibrate them first",
 )
 

@@ -20,7 +20,7 @@ from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.ops import both, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("ms_throughput", "cs_throughput", "threads_in_ms", "threads_in_cs", "bound")
-VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
+VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 RULES = ("threads <= max_threads",)
 
 TERMS = {"thread": "thread_limit", "memory": "ms_peak", "computation": "computation_limit"}

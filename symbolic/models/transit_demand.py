@@ -12,7 +12,7 @@ from symbolic.equation import Validity, equation
 from symbolic.ops import minimum
 
 OUTPUTS = ("attained_flops",)
-VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
+VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 
 
 @equation(source="Li 2015, Eq. 1, Fig. 3-A", symbol="G(x)")

@@ -13,7 +13,7 @@ from symbolic.equation import Validity, equation
 from symbolic.ops import absolute, divide
 
 OUTPUTS = ("threads", "intensity")
-VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
+VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 
 #: A workload that never reaches DRAM is outside the model.
 RULES = ("dram_reads + dram_writes > 0",)

@@ -14,7 +14,7 @@ from symbolic.equation import Validity, equation
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("attained_bandwidth",)
-VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
+VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 
 
 @equation(name="attained_bandwidth", source="Li 2015, Eq. 1, Fig. 4-B", when={"supply": "sharp"})

@@ -21,18 +21,18 @@ from symbolic.models import (
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("time", "case")
-VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
+VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 
 RULES = transit_warps.RULES
 
-OF_MWP_CWP = (
+MWP_CWP_EQUATIONS = (
     *equations_of(_shared),
     mwp_cwp.comp_cycles,
     *equations_of(_residency),
     *(eq for eq in equations_of(_memory) if eq.name not in ("mwp", "mwp_without_bw")),
 )
 
-OF_TRANSIT = (transit_warps.intensity,)
+TRANSIT_EQUATIONS = (transit_warps.intensity,)
 
 CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
 

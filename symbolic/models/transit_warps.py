@@ -15,7 +15,7 @@ from symbolic.ops import divide
 #: A workload without memory instructions is outside the model.
 RULES = ("mem_insts > 0",)
 
-VALIDITY = Validity(says="a machine of two units, whose curves are measured at hand")
+VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 
 
 @equation(source="Li 2015, §2.2; Hong 2012, Eq. 2", symbol="Z")

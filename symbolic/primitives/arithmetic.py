@@ -8,51 +8,51 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.row import Primitive, FormulaSyntax
 from symbolic.primitives.words import (
     INF,
-    NONE,
-    ONE_WAY,
+    NO_AXES,
+    ROUNDS_TO_NEAREST,
     add_high,
     add_low,
-    any_of,
+    either_flag,
     choose,
     div_high,
     div_low,
-    every,
-    finite,
+    all_true,
+    all_finite,
     is_empty,
-    least,
-    most,
+    min_of,
+    max_of,
     mul_high,
     mul_low,
-    perhaps,
-    some,
+    flag_or_false,
+    any_true,
 )
 
 
 # --- enclosures
-def add(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """The sum.
 
     An end is NaN where one operand has nothing but an infinity and the other reaches the opposite
     one: then that infinity is the only sum that is a number.
     """
     lo, hi = add_low(al, bl), add_high(ah, bh)
-    undefined = any_of(ua, ub)
-    if not finite(lo, hi):
+    undefined = either_flag(ua, ub)
+    if not all_finite(lo, hi):
         opposed = ((ah == INF) & (bl == -INF)) | ((al == -INF) & (bh == INF))
-        undefined = any_of(undefined, perhaps(opposed))
+        undefined = either_flag(undefined, flag_or_false(opposed))
         lo, hi = choose(lo != lo, INF, lo), choose(hi != hi, -INF, hi)
     return lo, hi, undefined
 
 
-def sub(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _sub_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """The difference."""
-    return add(al, ah, ua, -bh, -bl, ub)
+    return _add_interval(al, ah, ua, -bh, -bl, ub)
 
 
-def _corner(value: Any) -> Any:
+def _zero_if_nan(value: Any) -> Any:
     """A corner that is no number, of zero times infinity and the like, as zero.
 
     Where one end makes a corner NaN, the values near it reach what the other corners reach.
@@ -60,143 +60,143 @@ def _corner(value: Any) -> Any:
     return choose(value != value, 0.0, value)
 
 
-def _least(w: Any, x: Any, y: Any, z: Any) -> Any:
-    return least(least(_corner(w), _corner(x)), least(_corner(y), _corner(z)))
+def _smallest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
+    return min_of(min_of(_zero_if_nan(w), _zero_if_nan(x)), min_of(_zero_if_nan(y), _zero_if_nan(z)))
 
 
-def _most(w: Any, x: Any, y: Any, z: Any) -> Any:
-    return most(most(_corner(w), _corner(x)), most(_corner(y), _corner(z)))
+def _largest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
+    return max_of(max_of(_zero_if_nan(w), _zero_if_nan(x)), max_of(_zero_if_nan(y), _zero_if_nan(z)))
 
 
-def _infinite(low: Any, high: Any) -> Any:
+def _can_be_infinite(low: Any, high: Any) -> Any:
     """True where a value may be infinite."""
     return (abs(low) == INF) | (abs(high) == INF)
 
 
-def _endless(low: Any, high: Any) -> Any:
+def _is_infinite(low: Any, high: Any) -> Any:
     """True where a value is certain to be infinite, of one sign."""
     return (low == INF) | (high == -INF)
 
 
-def _zero(low: Any, high: Any) -> Any:
+def _is_zero(low: Any, high: Any) -> Any:
     return (low == 0) & (high == 0)
 
 
-def mul(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """The product."""
-    undefined = any_of(ua, ub)
-    if every(al >= 0) and every(bl >= 0):
+    undefined = either_flag(ua, ub)
+    if all_true(al >= 0) and all_true(bl >= 0):
         lo, hi = mul_low(al, bl), mul_high(ah, bh)
-        if finite(lo, hi):
+        if all_finite(lo, hi):
             return lo, hi, undefined
     w, x, y, z = mul_low(al, bl), mul_low(al, bh), mul_low(ah, bl), mul_low(ah, bh)
     p, q, r, s = w, x, y, z
-    if not ONE_WAY:
+    if not ROUNDS_TO_NEAREST:
         p, q, r, s = mul_high(al, bl), mul_high(al, bh), mul_high(ah, bl), mul_high(ah, bh)
-    if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
-        return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
-    clash = (al <= 0) & (ah >= 0) & _infinite(bl, bh) | (bl <= 0) & (bh >= 0) & _infinite(al, ah)
-    never = _zero(al, ah) & _endless(bl, bh) | _zero(bl, bh) & _endless(al, ah)
-    lo, hi = choose(never, INF, _least(w, x, y, z)), choose(never, -INF, _most(p, q, r, s))
-    return lo, hi, any_of(undefined, perhaps(clash))
+    if all_finite(w, x) and all_finite(y, z) and all_finite(p, q) and all_finite(r, s):
+        return min_of(min_of(w, x), min_of(y, z)), max_of(max_of(p, q), max_of(r, s)), undefined
+    clash = (al <= 0) & (ah >= 0) & _can_be_infinite(bl, bh) | (bl <= 0) & (bh >= 0) & _can_be_infinite(al, ah)
+    never = _is_zero(al, ah) & _is_infinite(bl, bh) | _is_zero(bl, bh) & _is_infinite(al, ah)
+    lo, hi = choose(never, INF, _smallest_corner(w, x, y, z)), choose(never, -INF, _largest_corner(p, q, r, s))
+    return lo, hi, either_flag(undefined, flag_or_false(clash))
 
 
-def _quotient(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """a / b where b does not hold zero; anything where it does."""
-    undefined = any_of(ua, ub)
-    if every(al >= 0) and every(bl > 0):
+    undefined = either_flag(ua, ub)
+    if all_true(al >= 0) and all_true(bl > 0):
         lo, hi = div_low(al, bh), div_high(ah, bl)
-        if finite(lo, hi):
+        if all_finite(lo, hi):
             return lo, hi, undefined
     w, x, y, z = div_low(al, bl), div_low(al, bh), div_low(ah, bl), div_low(ah, bh)
     p, q, r, s = w, x, y, z
-    if not ONE_WAY:
+    if not ROUNDS_TO_NEAREST:
         p, q, r, s = div_high(al, bl), div_high(al, bh), div_high(ah, bl), div_high(ah, bh)
-    if finite(w, x) and finite(y, z) and finite(p, q) and finite(r, s):
-        return least(least(w, x), least(y, z)), most(most(p, q), most(r, s)), undefined
-    far = _infinite(al, ah) & _infinite(bl, bh)
-    never = _endless(al, ah) & _endless(bl, bh)
-    lo, hi = choose(never, INF, _least(w, x, y, z)), choose(never, -INF, _most(p, q, r, s))
-    return lo, hi, any_of(undefined, perhaps(far))
+    if all_finite(w, x) and all_finite(y, z) and all_finite(p, q) and all_finite(r, s):
+        return min_of(min_of(w, x), min_of(y, z)), max_of(max_of(p, q), max_of(r, s)), undefined
+    far = _can_be_infinite(al, ah) & _can_be_infinite(bl, bh)
+    never = _is_infinite(al, ah) & _is_infinite(bl, bh)
+    lo, hi = choose(never, INF, _smallest_corner(w, x, y, z)), choose(never, -INF, _largest_corner(p, q, r, s))
+    return lo, hi, either_flag(undefined, flag_or_false(far))
 
 
-def div(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """The quotient; anything where the divisor holds zero."""
-    lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
+    lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
-    if not some(zero):
+    if not any_true(zero):
         return lo, hi, undefined
-    undefined = any_of(undefined, perhaps(zero & (al <= 0) & (ah >= 0)))
-    never = _zero(al, ah) & _zero(bl, bh)
+    undefined = either_flag(undefined, flag_or_false(zero & (al <= 0) & (ah >= 0)))
+    never = _is_zero(al, ah) & _is_zero(bl, bh)
     lo = choose(zero, choose(never, INF, -INF), lo)
     return lo, choose(zero, choose(never, -INF, INF), hi), undefined
 
 
-def _beside(side: Any, al: Any, ah: Any, far: Any, lo: Any, hi: Any) -> Any:
+def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: Any) -> Any:
     """The ends, but those of a / b for b next to zero on one side, where it is so."""
-    if not some(side):
+    if not any_true(side):
         return lo, hi
-    low = choose(al >= 0, _corner(div_low(al, far)), -INF)
-    high = choose(ah <= 0, _corner(div_high(ah, far)), INF)
+    low = choose(al >= 0, _zero_if_nan(div_low(al, divisor)), -INF)
+    high = choose(ah <= 0, _zero_if_nan(div_high(ah, divisor)), INF)
     return choose(side, low, lo), choose(side, high, hi)
 
 
-def divide(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any) -> Any:
+def _divide_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any) -> Any:
     """The hull of a / b where b is not zero, and of what stands for it where b may be."""
-    lo, hi, undefined = _quotient(al, ah, ua, bl, bh, ub)
+    lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
-    never = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
-    if not some(zero):
+    never = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    if not any_true(zero):
         return choose(never, INF, lo), choose(never, -INF, hi), undefined
-    lo, hi = _beside(zero & (bl >= 0), al, ah, bh, lo, hi)
-    lo, hi = _beside(zero & (bh <= 0), -ah, -al, -bl, lo, hi)
+    lo, hi = _one_sided_quotient(zero & (bl >= 0), al, ah, bh, lo, hi)
+    lo, hi = _one_sided_quotient(zero & (bh <= 0), -ah, -al, -bl, lo, hi)
     through = (bl < 0) & (bh > 0)
-    nothing = _zero(al, ah)
+    nothing = _is_zero(al, ah)
     lo = choose(through, choose(nothing, 0.0, -INF), lo)
     hi = choose(through, choose(nothing, 0.0, INF), hi)
     lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
-    only = _zero(bl, bh)
-    lo = choose(zero, choose(only, zl, least(lo, zl)), lo)
-    hi = choose(zero, choose(only, zh, most(hi, zh)), hi)
-    return lo, hi, any_of(undefined, perhaps(zero & uz))
+    only = _is_zero(bl, bh)
+    lo = choose(zero, choose(only, zl, min_of(lo, zl)), lo)
+    hi = choose(zero, choose(only, zh, max_of(hi, zh)), hi)
+    return lo, hi, either_flag(undefined, flag_or_false(zero & uz))
 
 
 # --- along which axes they rise and fall
-def along(up: Any, down: Any, low: Any, high: Any) -> Any:
+def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
     """How something goes once multiplied by what lies between two ends."""
-    if every(low >= 0):
+    if all_true(low >= 0):
         return up, down
     idle = up & down
     rises = choose(low >= 0, up, choose(high <= 0, down, idle))
     return rises, choose(low >= 0, down, choose(high <= 0, up, idle))
 
 
-def together(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     """Along the axes along which both go."""
     return aup & bup, adn & bdn
 
 
-def against(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def difference_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     """As the first, and as the second turned round."""
     return aup & bdn, adn & bup
 
 
-def mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     """Of a product."""
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al, ah)
+    au, ad = scale_trend(aup, adn, bl, bh)
+    bu, bd = scale_trend(bup, bdn, al, ah)
     return au & bu, ad & bd
 
 
-def div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     """Of a quotient: none where the divisor may be zero, whose sign may vary."""
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al, ah)
+    au, ad = scale_trend(aup, adn, bl, bh)
+    bu, bd = scale_trend(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
-    return choose(clear, au & bd, NONE), choose(clear, ad & bu, NONE)
+    return choose(clear, au & bd, NO_AXES), choose(clear, ad & bu, NO_AXES)
 
 
-def divide_trend(
+def _divide_trend(
     al: Any,
     ah: Any,
     aup: Any,
@@ -211,11 +211,11 @@ def divide_trend(
     zdn: Any,
 ) -> Any:
     """Of a quotient with a value where the divisor is zero."""
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al, ah)
+    au, ad = scale_trend(aup, adn, bl, bh)
+    bu, bd = scale_trend(bup, bdn, al, ah)
     up, down = au & bd, ad & bu
     clear = (bl > 0) | (bh < 0)
-    if every(clear):
+    if all_true(clear):
         return up, down
     # the quotient grows as the divisor falls to zero, where it is infinite
     falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
@@ -253,15 +253,15 @@ def _operator(
         js=text,
         interval=interval,
         trend=trend,
-        reads=Reading.exactly(2, sign, units=units),
+        syntax=FormulaSyntax.fixed_count(2, sign, units=units),
     )
 
 
 ROWS = {
-    "add": _operator(operator.add, "+", add, together),
-    "sub": _operator(operator.sub, "-", sub, against),
-    "mul": _operator(operator.mul, "*", mul, mul_trend, "product"),
-    "div": _operator(operator.truediv, "/", div, div_trend, "quotient"),
+    "add": _operator(operator.add, "+", _add_interval, common_trend),
+    "sub": _operator(operator.sub, "-", _sub_interval, difference_trend),
+    "mul": _operator(operator.mul, "*", _mul_interval, _mul_trend, "product"),
+    "div": _operator(operator.truediv, "/", _div_interval, _div_trend, "quotient"),
     "divide": Primitive(
         arity=3,
         scalar=lambda a, b, at_zero: a / b if b != 0 else at_zero,
@@ -269,9 +269,9 @@ ROWS = {
         sympy=_sympy_divide,
         nest="where({1} == 0.0, {2}, {0} / {1})",
         js="{1} === 0 ? {2} : {0} / {1}",
-        interval=divide,
-        trend=divide_trend,
-        reads=Reading.exactly(3, "divide", units="quotient"),
-        strict=False,
+        interval=_divide_interval,
+        trend=_divide_trend,
+        syntax=FormulaSyntax.fixed_count(3, "divide", units="quotient"),
+        propagates_nan=False,
     ),
 }

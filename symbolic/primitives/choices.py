@@ -7,82 +7,82 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.arithmetic import against, together
-from symbolic.primitives.row import Function, Primitive, Reading
+from symbolic.primitives.arithmetic import difference_trend, common_trend
+from symbolic.primitives.row import Function, Primitive, FormulaSyntax
 from symbolic.primitives.words import (
-    EVERY,
+    ALL_AXES,
     INF,
-    NONE,
-    any_of,
+    NO_AXES,
+    either_flag,
     choose,
-    holds,
+    is_true,
     is_empty,
-    least,
-    most,
-    opposite,
-    perhaps,
-    some,
-    told,
-    unless,
+    min_of,
+    max_of,
+    not_of,
+    flag_or_false,
+    any_true,
+    condition_end,
+    clear_where,
 )
 
 
 # --- enclosures
-def _less(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    empty = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
-    return told(unless(any_of(ua, ub), ah < bl)), told(unless(empty, al < bh)), False
+def _less_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    return condition_end(clear_where(either_flag(ua, ub), ah < bl)), condition_end(clear_where(empty, al < bh)), False
 
 
-def _less_equal(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    empty = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
-    return told(unless(any_of(ua, ub), ah <= bl)), told(unless(empty, al <= bh)), False
+def _less_equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    return condition_end(clear_where(either_flag(ua, ub), ah <= bl)), condition_end(clear_where(empty, al <= bh)), False
 
 
-def _equal(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    empty = any_of(is_empty(ua, al, ah), is_empty(ub, bl, bh))
-    meet = unless(empty, (al <= bh) & (bl <= ah))
-    return told(unless(any_of(ua, ub), (al == bh) & (bl == ah))), told(meet), False
+def _equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
+    meet = clear_where(empty, (al <= bh) & (bl <= ah))
+    return condition_end(clear_where(either_flag(ua, ub), (al == bh) & (bl == ah))), condition_end(meet), False
 
 
-def _both(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return least(al, bl), least(ah, bh), False
+def _both_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return min_of(al, bl), min_of(ah, bh), False
 
 
-def _either(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return most(al, bl), most(ah, bh), False
+def _either_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    return max_of(al, bl), max_of(ah, bh), False
 
 
-def _negate(al: Any, ah: Any, ua: Any) -> Any:
-    return opposite(ah), opposite(al), False
+def _negate_interval(al: Any, ah: Any, ua: Any) -> Any:
+    return not_of(ah), not_of(al), False
 
 
-def _where(cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    yes, may = holds(cl), holds(ch)
-    lo = choose(yes, al, choose(may, least(al, bl), bl))
-    hi = choose(yes, ah, choose(may, most(ah, bh), bh))
-    undefined = perhaps(any_of(ua, ub))
-    if some(undefined):
-        undefined = perhaps(choose(yes, ua, choose(may, undefined, ub)))
+def _where_interval(cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    yes, may = is_true(cl), is_true(ch)
+    lo = choose(yes, al, choose(may, min_of(al, bl), bl))
+    hi = choose(yes, ah, choose(may, max_of(ah, bh), bh))
+    undefined = flag_or_false(either_flag(ua, ub))
+    if any_true(undefined):
+        undefined = flag_or_false(choose(yes, ua, choose(may, undefined, ub)))
     return lo, hi, undefined
 
 
-def _minimum(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _minimum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """NaN for a gives b; NaN for b gives NaN."""
-    lo = choose(is_empty(ub, bl, bh), INF, least(al, bl))
-    return lo, choose(ua, bh, least(ah, bh)), ub
+    lo = choose(is_empty(ub, bl, bh), INF, min_of(al, bl))
+    return lo, choose(ua, bh, min_of(ah, bh)), ub
 
 
-def _maximum(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    hi = choose(is_empty(ub, bl, bh), -INF, most(ah, bh))
-    return choose(ua, bl, most(al, bl)), hi, ub
+def _maximum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+    hi = choose(is_empty(ub, bl, bh), -INF, max_of(ah, bh))
+    return choose(ua, bl, max_of(al, bl)), hi, ub
 
 
 # --- directions
-def _falling(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    return against(bl, bh, bup, bdn, al, ah, aup, adn)
+def _comparison_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+    return difference_trend(bl, bh, bup, bdn, al, ah, aup, adn)
 
 
-def _unknown(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _unknown_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     idle = aup & adn & bup & bdn
     return idle, idle
 
@@ -91,7 +91,7 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
     return adn, aup
 
 
-def _one(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
+def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
     """As b where the second holds, as a where the first does, as both where neither.
 
     The second comes first: it holds where a is empty, which leaves b.
@@ -103,13 +103,13 @@ def _one(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any
 def _minimum_trend(
     al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
 ) -> Any:
-    return _one(ah <= bl, bh <= al, aup, adn, bup, bdn)
+    return _selected_trend(ah <= bl, bh <= al, aup, adn, bup, bdn)
 
 
 def _maximum_trend(
     al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
 ) -> Any:
-    return _one(bh <= al, ah <= bl, aup, adn, bup, bdn)
+    return _selected_trend(bh <= al, ah <= bl, aup, adn, bup, bdn)
 
 
 def _where_trend(
@@ -127,11 +127,11 @@ def _where_trend(
     bdn: Any,
 ) -> Any:
     still = cup & cdn
-    rises = choose(bh <= al, EVERY, NONE)  # when the condition comes to hold
-    falls = choose(ah <= bl, EVERY, NONE)
+    rises = choose(bh <= al, ALL_AXES, NO_AXES)  # when the condition comes to hold
+    falls = choose(ah <= bl, ALL_AXES, NO_AXES)
     up = aup & bup & (still | (rises & cup) | (falls & cdn))
     down = adn & bdn & (still | (rises & cdn) | (falls & cup))
-    yes, may = holds(cl), holds(ch)
+    yes, may = is_true(cl), is_true(ch)
     return choose(yes, aup, choose(may, up, bup)), choose(yes, adn, choose(may, down, bdn))
 
 
@@ -161,24 +161,24 @@ def _comparison(
 ) -> Primitive:
     """Return the row of a comparison; ``closed`` is SymPy's name of it."""
     text = f"{{0}} {sign} {{1}}"
-    cells = {"scalar": function, "array": function, "trend": _falling} | cells
+    cells = {"scalar": function, "array": function, "trend": _comparison_trend} | cells
     return Primitive(
         arity=2,
         sympy=lambda s, a, b: getattr(s, closed)(a, b),
         nest=text,
         js=text,
         interval=interval,
-        reads=Reading.exactly(2, *names),
-        condition=True,
+        syntax=FormulaSyntax.fixed_count(2, *names),
+        is_condition=True,
         **cells,
     )
 
 
 ROWS = {
-    "less": _comparison(operator.lt, "Lt", "<", _less, "<", ">"),
-    "less_equal": _comparison(operator.le, "Le", "<=", _less_equal, "<=", ">="),
+    "less": _comparison(operator.lt, "Lt", "<", _less_interval, "<", ">"),
+    "less_equal": _comparison(operator.le, "Le", "<=", _less_equal_interval, "<=", ">="),
     "equal": _comparison(
-        operator.eq, "Eq", "==", _equal, "equal", "==", "!=", array=np.equal, trend=_unknown
+        operator.eq, "Eq", "==", _equal_interval, "equal", "==", "!=", array=np.equal, trend=_unknown_trend
     ),
     "both": Primitive(
         arity=2,
@@ -187,10 +187,10 @@ ROWS = {
         sympy=lambda s, a, b: s.And(a, b),
         nest="{0} & {1}",
         js="{0} && {1}",
-        interval=_both,
-        trend=together,
-        reads=Reading.any_number("both"),
-        condition=True,
+        interval=_both_interval,
+        trend=common_trend,
+        syntax=FormulaSyntax.any_number("both"),
+        is_condition=True,
     ),
     "either": Primitive(
         arity=2,
@@ -199,10 +199,10 @@ ROWS = {
         sympy=lambda s, a, b: s.Or(a, b),
         nest="{0} | {1}",
         js="{0} || {1}",
-        interval=_either,
-        trend=together,
-        reads=Reading.any_number("either"),
-        condition=True,
+        interval=_either_interval,
+        trend=common_trend,
+        syntax=FormulaSyntax.any_number("either"),
+        is_condition=True,
     ),
     "negate": Primitive(
         arity=1,
@@ -211,10 +211,10 @@ ROWS = {
         sympy=lambda s, a: s.Not(a),
         nest="not {0}",
         js="!{0}",
-        interval=_negate,
+        interval=_negate_interval,
         trend=_negate_trend,
-        reads=Reading.exactly(1, "negate"),
-        condition=True,
+        syntax=FormulaSyntax.fixed_count(1, "negate"),
+        is_condition=True,
     ),
     "where": Primitive(
         arity=3,
@@ -223,11 +223,11 @@ ROWS = {
         sympy=_sympy_where,
         nest="where({0}, {1}, {2})",
         js="{0} ? {1} : {2}",
-        interval=_where,
+        interval=_where_interval,
         trend=_where_trend,
-        reads=Reading.exactly(3, "where"),
-        chooses=True,
-        strict=False,
+        syntax=FormulaSyntax.fixed_count(3, "where"),
+        is_choice=True,
+        propagates_nan=False,
     ),
     "minimum": Primitive(
         arity=2,
@@ -236,10 +236,10 @@ ROWS = {
         sympy=lambda s, a, b: _extremum(s.Min, s.oo, a, b),
         nest="minimum({0}, {1})",
         js="{0} < {1} ? {0} : {1}",
-        interval=_minimum,
+        interval=_minimum_interval,
         trend=_minimum_trend,
-        reads=Reading.any_number("minimum", "min"),
-        strict=False,
+        syntax=FormulaSyntax.any_number("minimum", "min"),
+        propagates_nan=False,
     ),
     "maximum": Primitive(
         arity=2,
@@ -248,9 +248,9 @@ ROWS = {
         sympy=lambda s, a, b: _extremum(s.Max, -s.oo, a, b),
         nest="maximum({0}, {1})",
         js="{1} < {0} ? {0} : {1}",
-        interval=_maximum,
+        interval=_maximum_interval,
         trend=_maximum_trend,
-        reads=Reading.any_number("maximum", "max"),
-        strict=False,
+        syntax=FormulaSyntax.any_number("maximum", "max"),
+        propagates_nan=False,
     ),
 }

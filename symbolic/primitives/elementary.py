@@ -27,16 +27,16 @@ LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 #: The bits of 1.0 and of the root of 1/2, and those of a fraction.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
 #: The least normal float, and the factor that makes a normal one of any smaller.
-LEAST, RAISED = 2.0**-1022, 2.0**54
+SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
 #: Values worked on together, so that the steps of a series stay in the cache.
 _BLOCK = sizes.ELEMENTARY_BLOCK
 #: Values on which the route to the C library is tried: NumPy's own functions differ at some 5 %.
-_TRIED = 512
+_TRIAL_SIZE = 512
 
 
-def _by_one(function: Function) -> Function:
+def _call_each(function: Function) -> Function:
     """Return a function of arrays that calls a function of floats for each value."""
 
     def array(*args: Floats) -> Floats:
@@ -46,7 +46,7 @@ def _by_one(function: Function) -> Function:
     return array
 
 
-def _backwards(function: Function) -> Function:
+def _call_reversed(function: Function) -> Function:
     """Return a NumPy function that reads its arrays from the end, which the C library serves."""
 
     def array(*args: Floats) -> Floats:
@@ -56,16 +56,16 @@ def _backwards(function: Function) -> Function:
 
 
 @cache
-def _library(name: str) -> Function:
+def _c_library_function(name: str) -> Function:
     """Return a function of flat arrays with the values of the C library.
 
     NumPy calls the C library for an array that is read backwards, ten times as fast as one call for
     each value. That is its own affair, so it is tried first.
     """
-    scalar, fast = _SCALAR[name], _backwards(getattr(np, name))
-    slow = _by_one(scalar)
-    x = np.linspace(0.1, 97.3, _TRIED)
-    args = (x, np.linspace(-7.7, 8.9, _TRIED)) if name == "power" else (x,)
+    scalar, fast = _SCALAR[name], _call_reversed(getattr(np, name))
+    slow = _call_each(scalar)
+    x = np.linspace(0.1, 97.3, _TRIAL_SIZE)
+    args = (x, np.linspace(-7.7, 8.9, _TRIAL_SIZE)) if name == "power" else (x,)
     with np.errstate(all="ignore"):
         return fast if np.array_equal(fast(*args), slow(*args)) else slow
 
@@ -76,7 +76,7 @@ def _elementwise(name: str) -> Function:
         whole = whole if len(whole) == 1 else list(np.broadcast_arrays(*whole))
         flat = [np.ascontiguousarray(arg).reshape(-1) for arg in whole]
         with np.errstate(all="ignore"):
-            found = np.ascontiguousarray(_library(name)(*flat)).reshape(whole[0].shape)
+            found = np.ascontiguousarray(_c_library_function(name)(*flat)).reshape(whole[0].shape)
         return found if found.ndim else found[()]
 
     array.__name__ = name
@@ -156,8 +156,8 @@ def log(a: Any) -> Any:
     with np.errstate(all="ignore"):
         for first in range(0, flat.size, _BLOCK):
             x = flat[first : first + _BLOCK]
-            small = x < LEAST
-            shifted = (x * np.where(small, RAISED, 1.0)).view(np.int64) + (ONE - ROOT)
+            small = x < SMALLEST_NORMAL
+            shifted = (x * np.where(small, SUBNORMAL_SCALE, 1.0)).view(np.int64) + (ONE - ROOT)
             k = ((shifted >> 52) - 1023).astype(np.float64) - np.where(small, 54.0, 0.0)
             f = ((shifted & FRACTION) + ROOT).view(np.float64) - 1.0
             value = np.where(x < np.inf, _series(f, k), x)

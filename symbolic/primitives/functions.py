@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import elementary
-from symbolic.primitives.arithmetic import along
-from symbolic.primitives.row import Function, Primitive, Reading
+from symbolic.primitives.arithmetic import scale_trend
+from symbolic.primitives.row import Function, Primitive, FormulaSyntax
 from symbolic.primitives.words import (
     INF,
-    NONE,
-    any_of,
+    NO_AXES,
+    either_flag,
     choose,
     exp_of,
     is_empty,
-    least,
+    min_of,
     log2_of,
     log10_of,
     log_of,
-    most,
-    perhaps,
-    raised,
-    some,
+    max_of,
+    flag_or_false,
+    pow_of,
+    any_true,
     sqrt_high,
     sqrt_low,
-    unless,
-    widened,
+    clear_where,
+    widen,
 )
 
 #: JavaScript has no number where 1 or -1 is raised to what IEEE 754 has 1 for.
@@ -36,7 +36,7 @@ _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.
 
 
 # --- values
-def _integral(rounding: Function) -> Function:
+def _rounding_scalar(rounding: Function) -> Function:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
             return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
@@ -45,7 +45,7 @@ def _integral(rounding: Function) -> Function:
     return scalar
 
 
-def _quiet(function: Function) -> Function:
+def _silence_warnings(function: Function) -> Function:
     def array(*args: Any) -> Any:
         with np.errstate(all="ignore"):
             return function(*args)
@@ -61,97 +61,97 @@ def _sympy_power(s: Any, base: Any, exponent: Any) -> Any:
 
 
 # --- enclosures
-def _floor_box(al: Any, ah: Any, ua: Any) -> Any:
+def _floor_interval(al: Any, ah: Any, ua: Any) -> Any:
     return np.floor(al), np.floor(ah), ua
 
 
-def _ceil_box(al: Any, ah: Any, ua: Any) -> Any:
+def _ceil_interval(al: Any, ah: Any, ua: Any) -> Any:
     return np.ceil(al), np.ceil(ah), ua
 
 
-def _absolute_box(al: Any, ah: Any, ua: Any) -> Any:
+def _absolute_interval(al: Any, ah: Any, ua: Any) -> Any:
     low, high = abs(al), abs(ah)
-    return choose((al <= 0) & (ah >= 0), 0.0, least(low, high)), most(low, high), ua
+    return choose((al <= 0) & (ah >= 0), 0.0, min_of(low, high)), max_of(low, high), ua
 
 
-def _sqrt_box(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = sqrt_low(most(al, 0.0)), sqrt_high(most(ah, 0.0))
-    return _from_zero(al, ah, ua, lo, hi)
+def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = sqrt_low(max_of(al, 0.0)), sqrt_high(max_of(ah, 0.0))
+    return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _from_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
+def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
     """The ends of a function that is NaN below zero."""
     negative = al < 0
-    if not some(negative):
+    if not any_true(negative):
         return lo, hi, ua
     never = ah < 0
-    return choose(never, INF, lo), choose(never, -INF, hi), any_of(ua, negative)
+    return choose(never, INF, lo), choose(never, -INF, hi), either_flag(ua, negative)
 
 
-def _exp_box(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = widened(exp_of(al), exp_of(ah), al == ah)
-    return most(lo, 0.0), hi, ua
+def _exp_interval(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widen(exp_of(al), exp_of(ah), al == ah)
+    return max_of(lo, 0.0), hi, ua
 
 
-def _log_box(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = widened(log_of(most(al, 0.0)), log_of(most(ah, 0.0)), al == ah)
-    return _from_zero(al, ah, ua, lo, hi)
+def _log_interval(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widen(log_of(max_of(al, 0.0)), log_of(max_of(ah, 0.0)), al == ah)
+    return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _log2_box(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = widened(log2_of(most(al, 0.0)), log2_of(most(ah, 0.0)), al == ah)
-    return _from_zero(al, ah, ua, lo, hi)
+def _log2_interval(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widen(log2_of(max_of(al, 0.0)), log2_of(max_of(ah, 0.0)), al == ah)
+    return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _log10_box(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = widened(log10_of(most(al, 0.0)), log10_of(most(ah, 0.0)), al == ah)
-    return _from_zero(al, ah, ua, lo, hi)
+def _log10_interval(al: Any, ah: Any, ua: Any) -> Any:
+    lo, hi = widen(log10_of(max_of(al, 0.0)), log10_of(max_of(ah, 0.0)), al == ah)
+    return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _pow_box(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """The corners, for bases above zero; for others anything, or nothing.
 
     NaN to the power 0, and 1 to the power NaN, are 1.
     """
-    x, y = most(al, 0.0), most(ah, 0.0)
-    t, u, v, w = raised(x, bl), raised(x, bh), raised(y, bl), raised(y, bh)
-    low, high = least(least(t, u), least(v, w)), most(most(t, u), most(v, w))
-    lo, hi = widened(low, high, (al == ah) & (bl == bh))
-    lo, undefined = most(lo, 0.0), any_of(ua, ub)
+    x, y = max_of(al, 0.0), max_of(ah, 0.0)
+    t, u, v, w = pow_of(x, bl), pow_of(x, bh), pow_of(y, bl), pow_of(y, bh)
+    low, high = min_of(min_of(t, u), min_of(v, w)), max_of(max_of(t, u), max_of(v, w))
+    lo, hi = widen(low, high, (al == ah) & (bl == bh))
+    lo, undefined = max_of(lo, 0.0), either_flag(ua, ub)
     open_ended = (al < 0) | ((al == 0) & (bl < 0))  # minus zero gives minus infinity
-    if some(open_ended):
+    if any_true(open_ended):
         lo, hi = choose(open_ended, -INF, lo), choose(open_ended, INF, hi)
         part = (bl != bh) | (np.floor(bl) != bl)
-        undefined = any_of(undefined, perhaps((al < 0) & part))
+        undefined = either_flag(undefined, flag_or_false((al < 0) & part))
         never = (al > -INF) & (ah < 0) & (bl == bh) & part
         lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
     no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
-    never = any_of(no_base, no_exponent)
-    if some(never):
-        one = choose(no_base, unless(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1))
+    never = either_flag(no_base, no_exponent)
+    if any_true(never):
+        one = choose(no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1))
         lo = choose(never, choose(one, 1.0, INF), lo)
         hi = choose(never, choose(one, 1.0, -INF), hi)
     return lo, hi, undefined
 
 
 # --- directions
-def _same(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
+def _increasing_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
     return aup, adn
 
 
 def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
-    return along(aup, adn, al, ah)
+    return scale_trend(aup, adn, al, ah)
 
 
 def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    au, ad = along(aup, adn, bl, bh)
-    bu, bd = along(bup, bdn, al - 1, ah - 1)
+    au, ad = scale_trend(aup, adn, bl, bh)
+    bu, bd = scale_trend(bup, bdn, al - 1, ah - 1)
     # a base of zero may be -0, of which the power may be -inf; below zero powers go to and fro
     clear = (al > 0) | ((al == 0) & (bl >= 0))
-    return choose(clear, au & bu, NONE), choose(clear, ad & bd, NONE)
+    return choose(clear, au & bu, NO_AXES), choose(clear, ad & bd, NO_AXES)
 
 
-def _function(
+def _increasing_function(
     name: str,
     scalar: Function,
     array: Function,
@@ -170,36 +170,36 @@ def _function(
         nest=f"{name}({{0}})",
         js=f"Math.{name}({{0}})",
         interval=box,
-        trend=_same,
-        reads=Reading.exactly(1, name, units=units),
-        call=call,
+        trend=_increasing_trend,
+        syntax=FormulaSyntax.fixed_count(1, name, units=units),
+        calls_library=call,
     )
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
     """Return the row of a function of plain numbers that is a library's."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
-    return _function(name, scalar, array, closed, box, "plain", call=True)
+    return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 
 
 def _logarithm(name: str, base: int | None, box: Function) -> Primitive:
     """Return the row of a logarithm: -inf at zero, NaN below."""
 
-    def closed(s: Any, a: Any) -> Any:
+    def sympy_log(s: Any, a: Any) -> Any:
         if a.is_zero:
             return -s.oo
         if a.is_negative:
             return s.nan
         return s.log(a) if base is None else s.log(a, base)
 
-    return _transcendental(name, closed, box)
+    return _transcendental(name, sympy_log, box)
 
 
 ROWS = {
-    "floor": _function(
-        "floor", _integral(math.floor), np.floor, lambda s, a: s.floor(a), _floor_box
+    "floor": _increasing_function(
+        "floor", _rounding_scalar(math.floor), np.floor, lambda s, a: s.floor(a), _floor_interval
     ),
-    "ceil": _function("ceil", _integral(math.ceil), np.ceil, lambda s, a: s.ceiling(a), _ceil_box),
+    "ceil": _increasing_function("ceil", _rounding_scalar(math.ceil), np.ceil, lambda s, a: s.ceiling(a), _ceil_interval),
     "absolute": Primitive(
         arity=1,
         scalar=lambda a: -a if a < 0 else a,
@@ -207,20 +207,20 @@ ROWS = {
         sympy=lambda s, a: s.Abs(a),
         nest="where({0} < 0.0, -{0}, {0})",
         js="{0} < 0 ? -{0} : {0}",
-        interval=_absolute_box,
+        interval=_absolute_interval,
         trend=_absolute_trend,
-        reads=Reading.exactly(1, "absolute"),
+        syntax=FormulaSyntax.fixed_count(1, "absolute"),
     ),
-    "log": _logarithm("log", None, _log_box),
-    "log2": _logarithm("log2", 2, _log2_box),
-    "log10": _logarithm("log10", 10, _log10_box),
-    "exp": _transcendental("exp", lambda s, a: s.exp(a), _exp_box),
-    "sqrt": _function(
+    "log": _logarithm("log", None, _log_interval),
+    "log2": _logarithm("log2", 2, _log2_interval),
+    "log10": _logarithm("log10", 10, _log10_interval),
+    "exp": _transcendental("exp", lambda s, a: s.exp(a), _exp_interval),
+    "sqrt": _increasing_function(
         "sqrt",
         lambda a: math.sqrt(a) if a >= 0 else math.nan,
-        _quiet(np.sqrt),
+        _silence_warnings(np.sqrt),
         lambda s, a: s.nan if a.is_negative else s.sqrt(a),
-        _sqrt_box,
+        _sqrt_interval,
         "root",
     ),
     "pow": Primitive(
@@ -230,10 +230,10 @@ ROWS = {
         sympy=_sympy_power,
         nest="pow({0}, {1})",
         js=_JS_POWER,
-        interval=_pow_box,
+        interval=_pow_interval,
         trend=_pow_trend,
-        reads=Reading.exactly(2, "power", units="power"),
-        call=True,
-        strict=False,
+        syntax=FormulaSyntax.fixed_count(2, "power", units="power"),
+        calls_library=True,
+        propagates_nan=False,
     ),
 }

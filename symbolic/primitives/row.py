@@ -11,7 +11,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FormulaSyntax:
     """How formulas name a primitive, how many terms it takes there, and what these measure.
 
     ``units``: ``"like"`` (all the same, as is the result), ``"plain"`` (numbers without a unit),
@@ -20,17 +20,17 @@ class Reading:
     """
 
     names: tuple[str, ...]
-    fewest: int
-    most: float
+    min_terms: int
+    max_terms: float
     units: str = "like"
 
     @classmethod
-    def exactly(cls, count: int, *names: str, units: str = "like") -> Reading:
+    def fixed_count(cls, count: int, *names: str, units: str = "like") -> FormulaSyntax:
         """With so many terms."""
         return cls(names, count, count, units)
 
     @classmethod
-    def any_number(cls, *names: str) -> Reading:
+    def any_number(cls, *names: str) -> FormulaSyntax:
         """With one or more."""
         return cls(names, 1, math.inf)
 
@@ -82,8 +82,8 @@ class Primitive:
     js: str
     interval: Function
     trend: Function
-    reads: Reading
-    call: bool = False
-    condition: bool = False
-    chooses: bool = False
-    strict: bool = True
+    syntax: FormulaSyntax
+    calls_library: bool = False
+    is_condition: bool = False
+    is_choice: bool = False
+    propagates_nan: bool = True

@@ -1,7 +1,7 @@
 """The words in which the rules of primitives over boxes are written, and their change.
 
 A rule is one text for arrays of boxes, rounding to nearest or outward, and for the machine code of
-a search, one box at a time: only what its words stand for differs (:func:`retold`). Here they stand
+a search, one box at a time: only what its words stand for differs (:func:`rebind_rule`). Here they stand
 for NumPy's functions, rounding to nearest.
 """
 
@@ -33,7 +33,7 @@ def _sum_error(value: Any, a: Any, b: Any) -> Any:
     return np.where(np.isfinite(error), error, math.nan)
 
 
-def _halves(a: Any) -> tuple[Any, Any]:
+def _split_float(a: Any) -> tuple[Any, Any]:
     large = _SPLIT * a
     high = large - (large - a)
     return high, a - high
@@ -41,7 +41,7 @@ def _halves(a: Any) -> tuple[Any, Any]:
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
     """Return a b - value, exactly; NaN where that is no float."""
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
     safe = (size > _SMALL) & (size < _LARGE) & (np.abs(a) < _LARGE) & (np.abs(b) < _LARGE)
@@ -58,7 +58,7 @@ def _root_error(value: Any, a: Any) -> Any:
     return (a - back) - _product_error(back, value, value)
 
 
-def _rounded(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
+def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
     """Return the operation, moved by one float where the true value may lie further that way.
 
     Of a zero or an infinity all four are exact.
@@ -77,8 +77,8 @@ def _rounded(function: Callable[..., Any], error: Callable[..., Any], towards: f
 
 
 #: Each operation rounded for a lower and for an upper end.
-OUTWARD: dict[str, Callable[..., Any]] = {
-    f"{name}_{end}": _rounded(function, error, towards)
+_OUTWARD: dict[str, Callable[..., Any]] = {
+    f"{name}_{end}": _round_outward(function, error, towards)
     for name, function, error in (
         ("add", np.add, _sum_error),
         ("mul", np.multiply, _product_error),
@@ -90,27 +90,27 @@ OUTWARD: dict[str, Callable[..., Any]] = {
 
 
 #: Every axis, and none.
-EVERY, NONE = np.uint64(2**64 - 1), np.uint64(0)
+ALL_AXES, NO_AXES = np.uint64(2**64 - 1), np.uint64(0)
 INF = math.inf
 #: How far a library function may be off, and more than its two sides may differ.
 ULPS = 4
 #: Whether what is rounded down and up is the same.
-ONE_WAY = True
+ROUNDS_TO_NEAREST = True
 
-least, most = np.minimum, np.maximum
-opposite = np.logical_not
+min_of, max_of = np.minimum, np.maximum
+not_of = np.logical_not
 add_low = add_high = np.add
 mul_low = mul_high = np.multiply
 div_low = div_high = np.divide
 sqrt_low = sqrt_high = np.sqrt
 
 
-def every(test: Any) -> Any:
+def all_true(test: Any) -> Any:
     """Whether it holds everywhere: ``np.all`` in two thirds of the time, of what is small."""
     return np.logical_and.reduce(test, axis=None)
 
 
-def some(test: Any) -> Any:
+def any_true(test: Any) -> Any:
     """Whether it holds anywhere."""
     return np.logical_or.reduce(test, axis=None)
 
@@ -120,17 +120,17 @@ def choose(test: Any, yes: Any, no: Any) -> Any:
     return no if test is False else np.where(test, yes, no)
 
 
-def told(test: Any) -> Any:
+def condition_end(test: Any) -> Any:
     """The end of a condition."""
     return test
 
 
-def holds(end: Any) -> Any:
+def is_true(end: Any) -> Any:
     """Whether the end of a condition is true."""
     return end
 
 
-def any_of(first: Any, second: Any) -> Any:
+def either_flag(first: Any, second: Any) -> Any:
     """Where either may be NaN; False where neither is anywhere."""
     if first is False:
         return second
@@ -142,48 +142,48 @@ def is_empty(undefined: Any, low: Any, high: Any) -> Any:
     return False if undefined is False else undefined & (low > high)
 
 
-def unless(flag: Any, test: Any) -> Any:
+def clear_where(flag: Any, test: Any) -> Any:
     """A test that does not hold where a flag stands."""
     return test if flag is False else test & np.logical_not(flag)
 
 
-def perhaps(flag: Any) -> Any:
+def flag_or_false(flag: Any) -> Any:
     """A flag; False where it stands nowhere."""
-    return flag if some(flag) else False
+    return flag if any_true(flag) else False
 
 
-def finite(first: Any, second: Any) -> Any:
+def all_finite(first: Any, second: Any) -> Any:
     """Whether both are finite everywhere."""
-    return every(np.isfinite(first)) and every(np.isfinite(second))
+    return all_true(np.isfinite(first)) and all_true(np.isfinite(second))
 
 
-def apart(low: Any, high: Any) -> tuple[Any, Any]:
+def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
     """A library function's values at the ends, some ulp further apart; infinite ones included."""
     for _ in range(ULPS):
         low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
     return low, high
 
 
-def widened(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
+def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
     """As apart, but for the value at a point, which is what floats compute."""
-    lo, hi = apart(low, high)
+    lo, hi = widen_by_ulps(low, high)
     return np.where(point, low, lo), np.where(point, high, hi)
 
 
 #: Library functions with the bits that floats and loop nests compute.
 exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
-log10_of, raised = elementary.log10, elementary.power
+log10_of, pow_of = elementary.log10, elementary.power
 
 
 #: Modules whose functions mean the same in all words.
-_AS_THEY_ARE = (__name__, elementary.__name__)
+_SHARED_MODULES = (__name__, elementary.__name__)
 
 
-def retold(
+def rebind_rule(
     rule: Callable[..., Any],
-    words: Mapping[str, Any],
-    mark: Callable[[Any], Any] = lambda function: function,
-    known: dict[Any, Any] | None = None,
+    operations: Mapping[str, Any],
+    wrap: Callable[[Any], Any] = lambda function: function,
+    rebound: dict[Any, Any] | None = None,
 ) -> Any:
     """A rule, with those it calls, in other words.
 
@@ -191,29 +191,29 @@ def retold(
     """
     if not isinstance(rule, FunctionType):
         raise TypeError(f"no rule to tell otherwise: {rule!r}")
-    known = {} if known is None else known
-    if rule not in known:
-        names = {name: rule.__globals__[name] for name in _names(rule)}
+    rebound = {} if rebound is None else rebound
+    if rule not in rebound:
+        names = {name: rule.__globals__[name] for name in _global_names(rule)}
         for name, value in names.items():
-            if name in words:
-                names[name] = words[name]
-            elif isinstance(value, FunctionType) and value.__module__ not in _AS_THEY_ARE:
-                names[name] = retold(value, words, mark, known)
+            if name in operations:
+                names[name] = operations[name]
+            elif isinstance(value, FunctionType) and value.__module__ not in _SHARED_MODULES:
+                names[name] = rebind_rule(value, operations, wrap, rebound)
         twin = FunctionType(
             rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__
         )
-        known[rule] = mark(twin)
-    return known[rule]
+        rebound[rule] = wrap(twin)
+    return rebound[rule]
 
 
-def _names(rule: FunctionType) -> list[str]:
+def _global_names(rule: FunctionType) -> list[str]:
     return [name for name in rule.__code__.co_names if name in rule.__globals__]
 
 
-def _far(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
-    return apart(low, high)
+def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
+    return widen_by_ulps(low, high)
 
 
-def outward() -> dict[str, Any]:
+def outward_operations() -> dict[str, Any]:
     """The words that round outward."""
-    return {**OUTWARD, "widened": _far, "ONE_WAY": False}
+    return {**_OUTWARD, "widened": _widen_always, "ONE_WAY": False}

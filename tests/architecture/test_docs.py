@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dse
-from dse.plots.papers import papers
+from dse.plots.papers import read_papers
 from symbolic.quantities import RULES
 from tests.long import long
 
@@ -150,7 +150,7 @@ def test_every_figure_has_its_page_and_shows_its_models(made: dict[str, str]) ->
 @long
 def test_every_figure_of_the_papers_is_shown_or_told_why_not(made: dict[str, str]) -> None:
     page, told = made["papers.rst"], words(made["papers.rst"])
-    for key, paper in papers().items():
+    for key, paper in read_papers().items():
         for number, row in paper.figures.items():
             drawn = f".. figure:: papers/{key}-{number}.png\n" in page
             assert drawn is not bool(row.why), (key, number)

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from stochastic import sizes
-from stochastic.kept import Body, Later
-from sweeps.cluster.scheduler import differing, versions
+from stochastic.kept import CompiledFunction, LazyImport
+from sweeps.cluster.scheduler import version_differences, versions
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
@@ -252,13 +252,13 @@ def test_a_process_has_the_sizes_of_its_setting() -> None:
 
 
 def test_tiny_sizes_can_leave_out_compilation() -> None:
-    values = sizes.chosen("tiny,numpy")
+    values = sizes.resolve_sizes("tiny,numpy")
     assert values["PASS_SMALL"] == sizes.TABLE["PASS_SMALL"][0]
     assert values["SCAN_BLOCK"] == sizes.TABLE["SCAN_BLOCK"][1]
 
 
 def test_a_seed_draws_other_sizes_the_same_each_time() -> None:
-    drawn = [sizes.chosen(f"tiny:{seed}") for seed in (1, 2, 1)]
+    drawn = [sizes.resolve_sizes(f"tiny:{seed}") for seed in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
     assert all(drawn[0][name] == shipped for name, (shipped, t, _) in sizes.TABLE.items() if not t)
     assert drawn[0]["BINS_DIGIT"] == 4, "64 bits have no seven-bit digits"
@@ -267,14 +267,14 @@ def test_a_seed_draws_other_sizes_the_same_each_time() -> None:
 @pytest.mark.parametrize("setting", ["small", "tiny:x", "SCAN_BLOK=3", "SCAN_BLOCK=0", "tiny=3"])
 def test_an_unknown_setting_is_refused(setting: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"DSE_SIZES = {setting!r}: expected tiny")):
-        sizes.chosen(setting)
+        sizes.resolve_sizes(setting)
 
 
 def test_machine_code_is_kept_by_the_values_of_the_sizes_in_it() -> None:
     def key(block: int) -> str:
         space: dict[str, object] = {"BLOCK": block}
         exec("def body(x):\n    return x + BLOCK", space)
-        return Body(space["body"], {}).key(())  # type: ignore[arg-type]
+        return CompiledFunction(space["body"], {}).key(())  # type: ignore[arg-type]
 
     assert key(7) == key(7)
     assert key(7) != key(11)
@@ -285,7 +285,7 @@ def test_a_compiled_body_cannot_read_the_table() -> None:
         return x + sizes.SCAN_BLOCK
 
     with pytest.raises(TypeError, match="a body cannot use"):
-        Body(body, {}).key(())  # type: ignore[arg-type]
+        CompiledFunction(body, {}).key(())  # type: ignore[arg-type]
 
 
 def test_what_only_numba_knows_reads_no_size() -> None:
@@ -295,9 +295,9 @@ def test_what_only_numba_knows_reads_no_size() -> None:
     assert later
     for module in later:
         assert "sizes." not in texts[module.replace(".", "/") + ".py"], module
-    assert Later("sweeps.nest.instructions", "room").identity()
+    assert LazyImport("sweeps.nest.instructions", "room").identity()
 
 
 def test_workers_with_other_sizes_are_refused() -> None:
     other = {**versions(), "DSE_SIZES": "tiny:3"}
-    assert differing(versions(), other) == f"DSE_SIZES {sizes.SETTING}, not tiny:3"
+    assert version_differences(versions(), other) == f"DSE_SIZES {sizes.SETTING}, not tiny:3"

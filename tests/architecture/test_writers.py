@@ -71,7 +71,7 @@ def writes(tree: ast.AST) -> Iterator[str]:
 
 
 def test_product_code_writes_files_in_one_place() -> None:
-    """Elsewhere: `sweeps.files.whole.write_whole`, or `whole` for a library that writes."""
+    """Elsewhere: `sweeps.files.whole.write_atomic`, or `whole` for a library that writes."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in sources():
         for name in writes(ast.parse(path.read_text(encoding="utf-8"))):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.bounds.search import ready
+from sweeps.bounds.search import prepare_search
 
 pytestmark = pytest.mark.benchmark
 FLOW = str(Path(__file__).parent / "flow_energy.py")
@@ -164,7 +164,7 @@ def timed(case: Case, gap: float, repeats: int) -> tuple[float, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_certified_optima(case: Case) -> None:
-    ready()
+    prepare_search()
     repeats = 5 if case.exact < 1 else 1
     exact, best = timed(case, 0.0, repeats)
     near, close = timed(case, 0.05, repeats)
@@ -198,7 +198,7 @@ COARSE: dict[str, Any] = {
 
 @pytest.mark.parametrize("goals", [["time", "energy"], ["time", "energy", "active_sms"]])
 def test_certified_fronts(goals: list[str]) -> None:
-    ready()
+    prepare_search()
     made = dse.Study(**COARSE)
     began = time.perf_counter()
     front = made.pareto(minimize=goals, method="certified", time_limit=120)

@@ -24,7 +24,7 @@ from distributed import Client, LocalCluster, SchedulerPlugin
 
 import sweeps.store.layout
 from dse import Study
-from sweeps.cluster.scheduler import opened
+from sweeps.cluster.scheduler import open_workers
 from tests.benchmarks.test_ratios import ROUNDS, show
 from tests.dse.killing import files
 
@@ -157,7 +157,7 @@ def test_weak_scaling(folder, limit, monkeypatch):
     each, made = 24, STUDIES[limit]
     times, shares, costs = {1: [], 2: [], "alone": [], "both": []}, [], []
     with contextlib.ExitStack() as stack:
-        clients = {n: stack.enter_context(opened(workers=n)).client for n in (1, 2)}
+        clients = {n: stack.enter_context(open_workers(workers=n)).client for n in (1, 2)}
         for client in clients.values():  # compiles
             path = folder / "warm.zarr"
             made(8).run(store=path, client=client)

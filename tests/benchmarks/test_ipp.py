@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.nest.emit import compiled
-from sweeps.nest.run import groups, prepare
+from sweeps.nest.emit import compile_nest
+from sweeps.nest.run import output_groups, prepare
 
 pytestmark = pytest.mark.benchmark
 
@@ -60,7 +60,7 @@ def ipp(order: tuple[str, ...] = ORDERS[0]) -> dse.Study:
 def nest(study: dse.Study) -> Any:
     """The nest that fills the four outputs."""
     grid = study.grid()
-    part = max(groups(grid), key=lambda group: len(group.dims))
+    part = max(output_groups(grid), key=lambda group: len(group.dims))
     nodes = [(grid.output_node(name, (), part.dims), grid.kind(name)) for name in part.outputs]
     return prepare(grid, (), part.dims, nodes)
 
@@ -92,7 +92,7 @@ def test_ipp_over_four_axes() -> None:
         for order in ORDERS:
             study = ipp(order)
             ready = nest(study)
-            compiled(ready.nest)
+            compile_nest(ready.nest)
             points = study.plan().points
             filled = [np.ones(points) for _ in OUTPUTS]
             bounds = ready.tiling(points).bounds(0)[0]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.nest.emit import compiled
+from sweeps.nest.emit import compile_nest
 from tests.benchmarks.test_ipp import NOTHING_KEPT, ROOT, ROUNDS, best, nest, one_core
 
 pytestmark = pytest.mark.benchmark
@@ -53,7 +53,7 @@ def study(model: str = "throughput", order: tuple[str, ...] = ORDERS[0]) -> dse.
 def rate(asked: dse.Study) -> tuple[float, float, float]:
     """Points a second: of the nest, of a stored run, of an optimum."""
     ready = nest(asked)
-    compiled(ready.nest)
+    compile_nest(ready.nest)
     points = asked.plan().points
     kinds = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
     filled = [np.ones(points, kinds[kind]) for kind in ready.nest.kinds]

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from dse.uncertain.draws import REPLICATES, sobol
+from dse.uncertain.draws import REPLICATES, sobol_points
 from stochastic import Pmf, imbalance, launch
 from stochastic.scheduling.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
-from sweeps.nest.summarize import Sample, error_of, summary
+from sweeps.nest.summarize import SamplingDesign, error_of, summary
 from symbolic import lawful
 from symbolic.node import Node, reference
 from symbolic.statistic import DRAW, Statistic
@@ -65,13 +65,13 @@ LIGHT = ("normal", "uniform", "exponential", "lognormal, s = 0.5")
 def statistic(kind: str, level: Fraction | None = None) -> Statistic:
     """Return a statistic of the draws."""
     node = Node("constant", (0.0,))
-    return Statistic(kind=kind, argument=node, text="", axes=(DRAW,), level=level)
+    return Statistic(kind=kind, argument=node, argument_text="", axes=(DRAW,), level=level)
 
 
 def places(size: int, inputs: int, seed: Any) -> Floats:
     """Return places of draws in a law, of one input, or of the sum of several."""
     parts = [
-        sobol(inputs, size // REPLICATES, np.random.default_rng((*seed, k)))
+        sobol_points(inputs, size // REPLICATES, np.random.default_rng((*seed, k)))
         for k in range(REPLICATES)
     ]
     return np.clip(np.mod(np.concatenate(parts).sum(axis=1), 1.0), EDGE, 1 - EDGE)
@@ -85,7 +85,7 @@ def held(kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: F
     def reach(some: NDArray[np.int64], _: bool) -> tuple[Floats, Floats]:
         return ends[some, :1], ends[some, 1:]
 
-    error = error_of(about, rows, Sample(draws=rows.shape[1], replicates=REPLICATES, reach=reach))
+    error = error_of(about, rows, SamplingDesign(draws=rows.shape[1], replicates=REPLICATES, range_at=reach))
     return np.abs(value - truth) <= error + 1e-12 * np.abs(truth)
 
 
@@ -173,14 +173,14 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
             own = drawn(size, seed + number)
             for about in some:
                 value, truth = (
-                    lawful._answering(about, formula, ("launch_steps",))(one) for one in (own, many)
+                    lawful._statistic_function(about, formula, ("launch_steps",))(one) for one in (own, many)
                 )
-                off = lawful._off(about, formula, ("launch_steps",))(own)
+                off = lawful._error_function(about, formula, ("launch_steps",))(own)
                 text = about.kind if about.level is None else f"{about.kind} {float(about.level):g}"
                 found["launch", text, str(size)].append(abs(value - truth) <= off)
             for bound in bounds:
                 about, test = statistic("chance"), formula <= bound
-                off = lawful._off(about, test, ("launch_steps",))(own)
+                off = lawful._error_function(about, test, ("launch_steps",))(own)
                 value, truth = (float(np.mean(one.values <= bound)) for one in (own, many))
                 found["launch", "chance", str(size)].append(abs(value - truth) <= off)
             groups = simulate(Pmf.uniform(1, 6), 4, size, seed=seed + number, quantiles=asked)

@@ -279,7 +279,7 @@ class Faults:
 def main(count: int, seed: int) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     cut_small(1 << 7)
-    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.NUMPY_POINTS = 1 << 30  # nothing is compiled
     folder = Path(tempfile.mkdtemp()).resolve()
     faults = Faults(folder)
     began = time.monotonic()

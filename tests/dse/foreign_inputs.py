@@ -337,13 +337,13 @@ def _spoil_store(place: Path, folder: Path, rng: random.Random) -> None:
     elif way < 0.4:
         shutil.rmtree(hidden)
     elif way < 0.7:
-        from sweeps.store.records import checksum, read_sealed, sealed
+        from sweeps.store.records import checksum, decode_checked_json, encode_checked_json
 
-        manifest = read_sealed((hidden / "manifest").read_bytes()) or {}
+        manifest = decode_checked_json((hidden / "manifest").read_bytes()) or {}
         manifest["files"]["zarr.json"] = checksum(root.read_bytes())
         for name in rng.sample(sorted(manifest), rng.choice([0, 0, 1])):
             manifest[name] = rng.choice([None, 5, "x", [], {}, {"a": 1}])
-        (hidden / "manifest").write_bytes(sealed(manifest))
+        (hidden / "manifest").write_bytes(encode_checked_json(manifest))
     elif way < 0.8:
         (hidden / rng.choice(["manifest", "finished"])).write_text(rng.choice(JSONS[:9]))
     _link_some(place, folder, rng)

@@ -24,7 +24,7 @@ from typing import Any
 import dse
 from dse.measured.records import identifier
 from symbolic.errors import DseError
-from symbolic.units import exact
+from symbolic.units import to_si_exact
 
 UNITS = ("", "", "", "ms", "us", "µs", "μs", "ns", "GB/s", "%", "W", "MHz", "KiB", "cycles")
 MISSING = ("", "", "nan", "NaN", "N/A", "n/a", "NULL", "-", "#N/A", "None")
@@ -206,7 +206,7 @@ def difference(columns: list[Column], dress: Dress, path: Path) -> tuple[str, st
         if name not in ds.variables:
             return "different", f"no {name} in {sorted(map(str, ds.variables))}"
         labels = any(isinstance(value, str) for value in column.values)
-        factor = Fraction(1) if labels or not column.unit else exact(1, column.unit)[0]
+        factor = Fraction(1) if labels or not column.unit else to_si_exact(1, column.unit)[0]
         for value, read in zip(column.values, ds[name].values.tolist(), strict=True):
             if not _same(value, factor, read):
                 if dress.group == "." and "no thousands" in ds.attrs["assumptions"]:

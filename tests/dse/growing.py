@@ -32,7 +32,7 @@ import sweeps.nest.run
 import sweeps.store.backend
 import sweeps.store.verify
 from dse import Study
-from sweeps.store.backend import Folder
+from sweeps.store.backend import LocalBackend
 from tests.dse.killing import STUDY, cut_small, ended, files, forked
 
 STEPS = ("put", "replace_by", "_discard", "rename")
@@ -61,7 +61,7 @@ def dying(work: Callable[[], None], step: str, number: int, after: bool) -> Call
             setattr(owner, name, method)
 
         for name in STEPS[:-1]:
-            stepping(Folder, name)
+            stepping(LocalBackend, name)
         stepping(os, "rename")
         work()
 
@@ -70,9 +70,9 @@ def dying(work: Callable[[], None], step: str, number: int, after: bool) -> Call
 
 def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[str, Any]:
     cut_small(1 << 9)
-    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.NUMPY_POINTS = 1 << 30  # nothing is compiled
     if not exchange:
-        sweeps.store.backend._exchanged = lambda one, other: False
+        sweeps.store.backend._exchange_names = lambda one, other: False
     spec = {**STUDY, "axes": {**STUDY["axes"], "mem_latency": list(range(100, 120))}}
     draw = random.Random(seed)
     folder = Path(tempfile.mkdtemp())

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dse
-from dse.kernels.compile import _library, _text
+from dse.kernels.compile import _library, _read_output
 from symbolic.errors import DseError
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -306,8 +306,8 @@ def ptx_of(source: str, arch: int = 80) -> str:
     library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None)
     options = (ctypes.c_char_p * 1)(f"-arch=compute_{arch}".encode())
     try:
-        assert not library.nvrtcCompileProgram(program, 1, options), _text(program, "ProgramLog")
-        return _text(program, "PTX").rstrip(b"\0").decode()
+        assert not library.nvrtcCompileProgram(program, 1, options), _read_output(program, "ProgramLog")
+        return _read_output(program, "PTX").rstrip(b"\0").decode()
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 

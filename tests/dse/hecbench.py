@@ -29,14 +29,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.affine import Condition, atom, atoms_of, known
-from dse.kernels.compile import redefined
-from dse.kernels.cubin import disassembled
-from dse.kernels.instructions import GLOBAL, width_of
-from dse.kernels.launch_values import Launch
-from dse.kernels.launches import _complete, code_of, lines_wanted
-from dse.kernels.loop_counts import Reading
-from dse.kernels.source import FRAME, pieces, signatures, without_comments
+from dse.kernels.affine import Condition, atom_expr, atoms_of, is_known
+from dse.kernels.compile import remove_definitions
+from dse.kernels.cubin import disassemble
+from dse.kernels.instructions import GLOBAL, access_width
+from dse.kernels.launch_values import KernelLaunch
+from dse.kernels.launches import _check_complete, load_code, branch_lines
+from dse.kernels.loop_counts import KernelAnalysis
+from dse.kernels.source import FRAME, split_declarations, signatures, blank_comments
 from symbolic.errors import DseError
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "hecbench_rtx3080"
@@ -126,33 +126,33 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     (place / "given.h").write_text(_header(told))
     (place / VECTORS.name).write_text(VECTORS.read_text())
     entry, options = name if template else plain, ["--pre-include=given.h"]
-    code = code_of(path, entry=entry, arch="sm_86", define={}, options=options)
-    (body,) = disassembled([code.function])
-    reading = Reading(code.function, body, lines_wanted(code, body))
+    code = load_code(path, entry=entry, arch="sm_86", define={}, options=options)
+    (body,) = disassemble([code.function])
+    reading = KernelAnalysis(code.function, body, branch_lines(code, body))
     block, grid = (ast.literal_eval(row[f"{size} Size"]) for size in ("Block", "Grid"))
     threads = math.prod(block) * math.prod(grid)
     given, asked = told.get("set", {}), told.get("times", {})
-    _complete(code, reading, given, asked)
+    _check_complete(code, reading, given, asked)
     offsets = code.offsets
     values = {offsets[name]: value for name, value in given.items() if name in offsets}
-    launch = Launch(grid, block, values, asked, reading.passes)
+    launch = KernelLaunch(grid, block, values, asked, reading.trip_counts)
     found = dict.fromkeys(WHAT, 0.0)
     for number, place_, one in reading.instructions():
         double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
         single, asks = _FLOPS.get(one.name, 0), one.kind in GLOBAL
         if not (single or double or integer or asks):
             continue
-        when = reading.values.holds(number, place_) if one.guard else ("true",)
-        often = reading.blocks[number]
+        when = reading.values.solved_guard(number, place_) if one.guard else ("true",)
+        often = reading.block_runs[number]
         # a guard that rests on data or on what is not given counts as if it held
         if _is_decided(when, values):
-            often = often * atom("if", when)
-        many = launch.per_thread(often) * threads
+            often = often * atom_expr("if", when)
+        many = launch.mean_per_thread(often) * threads
         found["flops"] += single * many
         found["double"] += double * many
         found["integer"] += integer * many
         if asks:
-            found["bytes"] += many * width_of(one)
+            found["bytes"] += many * access_width(one)
     return found
 
 
@@ -160,7 +160,7 @@ def _is_decided(when: Condition, arguments: Mapping[int, float]) -> bool:
     """True if a guard rests on nothing but places, passes and arguments that are given."""
     atoms = atoms_of(when)
     return (
-        known(when)
+        is_known(when)
         and not any(one.kind == "loaded" for one in atoms)
         and all(one.of[0] in arguments for one in atoms if one.kind == "argument")
     )
@@ -176,11 +176,11 @@ def _text(given: str, kernel: str, told: Mapping[str, Any]) -> str:
     functions that the kernel does not call. Functions get the heads of their templates.
     """
     without = {*told.get("drop", ()), *(name.partition("(")[0] for name in told.get("define", ()))}
-    text = redefined(given, dict.fromkeys(without))
+    text = remove_definitions(given, dict.fromkeys(without))
     functions = {}
-    parts = list(pieces(text))
+    parts = list(split_declarations(text))
     for at, part in enumerate(parts):
-        head = without_comments(part.partition("{")[0])
+        head = blank_comments(part.partition("{")[0])
         named = None if FRAME.match(part) or "__device__" not in head else _CALLED.search(head)
         if named and named[1] != kernel:
             functions[at] = named[1]

@@ -42,7 +42,7 @@ import sweeps.nest.run
 import sweeps.store.backend
 import sweeps.store.checked
 from dse import DseError, Study
-from sweeps.store.backend import Folder
+from sweeps.store.backend import LocalBackend
 from tests.dse.killing import STUDY, cut_small, ended, files, forked
 
 AXES = {"threads": list(range(1, 13)), "supply": ["smooth"], "mem_latency": list(range(100, 140))}
@@ -93,9 +93,9 @@ def sleeping(draw: random.Random) -> None:
         setattr(kind, name, method)
 
     for name in STEPS:
-        late(Folder, name, 0.04, 0.03)
+        late(LocalBackend, name, 0.04, 0.03)
     for name in RARE:
-        late(Folder, name, 0.7, 0.1)
+        late(LocalBackend, name, 0.7, 0.1)
     for kind, name in ((fcntl, "flock"), (Path, "rename"), (os, "rename"), (os, "replace")):
         late(kind, name, 0.5, 0.06)
     late(sweeps.store.backend, "_exchanged", 0.7, 0.1)
@@ -151,7 +151,7 @@ def worked(
     elif kind in ("verify", "repair"):
         found = dse.verify(path, repair=kind == "repair")
         assert blank or not found.damages, [str(damage) for damage in found.damages]
-        assert found.repaired or not found.damages or kind == "verify"
+        assert found.is_repaired or not found.damages or kind == "verify"
     elif task == "ask":
         assert answer(path) in answers
     elif kind == "read":
@@ -222,7 +222,7 @@ class Rounds:
                 told = room / f"told {place}"
                 try:
                     if not exchange:
-                        sweeps.store.backend._exchanged = lambda one, other: False
+                        sweeps.store.backend._exchange_names = lambda one, other: False
                     if not locks:
                         no_locks()
                     sleeping(own)
@@ -298,7 +298,7 @@ class Rounds:
 def main(count: int, seed: int) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     cut_small(1 << 7)
-    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.NUMPY_POINTS = 1 << 30  # nothing is compiled
     folder = Path(tempfile.mkdtemp())
     rounds = Rounds(folder)
     began = time.monotonic()

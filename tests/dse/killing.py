@@ -33,10 +33,10 @@ import sweeps.store.checked
 import sweeps.store.fill
 import sweeps.store.layout
 from dse import Study
-from stochastic.threads import workers
+from stochastic.threads import cpu_count
 from sweeps.store.compute import program_of
 from sweeps.store.fill import TileWriter
-from sweeps.store.layout import Layout, Tile
+from sweeps.store.layout import StoreLayout, Tile
 
 STUDY: dict[str, Any] = {
     "model": "transit",
@@ -53,8 +53,8 @@ STUDY: dict[str, Any] = {
 
 def cut_small(points: int = 1 << 12) -> None:
     """Tiles of few points, computed by nests and written as large ones are."""
-    sweeps.nest.run.SMALL = 0
-    sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = points
+    sweeps.nest.run.NUMPY_POINTS = 0
+    sweeps.nest.run.SINGLE_TILE_POINTS = sweeps.store.layout.TILE = points
     sweeps.store.layout.CHUNK = max(points // 8, 1)
 
 
@@ -84,7 +84,7 @@ def ended(child: int) -> int:
 
 def ready(study: Study) -> None:
     """Compile once what each process would compile again."""
-    layout = Layout(study.grid())
+    layout = StoreLayout(study.grid())
     programs = [program_of(layout, part) for part in layout.parts]
     for tile in layout.tiles():
         programs[tile.part].compile(tile)
@@ -143,7 +143,7 @@ def main(kills: int, seed: int) -> dict[str, Any]:
             if path.exists():
                 assert ended(forked(lambda path=path: read(path))) == 0
         again = len(log.read_text().split()) - tiles
-        assert again <= here * 2 * workers(), (again, here)
+        assert again <= here * 2 * cpu_count(), (again, here)
         assert files(path) == calm
         left = [other for other in folder.iterdir() if other.name.startswith(".")]
         assert not left

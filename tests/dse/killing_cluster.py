@@ -43,8 +43,8 @@ ms_peak = 0.7
 """
 CLIENT = f"""
 import sweeps.nest.run, sweeps.store.layout
-sweeps.nest.run.SMALL = 0
-sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = {POINTS}
+sweeps.nest.run.NUMPY_POINTS = 0
+sweeps.nest.run.SINGLE_TILE_POINTS = sweeps.store.layout.TILE = {POINTS}
 from dse.cli import main
 main()
 """

@@ -17,7 +17,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from dse.uncertain.laws import read
+from dse.uncertain.laws import read_input_law
 from stochastic import LawError, Pmf
 from stochastic.work.families import FAMILIES
 from symbolic.errors import DseError
@@ -130,7 +130,7 @@ def expected(text: str) -> Pmf | None:
 def outcome(text: str) -> str:
     """Read a text both ways; return what happened, or raise AssertionError."""
     told = []
-    readers: tuple[Any, ...] = (Pmf.parse, lambda t: read(t, TABLE["mem_latency"], "random"))
+    readers: tuple[Any, ...] = (Pmf.parse, lambda t: read_input_law(t, TABLE["mem_latency"], "random"))
     for reader in readers:
         try:
             law = reader(text)

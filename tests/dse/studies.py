@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dse
-from sweeps.bounds.check import check
+from sweeps.bounds.check import check_grid
 from symbolic.errors import DseError
 from tests.one_source.points import draw
 
@@ -26,7 +26,7 @@ def drawn(model: str, rng: random.Random, *, sizes: tuple[int, ...] = (4, 3), **
     given |= {k: v for k, v in more.pop("set", {}).items() if k not in axes}
     try:
         study = dse.Study(model=model, axes=axes, set=given, **more)
-        check(study.grid())
+        check_grid(study.grid())
         return study
     except DseError:
         return None

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dse
 from dse.advice import Advice, Move
-from symbolic.advice import guides, steps
-from symbolic.crossings import Lines, first_along
+from symbolic.advice import guides, search_values
+from symbolic.crossings import CaseLines, first_crossing
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.graph import extreme_terms
 from symbolic.library import load_model
@@ -582,29 +582,29 @@ def lack(heat, clay):
 
 
 def test_steps_stay_in_the_domain() -> None:
-    assert steps(1.0, Domain(low=0, high=1, high_open=False), raising=True).size == 0
-    down = steps(0.5, Domain(low=0, high=1), raising=False)
+    assert search_values(1.0, Domain(low=0, high=1, high_open=False), upward=True).size == 0
+    down = search_values(0.5, Domain(low=0, high=1), upward=False)
     assert (np.diff(down) < 0).all()
     assert down[-1] == 0.5 * 2.0**-64
-    closed = steps(0.5, Domain(low=0, high=1, low_open=False, high_open=False), raising=False)
+    closed = search_values(0.5, Domain(low=0, high=1, low_open=False, high_open=False), upward=False)
     assert closed[-1] == 0
-    assert steps(0.0, Domain(low=0, low_open=False), raising=True)[0] == 2.0**-64
-    whole = steps(5.0, Domain(low=1, low_open=False, whole=True), raising=True)
+    assert search_values(0.0, Domain(low=0, low_open=False), upward=True)[0] == 2.0**-64
+    whole = search_values(5.0, Domain(low=1, low_open=False, whole=True), upward=True)
     assert whole[:3].tolist() == [6, 7, 8]
     assert (np.floor(whole) == whole).all()
-    assert steps(1.0, Domain(low=0, whole=True, low_open=False), raising=False).tolist() == [0]
+    assert search_values(1.0, Domain(low=0, whole=True, low_open=False), upward=False).tolist() == [0]
 
 
 @settings(deadline=None)
 @given(border=st.floats(1.5, 1e15), whole=st.booleans())
 def test_the_search_finds_the_first_number_beyond(border: float, whole: bool) -> None:
-    xs = steps(1.0, Domain(low=0, whole=whole), raising=True)
+    xs = search_values(1.0, Domain(low=0, whole=whole), upward=True)
     way = np.concatenate([[1.0], xs])
-    found = first_along(Lines(reference("x") >= border, "x", {}), way, whole=whole)
+    found = first_crossing(CaseLines(reference("x") >= border, "x", {}), way, whole=whole)
     expected = (math.ceil(border) - 1, math.ceil(border))
     assert found == (expected if whole else (np.nextafter(border, 0), border))
-    assert first_along(Lines(reference("x") > math.inf, "x", {}), way) is None
-    back = first_along(Lines(reference("x") < border, "x", {}), np.array([2 * border, border, 1]))
+    assert first_crossing(CaseLines(reference("x") > math.inf, "x", {}), way) is None
+    back = first_crossing(CaseLines(reference("x") < border, "x", {}), np.array([2 * border, border, 1]))
     assert back == (border, np.nextafter(border, 0))
 
 

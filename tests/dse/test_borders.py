@@ -13,10 +13,10 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.inverse.crossing import border_rows, case_of
-from sweeps.grid.dataset import meanings_of
-from sweeps.prove.borders import NONE
-from symbolic.crossings import Crossings, crossings, located
+from dse.inverse.crossing import border_rows, case_name
+from sweeps.grid.dataset import read_flag_meanings
+from sweeps.prove.borders import NO_BORDER
+from symbolic.crossings import Crossings, find_crossings, border_positions
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.model import Model
 from symbolic.ops import reference, where
@@ -265,9 +265,9 @@ def cases(study: Any, along: str, values: list[float], case: str, point: Any) ->
 def test_islands_between_the_values_are_found() -> None:
     """A case that begins and ends between two edges, as narrow as a ten-thousandth of the gap."""
     island = where((X - 0.3) * (X - 0.3) < 1e-9, 1, 0)
-    found = crossings(island, "x", {}, np.array([[0.0, 1.0]]))
+    found = find_crossings(island, "x", {}, np.array([[0.0, 1.0]]))
     half = math.sqrt(1e-9)
-    assert located(found) == pytest.approx([0.3 - half, 0.3 + half], rel=1e-9)
+    assert border_positions(found) == pytest.approx([0.3 - half, 0.3 + half], rel=1e-9)
     assert found.before.tolist() == [0, 1]
     assert found.after.tolist() == [1, 0]
 
@@ -275,12 +275,12 @@ def test_islands_between_the_values_are_found() -> None:
 def test_brackets_are_neighbours() -> None:
     rng = np.random.default_rng(4)
     y = rng.uniform(0.1, 50, 200)
-    found = crossings(where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1)))
+    found = find_crossings(where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1)))
     assert found.line.tolist() == list(range(200))
     assert (np.nextafter(found.low, math.inf) == found.high).all()
     assert (found.low * found.low < y).all()
     assert (found.high * found.high >= y).all()
-    whole = crossings(X * 3 >= Y, "x", {"y": y}, np.tile([0.0, 20.0], (200, 1)), whole=True)
+    whole = find_crossings(X * 3 >= Y, "x", {"y": y}, np.tile([0.0, 20.0], (200, 1)), whole=True)
     np.testing.assert_array_equal(whole.high, np.ceil(y / 3))
     assert (whole.high - whole.low == 1).all()
 
@@ -308,14 +308,14 @@ def test_each_border_of_whole_numbers_is_one_row() -> None:
 
 def rows_one_by_one(found: xr.Dataset) -> list[dict[str, Any]]:
     """The rows of :func:`border_rows`, point by point."""
-    case, meanings = case_of(found), meanings_of(found.beyond.attrs)
+    case, meanings = case_name(found), read_flag_meanings(found.beyond.attrs)
     dims, rows = found[case].dims, []
     for along in found.along.values.tolist():
         known: dict[Any, list[float]] = {}
         for side in ("above", "below"):
             told = found.sel(along=along, side=side)
             for place in np.ndindex(found[case].shape):
-                if told.beyond.values[place] == NONE:
+                if told.beyond.values[place] == NO_BORDER:
                     continue
                 at = tuple(p for p, dim in zip(place, dims, strict=True) if dim != along)
                 ends = int(found[case].values[place]), int(told.beyond.values[place])
@@ -409,4 +409,4 @@ def test_too_large_an_answer_is_refused() -> None:
 def test_a_border_between_the_least_negative_and_the_least_positive_number_is_zero() -> None:
     least, one = np.array([5e-324]), np.ones(1)
     found = Crossings(np.zeros(1, dtype=np.int64), -least, least, 0 * one, one, 0)
-    assert located(found).tolist() == [0.0]
+    assert border_positions(found).tolist() == [0.0]

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.study.uncertain import redrawn
+from dse.study.uncertain import replace_draws
 from symbolic.errors import DseError, InfeasibleError
 
 GIVEN = {"lanes_width": 32, "mem_latency": 512}
@@ -68,7 +68,7 @@ def test_chances_are_judged_on_fresh_draws():
     axes = {"threads": range(32, 2048, 32), "ms_peak": [0.9, 1]}
     study = transit(axes=axes, random=laws, set={"intensity": 10, "lanes_width": 32})
     found = study.chances(maximize=GOAL)
-    whole = redrawn(study, study.uncertain.fresh()).grid([], draws=True)
+    whole = replace_draws(study, study.uncertain.fresh()).grid([], draws=True)
     draws = whole.axes["draw"].columns["mem_latency"]
     each = transit(
         axes={**axes, "row": {"zip": {"mem_latency": draws}}},

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dse
-from dse.study.plan import odd_numbers
+from dse.study.plan import unusual_numbers
 from symbolic.answer import text_table as table
 from tests.long import long
 
@@ -31,7 +31,7 @@ def test_a_bare_number_far_from_what_is_usual(name, value, doubt):
     study = dse.Study(
         model="mwp_cwp", machine="gtx280", workload="hong2009_example", set={name: value}
     )
-    found = odd_numbers(study)
+    found = unusual_numbers(study)
     assert bool(found) == bool(doubt)
     assert doubt is None or (found[0].startswith(f"{name} = {value:g} is ") and doubt in found[0])
     assert study.plan is not None
@@ -45,7 +45,7 @@ def test_a_swept_bare_number_and_a_bare_limit():
         axes={"core_clock": {"start": 600, "stop": 1400, "step": 100}},
         where=["time <= 400"],
     )
-    clock, most, limit = odd_numbers(study)
+    clock, most, limit = unusual_numbers(study)
     assert "is '600 MHz' meant?" in clock
     assert "is '1400 MHz' meant?" in most
     assert limit.startswith("time <= 400 is a limit of 400 s")

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.catalog import closed_models
+from dse.catalog import unavailable_models
 
 Run = Callable[..., Result]
 
@@ -57,7 +57,7 @@ def test_a_new_machine_or_workload_is_its_base_line_by_line(run: Run, kind: str,
 def test_a_new_machine_says_what_to_fill_in_and_opens_models_with_it(run: Run, base: str) -> None:
     told = json.loads(run("new", "machine", "mine.toml", "--from", base, "--json").stdout)
     assert set(told["to_fill_in"]["mwp_cwp"]) >= {"mem_latency_nominal"}
-    assert closed_models(dse.machine("mine.toml"))["mwp_cwp"] == tuple(
+    assert unavailable_models(dse.machine("mine.toml"))["mwp_cwp"] == tuple(
         told["to_fill_in"]["mwp_cwp"]
     )
     text = Path("mine.toml").read_text()
@@ -65,7 +65,7 @@ def test_a_new_machine_says_what_to_fill_in_and_opens_models_with_it(run: Run, b
     filled = re.sub(r"(?m)^# (\w+ = \{.*WHERE YOURS IS FROM)", r"\1", text)
     Path("mine.toml").write_text(filled)
     own = dse.machine("mine.toml")
-    assert not set(told["to_fill_in"]) & set(closed_models(own))
+    assert not set(told["to_fill_in"]) & set(unavailable_models(own))
     assert own.values["mem_latency_nominal"].source == "WHERE YOURS IS FROM"
     said = run("evaluate", "mwp_cwp", "--machine", "mine.toml", "--workload", "svm",
                "threads_per_block=256", "active_blocks_per_sm=2").stdout  # fmt: skip

@@ -56,10 +56,10 @@ SLOWED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import sweeps.nest.run, sweeps.store.fill, sweeps.store.layout
-sweeps.nest.run.SINGLE = sweeps.store.layout.TILE = 1 << 12
-pause, inner = float(sys.argv[1]), sweeps.nest.run.Prepared.run
+sweeps.nest.run.SINGLE_TILE_POINTS = sweeps.store.layout.TILE = 1 << 12
+pause, inner = float(sys.argv[1]), sweeps.nest.run.NestProgram.run
 def run(*arguments): time.sleep(pause); return inner(*arguments)
-sweeps.nest.run.Prepared.run = run
+sweeps.nest.run.NestProgram.run = run
 from dse.cli import main
 main(sys.argv[2:], prog_name="dse")
 """

@@ -9,7 +9,7 @@ import pytest
 
 import dse
 from dse import plots
-from dse.plots.maps import border_pieces
+from dse.plots.maps import border_segments
 from symbolic.errors import DseError
 
 
@@ -65,7 +65,7 @@ def test_more_than_two_on_a_cell_meet_in_its_middle() -> None:
     study = transit()
     ds = study.run()
     found = dse.borders(study, "bound")
-    lines = border_pieces(ds, found, "threads", "intensity", {"threads", "intensity"})
+    lines = border_segments(ds, found, "threads", "intensity", {"threads", "intensity"})
     ends = [tuple(end) for line in lines for end in line]
     assert max(ends.count(end) for end in ends) >= 3
 

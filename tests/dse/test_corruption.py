@@ -17,7 +17,7 @@ import pytest
 import dse
 import sweeps.nest.run
 from dse import Study
-from sweeps.store.records import read_sealed, sealed
+from sweeps.store.records import decode_checked_json, encode_checked_json
 from symbolic.errors import DamagedError, DseError
 from tests.dse.killing import STUDY, files
 from tests.long import long
@@ -57,7 +57,7 @@ def test_what_is_lost_is_refused_where_it_is_read(key: str, tmp_path: Path) -> N
     with pytest.raises(DamagedError, match="it is missing"):
         dse.export(dse.open(path), tmp_path / "a.csv")
     assert not (tmp_path / "a.csv").exists()
-    assert dse.verify(path, repair=True).repaired
+    assert dse.verify(path, repair=True).is_repaired
     assert files(path) == whole
 
 
@@ -94,7 +94,7 @@ def test_parts_of_an_earlier_version(what: str, tmp_path: Path) -> None:
     except DseError:
         pass
     assert dse.verify(path).damages
-    assert dse.verify(path, repair=True).repaired
+    assert dse.verify(path, repair=True).is_repaired
     assert files(path) == whole
     assert not dse.verify(path).damages
 
@@ -105,16 +105,16 @@ def test_a_whole_manifest_that_lacks_something_is_damage(key: str, tmp_path: Pat
     Study(**SPEC).run(store=path).close()
     whole = files(path)
     manifest = path / ".simt-dse" / "manifest"
-    tree = read_sealed(manifest.read_bytes())
+    tree = decode_checked_json(manifest.read_bytes())
     assert tree is not None
     for wrong in ({**tree, key: 5}, {each: tree[each] for each in tree if each != key}):
-        manifest.write_bytes(sealed(wrong))
+        manifest.write_bytes(encode_checked_json(wrong))
         for ask in (lambda: dse.open(path), lambda: dse.optimum(path, **ASKED)):
             with pytest.raises(DamagedError, match="manifest: it does not say its study, or the f"):
                 ask()
         with pytest.raises(DseError, match="manifest is damaged; repair it with dse verify"):
             Study(**SPEC).run(store=path)
-        assert dse.verify(path, repair=True).repaired
+        assert dse.verify(path, repair=True).is_repaired
         assert files(path) == whole
 
 
@@ -141,7 +141,7 @@ def test_the_study_tells_whose_store_it_is(tmp_path: Path) -> None:
         dse.verify(path, repair=True)
     with pytest.raises(DseError, match=r"both .* are damaged"):
         dse.verify(path, repair=True, study=Study(**LARGE))
-    assert dse.verify(path, repair=True, study=Study(**SPEC)).repaired
+    assert dse.verify(path, repair=True, study=Study(**SPEC)).is_repaired
     assert files(path) == whole
 
 
@@ -155,7 +155,7 @@ def test_all_that_is_said_of_an_earlier_version(tmp_path: Path) -> None:
         dse.verify(path, repair=True)
     with pytest.raises(DseError):
         dse.open(path).load()
-    assert dse.verify(path, repair=True, study=Study(**LARGE)).repaired
+    assert dse.verify(path, repair=True, study=Study(**LARGE)).is_repaired
     assert files(path) == whole
 
 
@@ -167,6 +167,6 @@ def test_what_does_not_belong_to_it_is_put_aside(tmp_path: Path) -> None:
     (damage,) = dse.verify(path).damages
     assert str(damage) == "bound/notes.txt: it does not belong to the store"
     found = dse.verify(path, repair=True)
-    assert found.kept is not None
-    assert (Path(found.kept) / "bound" / "notes.txt").read_text() == "mine"
+    assert found.moved_to is not None
+    assert (Path(found.moved_to) / "bound" / "notes.txt").read_text() == "mine"
     assert files(path) == whole

@@ -24,8 +24,8 @@ from click.testing import CliRunner
 import dse
 from dse import DseError, Study
 from dse.cli import main
-from dse.page.explore import server_of
-from dse.page.told import figures_told, formula_text
+from dse.page.explore import make_server
+from dse.page.told import figure_data, formula_text
 from dse.plots.looks import meaning_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE
@@ -103,7 +103,7 @@ def values_of(study: Study, names: list[str]) -> dict[str, np.ndarray[Any, Any]]
     """Of every configuration in order, as a run has them."""
     grid = study.grid()
     places = np.indices(grid.shape(grid.axes)).reshape(len(grid.axes), -1)
-    return grid.at_points(dict(zip(grid.axes, places, strict=True)), names)
+    return grid.outputs_at_points(dict(zip(grid.axes, places, strict=True)), names)
 
 
 @needs_chromium
@@ -472,7 +472,7 @@ def test_a_page_of_stored_values_holds_them(page: Browser, tmp_path: Path, rows:
 
 @needs_chromium
 def test_a_store_is_served_in_parts_to_this_machine_alone(page: Browser, rows: Any) -> None:
-    server = server_of(rows, "rows")
+    server = make_server(rows, "rows")
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}/"
@@ -540,7 +540,7 @@ def test_a_formula_is_read_as_it_is_written(text: str) -> None:
 def test_what_is_drawn_is_told_in_the_order_of_the_graph() -> None:
     grid = Study(**MIXED).grid()
     graphs = grid.graphs.values()
-    looks = figures_told(grid, {})[0]["looks"]
+    looks = figure_data(grid, {})[0]["looks"]
     names = dict.fromkeys(name for graph in graphs for name in graph.definitions)
     assert list(looks) == [name for name in names if meaning_of(name)]
     assert len(looks) > 8  # a set would be in another order

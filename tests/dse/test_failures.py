@@ -23,7 +23,7 @@ from dse.cli import main
 from sweeps.runtime.progress import Progress
 from sweeps.store.fill import TileWriter
 from sweeps.store.layout import Tile
-from sweeps.store.records import read_sealed
+from sweeps.store.records import decode_checked_json
 from tests.dse.killing import STUDY, files
 
 
@@ -205,7 +205,7 @@ def test_points_that_failed_are_tried_again(
         assert heard[-1].failed == 2 * (1 + 1000)
         assert heard[-1].done + heard[-1].failed == heard[-1].total
         assert dse.verify(path).damages == ()
-        records = [read_sealed(file.read_bytes()) for file in path.glob(".simt-dse/tiles/*")]
+        records = [decode_checked_json(file.read_bytes()) for file in path.glob(".simt-dse/tiles/*")]
         failed = [each for record in records for each in (record or {}).get("failed", ())]
         assert sorted({each["configurations"] for each in failed}) == ["heat = 3", "heat = 5"]
         with pytest.warns(UserWarning, match="failed"):

@@ -159,7 +159,7 @@ def test_what_is_wrong_with_a_file_is_said(
     change: dict[str, Any], error: type[Exception], says: str, tmp_path: Path
 ) -> None:
     rows = {key: column[:3] for key, column in ROWS.items() if key != "kernel"}
-    tree = dse.fit("clock_scaling", rows, to="time", free=OWN).saved.to_dict()
+    tree = dse.fit("clock_scaling", rows, to="time", free=OWN).saved_fit.to_dict()
     path = tmp_path / "x.fit.json"
     path.write_text(json.dumps(tree | change))
     with pytest.raises(error, match=says):
@@ -231,4 +231,4 @@ def test_tmm_calibrated_is_one_file_too(tmp_path: Path) -> None:
     assert read.set == found.set
     assert read.rows["used"] == 6
     assert read.covariance[0, 2] == read.covariance[1, 2] == 0
-    assert not set(read.given) & set(read.values)
+    assert not set(read.set_values) & set(read.values)

@@ -19,7 +19,7 @@ import dse
 import symbolic.library
 from dse.cli import main
 from dse.faces import Study
-from sweeps.store.records import checksum, read_sealed, sealed
+from sweeps.store.records import checksum, decode_checked_json, encode_checked_json
 from symbolic.errors import DseError
 from symbolic.library import load_model
 
@@ -66,7 +66,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in another process."""
     monkeypatch.setattr(symbolic.library, "_RUN", {})
-    symbolic.library._from_file.cache_clear()
+    symbolic.library._load_file.cache_clear()
 
 
 def edited(folder: Path, place: str) -> str:
@@ -87,10 +87,10 @@ def edited(folder: Path, place: str) -> str:
     tree["attributes"] |= said
     path.write_text(json.dumps(tree))
     hidden = folder / "a.zarr" / ".simt-dse" / "manifest"
-    manifest = read_sealed(hidden.read_bytes())
+    manifest = decode_checked_json(hidden.read_bytes())
     assert manifest is not None
     manifest["files"]["zarr.json"] = checksum(path.read_bytes())
-    hidden.write_bytes(sealed(manifest | said))
+    hidden.write_bytes(encode_checked_json(manifest | said))
     return place
 
 
@@ -259,7 +259,7 @@ def test_somebody_is_asked(
         asked.append(text)
         return answer == "y"
 
-    monkeypatch.setattr("dse.cli.command._someone", lambda: True)
+    monkeypatch.setattr("dse.cli.command._is_interactive", lambda: True)
     monkeypatch.setattr("click.confirm", confirm)
     said = run("plan", f"{received}/far.toml", status=0 if answer == "y" else 2)
     assert len(asked) == 1

@@ -135,10 +135,10 @@ def test_a_law_from_a_file_is_read_like_any_table(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("n;lat (µs)\n1;1,5\n2;2,5\n", encoding="utf-8")
 
     def law(**keys: str) -> Any:
-        from dse.uncertain.laws import read
+        from dse.uncertain.laws import read_input_law
         from symbolic.quantities import TABLE
 
-        return read({"file": "runs.csv", **keys}, TABLE["time"], "random", tmp_path)
+        return read_input_law({"file": "runs.csv", **keys}, TABLE["time"], "random", tmp_path)
 
     for column in ("lat", "lat (µs)"):
         assert law(column=column).cdf(1.6e-6) == pytest.approx(0.5)

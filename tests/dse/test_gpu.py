@@ -362,21 +362,21 @@ def test_a_launch_waits_behind_another_while_power_is_looked_at(simulated: dict[
 def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, Any] = {}
     exec(FAKE, known)
-    silent = device.Board(known["fake_nvml"]("locked", power=False), "GPU-0")
+    silent = device.NvmlBoard(known["fake_nvml"]("locked", power=False), "GPU-0")
     with pytest.raises(dse.DseError, match="does not tell power and clocks: Not Supported"):
-        silent.look()
-    offered = silent.clocks()
+        silent.read_state()
+    offered = silent.supported_clocks()
     assert offered == {5001: [1500, 900, 600], 810: [1500, 900, 600]}
-    assert measuring._asked(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
+    assert measuring._clock_pairs(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
     with pytest.raises(dse.DseError, match=r"1400 MHz is not offered .* near it are 1500, 900"):
-        measuring._asked(offered, [1400], [])
+        measuring._clock_pairs(offered, [1400], [])
     with pytest.raises(dse.DseError, match="memory clock 7 MHz is not offered"):
-        measuring._asked(offered, [], [7])
+        measuring._clock_pairs(offered, [], [7])
     with pytest.raises(dse.DseError, match="offers no clocks to choose from"):
-        measuring._asked({}, [1500], [])
+        measuring._clock_pairs({}, [1500], [])
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(dse.DseError, match="pip install nvidia-ml-py"):
-        device.board_of("GPU-0", simulated=False)
+        device.open_board("GPU-0", simulated=False)
 
 
 @needs_numba_cuda
@@ -398,14 +398,14 @@ def test_pi_is_fitted_to_measured_rates() -> None:
     ("threads", "shape"), [(32, (14, 32)), (1536, (28, 768)), (2049, (42, 683))]
 )
 def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, int]) -> None:
-    assert measuring._shape(threads, 14) == shape
+    assert measuring._launch_shape(threads, 14) == shape
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: measuring._shape(0, 1), "threads = 0: expected a number of 1 or more"),
-        (lambda: measuring._shape(1031, 1), "threads = 1031: .* at most 1024"),
+        (lambda: measuring._launch_shape(0, 1), "threads = 0: expected a number of 1 or more"),
+        (lambda: measuring._launch_shape(1031, 1), "threads = 1031: .* at most 1024"),
         (lambda: measuring.blocks([]), "rounds: expected a number of 1 or more for each block"),
         (lambda: measuring.blocks([1, 0]), "rounds: expected a number of 1 or more"),
         (lambda: measuring.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),

@@ -283,7 +283,7 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("small", mostly_long([1 << 30, 0], lambda k, _: k == 0))
 def test_a_study_lists_its_ties(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(**SPECS["numbers and switches"])
-    monkeypatch.setattr("sweeps.nest.passes.SMALL", small)
+    monkeypatch.setattr("sweeps.nest.passes.NUMPY_POINTS", small)
     for asked in ({"maximize": "ms_throughput"}, {"minimize": "bound"}, {"minimize": "ms_peak"}):
         found = study.optimum(**asked, ties=True)
         expected = dse.optimum(study.run(), **asked, ties=True)

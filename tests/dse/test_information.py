@@ -101,7 +101,7 @@ def test_nested_draws_have_the_laws_and_their_correlations():
     laws = {"mem_latency_dram": "lognormal: 450, 30 %", "mem_bandwidth": dse.uniform(1e11, 2e11)}
     laws |= {"correlation": [["mem_latency_dram", "mem_bandwidth", -0.5]], "draws": 256}
     about = read_random(laws, TABLE)
-    axis = about.nested(["mem_bandwidth"], 64, 64)
+    axis = about.nested_axis(["mem_bandwidth"], 64, 64)
     latency, bandwidth = (axis.columns[name].reshape(-1, 64) for name in about.laws)
     assert np.all(bandwidth == bandwidth[:, :1])
     assert len(np.unique(latency)) == latency.size

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import dse
 from dse.cli import main
-from dse.kernels.spaces import shares
+from dse.kernels.spaces import agreement_rows
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import COULOMB, compiling
 
@@ -59,7 +59,7 @@ def test_each_count_stands_beside_the_measured_one(files: tuple[Path, Path]) -> 
     code, profile = files
     found = dse.kernel(code, entry="k", beside=profile, set={"n": 32})
     assert found.configuration.values.tolist() == [0, 2]
-    told = {each["what"]: each for each in shares(found)}
+    told = {each["what"]: each for each in agreement_rows(found)}
     assert found.instructions.values.tolist() == [(6 + 11) / 2] * 2
     assert told["instructions"]["equal"] == told["instructions"]["of"] == 2
     assert told["global_loads"]["equal"] == 2
@@ -92,7 +92,7 @@ def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Pa
             dse.kernel(code, set={"n": 32}, **given)
     found = dse.kernel(code, entry="k", beside=profile)
     assert "n: an argument of the kernel" in str(found.status.values[0])
-    assert not list(shares(found.drop_vars("registers_per_thread_measured")))
+    assert not list(agreement_rows(found.drop_vars("registers_per_thread_measured")))
 
 
 def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -122,6 +122,6 @@ def test_macros_are_those_of_each_row_of_a_tuner() -> None:
         grid=sizes,
         set={"numberOfAtoms": 64, "gridSize": 256},
     )
-    told = {each["what"]: each["ratio"] for each in shares(found)}
+    told = {each["what"]: each["ratio"] for each in agreement_rows(found)}
     assert set(told) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
     assert set(told.values()) == {1.0}

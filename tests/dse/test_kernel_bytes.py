@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.memory_accesses import Touched, union
+from dse.kernels.memory_accesses import ByteSet, union_ranges
 from tests.dse.test_kernel_source import compiling
 
 PROFILES = Path(__file__).parents[3] / "shared" / "data" / "profiles"
@@ -24,23 +24,23 @@ STARTS = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 16)), min_size=1
 def test_moved_sets_hold_the_bytes_of_every_address(
     starts: list[tuple[int, int]], moves: list[tuple[int, int]]
 ) -> None:
-    touched = Touched(union(np.array([[first, first + size] for first, size in starts])))
+    touched = ByteSet(union_ranges(np.array([[first, first + size] for first, size in starts])))
     addresses = {byte for first, size in starts for byte in range(first, first + size)}
     for step, many in moves:
-        touched = touched.moved(step, many)
+        touched = touched.repeat(step, many)
         addresses = {byte + step * at for byte in addresses for at in range(many)}
-    held = {byte for low, high in touched.runs.tolist() for byte in range(low, high)}
+    held = {byte for low, high in touched.ranges.tolist() for byte in range(low, high)}
     assert held == addresses
     assert (touched.low, touched.high) == (min(addresses), max(addresses) + 1)
-    assert touched.bytes() == 32 * len({byte // 32 for byte in addresses})
+    assert touched.sector_bytes() == 32 * len({byte // 32 for byte in addresses})
 
 
 @given(st.integers(1, 64), st.integers(1, 2000))
 def test_many_moves_are_counted_from_a_few(width: int, step: int) -> None:
     """Of 1,000,003 moves only some are written out."""
     many = 1_000_003
-    touched = Touched(np.array([[0, width]])).moved(step, many)
-    size = float((touched.runs[:, 1] - touched.runs[:, 0]).sum()) * touched.times
+    touched = ByteSet(np.array([[0, width]])).repeat(step, many)
+    size = float((touched.ranges[:, 1] - touched.ranges[:, 0]).sum()) * touched.scale
     expected = width * many if step >= width else (many - 1) * step + width
     assert size == pytest.approx(expected, rel=1e-12)
     assert touched.high == (many - 1) * step + width

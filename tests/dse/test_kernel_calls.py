@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dse
-from dse.kernels.compile import compiled
+from dse.kernels.compile import compile_source
 from tests.dse.test_kernel_source import by_place, compiling
 
 SOURCE = """
@@ -73,7 +73,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cubins() -> dict[int, bytes]:
-    return {arch: compiled(SOURCE, arch)[0] for arch in (75, 100)}
+    return {arch: compile_source(SOURCE, arch)[0] for arch in (75, 100)}
 
 
 @compiling

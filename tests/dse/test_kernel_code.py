@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.cubin import Function, functions, source_lines
-from dse.kernels.instructions import instructions
-from dse.kernels.launches import Code, counts_of
-from dse.kernels.loop_counts import Reading
+from dse.kernels.cubin import KernelFunction, read_functions, source_lines
+from dse.kernels.instructions import parse_instructions
+from dse.kernels.launches import KernelCode, count_launch
+from dse.kernels.loop_counts import KernelAnalysis
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws as draws_of
@@ -37,10 +37,10 @@ def counted(text: str, given: dict[str, float] | None = None, **launch: Any) -> 
         operands = operands.replace(", ", ",")
         told.append({"predicate": guard and f"@{guard}", "opcode": opcode, "operands": operands})
     about = {"registers": 24, "shared": 0, "bank": 0x160, "arguments": ((0, 8), (8, 4))}
-    function = Function(name="k", arch=80, code=b"", **about)  # type: ignore[arg-type]
-    code = Code(function=function, cubin=b"", names=("x", "n"), origin="by hand")
-    reading = Reading(function, instructions(told))
-    return counts_of(code, reading, launch.get("block", (32,)), (), given or {}, {})
+    function = KernelFunction(name="k", arch=80, code=b"", **about)  # type: ignore[arg-type]
+    code = KernelCode(function=function, cubin=b"", argument_names=("x", "n"), origin="by hand")
+    reading = KernelAnalysis(function, parse_instructions(told))
+    return count_launch(code, reading, launch.get("block", (32,)), (), given or {}, {})
 
 
 #: Code; fused, unfused, flops; the distances of results, the longest chain and all instructions.
@@ -174,11 +174,11 @@ def test_spoilt_heads_of_sections_are_refused_or_read_soon() -> None:
         at = place + 64 * draws.randrange(many) + draws.choice([0, 4, 8, 16, 24, 32, 40, 48, 56])
         spoilt[at : at + 8] = draws.choice(numbers).to_bytes(8, "little")
         with suppress(DseError):
-            for name in functions(bytes(spoilt)):
+            for name in read_functions(bytes(spoilt)):
                 source_lines(bytes(spoilt), name)
     for rest in (b"", b"text" * 99, b"\2\1\1" + b"\xff" * 999, b"\2\1\1" + bytes(999)):
         with pytest.raises(DseError):
-            functions(b"\x7fELF" + rest)
+            read_functions(b"\x7fELF" + rest)
     assert time.process_time() - begin < 20
 
 

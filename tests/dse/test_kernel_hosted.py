@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.compile import redefined
-from dse.kernels.source import device_part, pieces, signatures
+from dse.kernels.compile import remove_definitions
+from dse.kernels.source import device_part, split_declarations, signatures
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 
@@ -93,7 +93,7 @@ def test_a_macro_that_is_given_replaces_that_of_the_text_and_of_a_header(file: P
     given: dict[str, Any] = {"entry": "sum<float, 2>", "block": [16]}
     found = dse.kernel(file, define={"TILE": 8, "WIDTH": 2}, **given)
     assert found.numbers["global_load"] == 2 * 8 * 2
-    assert redefined("#define A(x) \\\n x\n#define AB 2\nA", {"A(x)": 1}) == "\n\n#define AB 2\nA"
+    assert remove_definitions("#define A(x) \\\n x\n#define AB 2\nA", {"A(x)": 1}) == "\n\n#define AB 2\nA"
 
 
 @compiling
@@ -107,10 +107,10 @@ def test_what_the_kernel_needs_is_not_left_out(file: Path) -> None:
 
 def test_pieces_keep_what_frames_declarations_and_every_line() -> None:
     for text in (HEADER, SOURCE):
-        assert "".join(pieces(text)) == text
+        assert "".join(split_declarations(text)) == text
         assert device_part(text).count("\n") == text.count("\n")
     found = signatures(SOURCE)
-    assert {name: each.space for name, each in found.items()} == {
+    assert {name: each.namespace for name, each in found.items()} == {
         "sum": "work",
         "other": "",
         "normalize": "",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dse.kernels.compile import compiled, installed
-from dse.kernels.cubin import _Cubin, functions, source_lines
+from dse.kernels.compile import compile_source, find_package_file
+from dse.kernels.cubin import _Cubin, read_functions, source_lines
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 
@@ -40,7 +40,7 @@ def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
     """By kernel what ``nvdisasm -g`` writes above each instruction."""
     path = folder / "kernel.cubin"
     path.write_bytes(cubin)
-    program = str(installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
+    program = str(find_package_file("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
     told = subprocess.run([program, "-c", "-g", path], capture_output=True, text=True, check=True)
     found: dict[str, dict[int, int]] = {}
     line, name = 0, ""
@@ -57,7 +57,7 @@ def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
 @compiling
 @pytest.mark.parametrize("arch", [75, 120])
 def test_lines_are_those_that_the_disassembler_lists(arch: int, tmp_path: Path) -> None:
-    cubin = compiled(SOURCE, arch)[0]
+    cubin = compile_source(SOURCE, arch)[0]
     listed = _listed(cubin, tmp_path)
     assert len(listed) == 3
     for name, lines in listed.items():
@@ -68,12 +68,12 @@ def test_lines_are_those_that_the_disassembler_lists(arch: int, tmp_path: Path) 
 
 @compiling
 def test_damaged_lines_are_refused_or_read() -> None:
-    cubin = compiled(SOURCE, 80)[0]
+    cubin = compile_source(SOURCE, 80)[0]
     lines = _Cubin(cubin).body(".debug_line")
     begin, refused = cubin.index(lines), 0  # names of folders, of any length, lie within
     for at in (*range(begin, begin + 10), *range(begin + 10, begin + len(lines), 7)):
         spoilt = cubin[:at] + bytes([cubin[at] ^ 0x95]) + cubin[at + 1 :]
-        for name in functions(cubin):
+        for name in read_functions(cubin):
             try:
                 assert all(line > 0 for line in source_lines(spoilt, name).values())
             except DseError:

@@ -7,41 +7,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.kernels.affine import ONE, Condition, Whole, atom, both, constant, negated
-from dse.kernels.compile import _compiled, _minimal, compiled
-from dse.kernels.launch_values import Launch
-from dse.kernels.memory_accesses import of_lanes, requests, sectors
+from dse.kernels.affine import ONE, Condition, IntExpr, atom_expr, combine, constant, negate
+from dse.kernels.compile import _run_nvrtc, _supports_minimal, compile_source
+from dse.kernels.launch_values import KernelLaunch
+from dse.kernels.memory_accesses import warp_requests, compute_requests, sectors
 from tests.dse.test_kernel_source import compiling
 
 PLACES = ("tid.x", "tid.y", "ctaid.x", "ctaid.z", "ntid.x", "nctaid.z")
 ASKED = {"chance": 0.25, "trips": 3.0}
 leaves = st.one_of(
     st.integers(-40, 40).map(constant),
-    st.sampled_from(PLACES).map(lambda name: atom("special", name)),
-    st.sampled_from((0, 8)).map(lambda at: atom("argument", at)),
-    st.sampled_from(tuple(ASKED)).map(lambda name: atom("asked", name)),
+    st.sampled_from(PLACES).map(lambda name: atom_expr("special", name)),
+    st.sampled_from((0, 8)).map(lambda at: atom_expr("argument", at)),
+    st.sampled_from(tuple(ASKED)).map(lambda name: atom_expr("asked", name)),
 )
 
 
-def _more(inside: st.SearchStrategy[Whole]) -> st.SearchStrategy[Whole]:
+def _more(inside: st.SearchStrategy[IntExpr]) -> st.SearchStrategy[IntExpr]:
     two = st.tuples(inside, inside)
     return st.one_of(
         two.map(lambda both: both[0] + both[1]),
         two.map(lambda both: both[0] - both[1]),
-        st.tuples(inside, st.integers(-4, 4)).map(lambda of: of[0].times(of[1])),
-        two.map(lambda both: atom("over", *both)),
-        two.map(lambda both: atom("least", *both)),
-        st.tuples(inside, _conditions(inside)).map(lambda of: of[0] * atom("if", of[1])),
+        st.tuples(inside, st.integers(-4, 4)).map(lambda of: of[0].scale(of[1])),
+        two.map(lambda both: atom_expr("over", *both)),
+        two.map(lambda both: atom_expr("least", *both)),
+        st.tuples(inside, _conditions(inside)).map(lambda of: of[0] * atom_expr("if", of[1])),
     )
 
 
-def _conditions(inside: st.SearchStrategy[Whole]) -> st.SearchStrategy[Condition]:
+def _conditions(inside: st.SearchStrategy[IntExpr]) -> st.SearchStrategy[Condition]:
     one = st.tuples(st.sampled_from((">=", "==")), inside)
     return st.one_of(
         one,
-        one.map(negated),
-        st.tuples(one, one).map(lambda of: both(*of)),
-        st.tuples(one, one).map(lambda of: both(*of, word="or")),
+        one.map(negate),
+        st.tuples(one, one).map(lambda of: combine(*of)),
+        st.tuples(one, one).map(lambda of: combine(*of, operator="or")),
     )
 
 
@@ -52,10 +52,10 @@ blocks = st.tuples(st.sampled_from((1, 7, 40)), st.sampled_from((1, 2)), st.just
 
 @given(value=values, grid=sizes, block=blocks, number=st.sampled_from((0, 1, -3, 64)))
 def test_a_sized_expression_is_the_same_at_every_thread(
-    value: Whole, grid: tuple[int, ...], block: tuple[int, ...], number: int
+    value: IntExpr, grid: tuple[int, ...], block: tuple[int, ...], number: int
 ) -> None:
-    launch = Launch(grid, block, {0: number, 8: 1000}, ASKED, {}, pointers=frozenset({8}))
-    sized = launch.sized(value)
+    launch = KernelLaunch(grid, block, {0: number, 8: 1000}, ASKED, {}, pointers=frozenset({8}))
+    sized = launch.substitute(value)
     told = np.broadcast_arrays(launch.value(value), launch.value(sized))
     np.testing.assert_array_equal(*told)
     left = {one.of[0] for one in sized.atoms() if one.kind in ("argument", "asked")}
@@ -63,10 +63,10 @@ def test_a_sized_expression_is_the_same_at_every_thread(
 
 
 CONDITIONS = {
-    "of blocks": (">=", atom("special", "ctaid.z").times(-1) + constant(1)),
-    "of rows": (">=", atom("special", "ctaid.x") - ONE),
-    "of lanes": (">=", constant(20) - atom("special", "tid.x")),
-    "of both": (">=", constant(30) - atom("special", "tid.x") - atom("special", "ctaid.x")),
+    "of blocks": (">=", atom_expr("special", "ctaid.z").scale(-1) + constant(1)),
+    "of rows": (">=", atom_expr("special", "ctaid.x") - ONE),
+    "of lanes": (">=", constant(20) - atom_expr("special", "tid.x")),
+    "of both": (">=", constant(30) - atom_expr("special", "tid.x") - atom_expr("special", "ctaid.x")),
 }
 
 
@@ -78,15 +78,15 @@ CONDITIONS = {
 def test_a_condition_is_decided_where_it_is_the_same_for_all(
     word: str, steps: tuple[int, ...], number: int
 ) -> None:
-    launch = Launch((3, 1, 5), (2, 1, 1), {}, {}, {})
+    launch = KernelLaunch((3, 1, 5), (2, 1, 1), {}, {}, {})
     names = ("tid.x", "ctaid.x", "ctaid.z")
     value = constant(number)
     for name, step in zip(names, steps, strict=True):
-        value += atom("special", name).times(step)
-    value += (atom("special", "tid.x") * atom("special", "ctaid.z")).times(steps[2])
-    told = atom("if", (word, value))
+        value += atom_expr("special", name).scale(step)
+    value += (atom_expr("special", "tid.x") * atom_expr("special", "ctaid.z")).scale(steps[2])
+    told = atom_expr("if", (word, value))
     every = np.broadcast_to(launch.value(told), (3, 1, 5, 1, 32))[..., :2]
-    decided = launch.sized(told).number
+    decided = launch.substitute(told).constant_value
     assert decided is None or np.all(every == decided)
     if word == ">=" and not steps[2] and every.min() == every.max():  # sums are bounded exactly
         assert decided == every.min()
@@ -101,14 +101,14 @@ def test_conditions_on_blocks_that_nothing_else_rests_on_change_no_request(
     names: set[str], stride: int, step: int
 ) -> None:
     """``step``: what is not followed as a move, as it is in a minimum, rests on blocks, too."""
-    launch = Launch((3, 1, 5), (48, 1, 1), {}, {}, {})
-    where = atom("special", "tid.x").times(stride)
-    where += atom("least", atom("special", "ctaid.z"), constant(2)).times(step)
+    launch = KernelLaunch((3, 1, 5), (48, 1, 1), {}, {}, {})
+    where = atom_expr("special", "tid.x").scale(stride)
+    where += atom_expr("least", atom_expr("special", "ctaid.z"), constant(2)).scale(step)
     asks = ONE
     for name in sorted(names):
-        asks *= atom("if", CONDITIONS[name])
-    few, every = of_lanes(launch, where, asks), requests(launch, where, asks)
-    means = [each.mean(sectors(each.first, each.active, 4)) for each in (few, every)]
+        asks *= atom_expr("if", CONDITIONS[name])
+    few, every = warp_requests(launch, where, asks), compute_requests(launch, where, asks)
+    means = [each.mean(sectors(each.addresses, each.active, 4)) for each in (few, every)]
     assert means[0] == pytest.approx(means[1], rel=1e-12)
     if names == {"of blocks"} and not step:  # it is left out
         assert few.active.size < every.active.size
@@ -116,23 +116,23 @@ def test_conditions_on_blocks_that_nothing_else_rests_on_change_no_request(
 
 def test_passes_that_rest_on_blocks_are_those_of_each_block() -> None:
     """Lanes ask for min(4 pass + lane, 100) words in as many passes as the block has a number."""
-    passes = {1: atom("special", "ctaid.x") + ONE}
-    launch = Launch((8, 1, 1), (32, 1, 1), {}, {}, passes)
-    now = atom("pass", 1)
-    word = atom("least", now.times(4) + atom("special", "tid.x"), constant(100))
-    every = of_lanes(launch, word.times(4), atom("if", (">=", constant(9) - now)))
-    found = every.mean(sectors(every.first, every.active, 4))
+    passes = {1: atom_expr("special", "ctaid.x") + ONE}
+    launch = KernelLaunch((8, 1, 1), (32, 1, 1), {}, {}, passes)
+    now = atom_expr("pass", 1)
+    word = atom_expr("least", now.scale(4) + atom_expr("special", "tid.x"), constant(100))
+    every = warp_requests(launch, word.scale(4), atom_expr("if", (">=", constant(9) - now)))
+    found = every.mean(sectors(every.addresses, every.active, 4))
     by_hand = [4 + (at % 2 > 0) for block in range(8) for at in range(block + 1)]
     assert found == pytest.approx(np.mean(by_hand))
 
 
 @compiling
 def test_a_compiler_that_leaves_out_the_runtime_makes_the_same_code() -> None:
-    assert _minimal()
+    assert _supports_minimal()
     for more in ("", "__device__ cudaError_t error;\n"):
         text, flags = more + SOURCE, ["-arch=sm_80", "-lineinfo", "-DN=8"]
-        bare, _ = _compiled(text, "kernel.cu", flags, "", {})
-        assert compiled(text, 80, define={"N": 8}) == (bare, "", [])
+        bare, _ = _run_nvrtc(text, "kernel.cu", flags, "", {})
+        assert compile_source(text, 80, define={"N": 8}) == (bare, "", [])
 
 
 SOURCE = """
@@ -150,7 +150,7 @@ def test_products_have_the_order_in_which_their_atoms_were_made() -> None:
     junk = [[] for _ in range(1000)]
     atoms = []
     for number in range(200):
-        atoms.append(atom("argument", f"x{number}"))
+        atoms.append(atom_expr("argument", f"x{number}"))
         junk.pop(number % len(junk))  # memory is used again in another order
     for one, other in zip(atoms, [*atoms[100:], *atoms[:100]], strict=True):
         (product,) = (one * other).terms

@@ -17,10 +17,10 @@ import pytest
 
 import dse
 from dse.kernels import cubin as machine_code
-from dse.kernels.affine import atom, constant, floordiv, remainder
-from dse.kernels.compile import architectures, compiled
-from dse.kernels.cubin import disassembled, functions
-from dse.kernels.launches import code_of
+from dse.kernels.affine import atom_expr, constant, floordiv, remainder
+from dse.kernels.compile import architectures, compile_source
+from dse.kernels.cubin import disassemble, read_functions
+from dse.kernels.launches import load_code
 from dse.kernels.source import device_part, signatures
 from symbolic.errors import DseError
 from tests.dse.hecbench import entry_of, in_short
@@ -34,9 +34,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
 def _lacks() -> str:
     try:
         architectures()
-        from dse.kernels.compile import installed
+        from dse.kernels.compile import find_package_file
 
-        installed("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$")
+        find_package_file("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$")
     except DseError as error:
         return str(error)
     return ""
@@ -106,8 +106,8 @@ def test_executed_instructions_and_loads_are_those_of_the_profile() -> None:
         results = json.load(opened)["Results"]
     about: dict[str, Any] = {"arch": "sm_75", "options": ["-use_fast_math"]}
     defined = [{each["Name"]: each["Value"] for each in one["Configuration"]} for one in results]
-    codes = [code_of(file, define=each, entry="", **about) for each in defined[::23]]
-    disassembled([each.function for each in codes])  # in one go, to be remembered
+    codes = [load_code(file, define=each, entry="", **about) for each in defined[::23]]
+    disassemble([each.function for each in codes])  # in one go, to be remembered
     for result, define in list(zip(results, defined, strict=True))[::23]:
         run = result["ComputationResults"][0]
         counters = {each["Name"]: each["Value"] for each in run["ProfilingData"]["Counters"]}
@@ -287,11 +287,11 @@ def test_a_kernel_is_named_as_profilers_name_it() -> None:
 
 
 def test_what_is_left_of_a_loop_that_was_unrolled_divides_again() -> None:
-    n, four = atom("argument", 0), constant(4)
+    n, four = atom_expr("argument", 0), constant(4)
     assert floordiv(n - remainder(n, four), four) == floordiv(n, four)
     assert floordiv(floordiv(n, four), four) == floordiv(n, constant(16))
-    assert floordiv(n.times(8) + constant(5), four) == n.times(2) + constant(1)
-    assert (n - n).number == 0
+    assert floordiv(n.scale(8) + constant(5), four) == n.scale(2) + constant(1)
+    assert (n - n).constant_value == 0
 
 
 def test_kernels_and_their_arguments_are_read_off_the_source() -> None:
@@ -414,7 +414,7 @@ __global__ void apart(const float *x, float *y, int n) {
 @pytest.fixture(scope="module")
 def loops() -> dict[int, bytes]:
     """Machine code of all loops; a kernel and its arguments are as well known by it."""
-    return {arch: compiled(LOOPS, arch)[0] for arch in (75, 90)}
+    return {arch: compile_source(LOOPS, arch)[0] for arch in (75, 90)}
 
 
 @compiling
@@ -449,24 +449,24 @@ def test_what_was_told_of_machine_code_is_remembered_wherever_it_stands(
     loops: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Branches lead where they led when the kernel was asked for alone."""
-    first, second = list(functions(loops[75]).values())[:2]
+    first, second = list(read_functions(loops[75]).values())[:2]
     monkeypatch.setattr(machine_code, "_remembered", {})
     monkeypatch.setattr(machine_code, "_MOST", 8)
-    (alone,) = disassembled([first])
-    assert len(machine_code._remembered[75]) == 8 < len({each.text for each in alone})
+    (alone,) = disassemble([first])
+    assert len(machine_code._word_cache[75]) == 8 < len({each.text for each in alone})
     monkeypatch.setattr(machine_code, "_remembered", {})
     monkeypatch.setattr(machine_code, "_MOST", 10**4)
-    disassembled([second, first])
+    disassemble([second, first])
     monkeypatch.setattr(machine_code, "_run", None)  # nothing is asked anew
-    assert len(machine_code._remembered) == 1
-    (found,) = disassembled([first])
+    assert len(machine_code._word_cache) == 1
+    (found,) = disassemble([first])
     assert sum(each.name == "BRA" for each in found) > 2
     for each, other in zip(found, alone, strict=True):
         assert (each.opcode, each.guard) == (other.opcode, other.guard)
         same = (each.target, other.target) if each.kind == "control" else (each.text, other.text)
         assert same[0] == same[1]
     with pytest.raises(TypeError, match="not callable"):  # of another architecture it is
-        disassembled([replace(first, arch=80)])
+        disassemble([replace(first, arch=80)])
 
 
 CALLED = """
@@ -509,7 +509,7 @@ def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_r
 def cubin(source: Path) -> bytes:
     """Machine code of one kernel."""
     text = SOURCE[SOURCE.index("__global__ void strided") : SOURCE.index("template")]
-    return compiled(text, 80)[0]
+    return compile_source(text, 80)[0]
 
 
 @compiling
@@ -559,10 +559,10 @@ def test_damaged_machine_code_is_refused_or_read_and_breaks_nothing(cubin: bytes
     end = struct.unpack_from("<Q", cubin, 0x20)[0]  # behind it only what loaders ask
     for at in range(0, end, 61):
         with pytest.raises(DseError):
-            functions(cubin[:at])
+            read_functions(cubin[:at])
     for _ in range(400):
         spoilt = bytearray(cubin)
         for _ in range(rng.randint(1, 8)):
             spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
         with suppress(DseError):
-            assert all(isinstance(one.registers, int) for one in functions(bytes(spoilt)).values())
+            assert all(isinstance(one.registers, int) for one in read_functions(bytes(spoilt)).values())

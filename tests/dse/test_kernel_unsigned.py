@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from dse.kernels.affine import ONE, TRUE, ZERO, Condition, Whole, atom, constant, floordiv, truth
+from dse.kernels.affine import ONE, TRUE, ZERO, Condition, IntExpr, atom_expr, constant, floordiv, comparison
 from dse.kernels.instructions import Instruction
-from dse.kernels.launch_values import Launch
-from dse.kernels.registers import READ, Values
+from dse.kernels.launch_values import KernelLaunch
+from dse.kernels.registers import EVALUATORS, RegisterValues
 
 SIZES = (0, 1, 3, 4, 100, 101)
-N, M = atom("argument", 0), atom("argument", 4)
+N, M = atom_expr("argument", 0), atom_expr("argument", 4)
 #: Values of both signs, and those whose sign rests on an argument.
 VALUES = {
     "n": N, "-n": -N, "-n - 4": -N - constant(4), "n - 3": N - constant(3), "m": M,
@@ -22,13 +22,13 @@ VALUES = {
 }  # fmt: skip
 
 
-class _Operands(Values):
+class _Operands(RegisterValues):
     """Registers that hold the operands of one instruction."""
 
-    def __init__(self, values: dict[str, Whole]) -> None:
+    def __init__(self, values: dict[str, IntExpr]) -> None:
         self.values = values
 
-    def operand(self, text: str, block: int, place: int) -> Whole:
+    def operand(self, text: str, block: int, place: int) -> IntExpr:
         return self.values.get(text, ZERO)
 
     def predicate(self, text: str, block: int, place: int) -> Condition:
@@ -38,15 +38,15 @@ class _Operands(Values):
         return False
 
 
-def _read(opcode: str, operands: str, one: Whole, two: Whole) -> Any:
+def _read(opcode: str, operands: str, one: IntExpr, two: IntExpr) -> Any:
     found = Instruction(0, opcode, operands)
     values = _Operands({"R1": one, "R2": two})
-    return READ[found.name](values, found, 0, 0, 0)
+    return EVALUATORS[found.name](values, found, 0, 0, 0)
 
 
 PAIRS = list(itertools.permutations(VALUES, 2))
 LAUNCHES = {
-    (n, m): Launch((1, 1, 1), (1, 1, 1), {0: n, 4: m}, {}, {})
+    (n, m): KernelLaunch((1, 1, 1), (1, 1, 1), {0: n, 4: m}, {}, {})
     for n, m in itertools.product(SIZES, repeat=2)
 }
 
@@ -73,19 +73,19 @@ def test_comparisons_are_those_of_words_without_a_sign(word: str) -> None:
                 "LT": first < second, "LE": first <= second, "GT": first > second,
                 "GE": first >= second, "EQ": first == second, "NE": first != second,
             }[word]  # fmt: skip
-            assert bool(at.holds(found)) == expected, (one, two, n, m)
+            assert bool(at.condition_mask(found)) == expected, (one, two, n, m)
 
 
 def test_the_sign_of_a_remainder_is_known_both_ways() -> None:
     rest = N - M * floordiv(N, M)
-    assert truth(">=", rest) == TRUE
-    assert truth(">=", -rest - ONE) == ("false",)
+    assert comparison(">=", rest) == TRUE
+    assert comparison(">=", -rest - ONE) == ("false",)
 
 
 def test_the_sign_of_a_counter_behind_unrolled_loops_is_known() -> None:
-    peeled = N - floordiv(N, constant(4)).times(4)
-    counter = M * N + peeled * atom("if", ("==", peeled)) + atom("pass", 3).times(16)
-    assert truth(">=", counter) == TRUE
-    assert truth(">=", -counter - ONE) == ("false",)
-    assert truth(">=", peeled - ONE) not in (TRUE, ("false",))
-    assert truth(">=", N - floordiv(N, constant(4)).times(8)) not in (TRUE, ("false",))
+    peeled = N - floordiv(N, constant(4)).scale(4)
+    counter = M * N + peeled * atom_expr("if", ("==", peeled)) + atom_expr("pass", 3).scale(16)
+    assert comparison(">=", counter) == TRUE
+    assert comparison(">=", -counter - ONE) == ("false",)
+    assert comparison(">=", peeled - ONE) not in (TRUE, ("false",))
+    assert comparison(">=", N - floordiv(N, constant(4)).scale(8)) not in (TRUE, ("false",))

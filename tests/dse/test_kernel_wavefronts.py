@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.cubin import Function
-from dse.kernels.instructions import instructions
-from dse.kernels.launch_values import Launch
-from dse.kernels.loop_counts import Reading
-from dse.kernels.memory_accesses import cache_wavefronts, phases, sectors, shared_wavefronts
+from dse.kernels.cubin import KernelFunction
+from dse.kernels.instructions import parse_instructions
+from dse.kernels.launch_values import KernelLaunch
+from dse.kernels.loop_counts import KernelAnalysis
+from dse.kernels.memory_accesses import cache_wavefronts, alignment_shares, sectors, shared_wavefronts
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws
 
@@ -87,7 +87,7 @@ def test_places_in_a_sector_are_those_of_every_move(
         every = [at + step * number for at in every for number in range(many)]
     left = [each % unit for each in every]
     shares = {at: left.count(at) / len(left) for at in {*left}}
-    assert phases(tuple(moves), fixed, unit) == pytest.approx(shares)
+    assert alignment_shares(tuple(moves), fixed, unit) == pytest.approx(shares)
 
 
 #: Kernels of one cubin: a store and a load of shared memory, and their wavefronts by hand.
@@ -136,7 +136,7 @@ extern "C" __global__ void some(const float *a, float *b) {  // a sector, of a q
 
 @pytest.fixture(scope="module")
 def cubin(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    from dse.kernels.launches import code_of
+    from dse.kernels.launches import load_code
 
     file: Path = tmp_path_factory.mktemp("shared") / "k.cu"
     every = [
@@ -144,7 +144,7 @@ def cubin(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         for name, (store, load, *_) in SHARED.items()
     ]
     file.write_text("".join(every) + MORE)
-    return code_of(file, entry="row", arch="sm_75", define={}, options=()).cubin
+    return load_code(file, entry="row", arch="sm_75", define={}, options=()).cubin
 
 
 @compiling
@@ -191,13 +191,13 @@ def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None
         ("EXIT", "", ""),
     ]
     told = [{"opcode": name, "operands": text, "predicate": p} for name, text, p in body]
-    function = Function(
-        name="k", arch=80, code=b"", registers=0, shared=0, bank=0x160, arguments=()
+    function = KernelFunction(
+        name="k", arch=80, code=b"", registers=0, shared_bytes=0, argument_base=0x160, arguments=()
     )
-    reading = Reading(function, instructions(told))
+    reading = KernelAnalysis(function, parse_instructions(told))
     values = reading.values
-    launch = Launch((1, 1, 1), (32, 1, 1), {}, {}, reading.passes)
-    assert launch.per_warp(reading.blocks[1]) == 32
-    where = values.solved(values.operand("R2", 1, 0), 1)
-    found = [int(launch.at({1: number}, {}).value(where)) for number in range(32)]
+    launch = KernelLaunch((1, 1, 1), (32, 1, 1), {}, {}, reading.trip_counts)
+    assert launch.mean_per_warp(reading.block_runs[1]) == 32
+    where = values.solve_loops(values.operand_value("R2", 1, 0), 1)
+    found = [int(launch.restrict_to({1: number}, {}).value(where)) for number in range(32)]
     assert found == [7, *range(8, 256, 8)]

@@ -9,7 +9,7 @@ import pytest
 
 import dse
 from stochastic import Pmf, Sharing, launch, split
-from stochastic.scheduling.dispatch import launched
+from stochastic.scheduling.dispatch import dispatch_law
 from symbolic.errors import DseError
 
 GIVEN = {"warps_per_block": 2, "lanes": 4, "slots": 8, "core_clock": "1 GHz", "step_cycles": 1e9}
@@ -44,7 +44,7 @@ def test_statistics_are_those_of_the_law():
 
 def test_any_formula_of_it_has_statistics():
     """Beside sums over the atoms, one by one."""
-    values, chances = LAW.times().values.tolist(), LAW.times().chances.tolist()
+    values, chances = LAW.times().values.tolist(), LAW.times().probabilities.tolist()
     formula = "absolute(launch_time - deadline)"
     texts = [f"mean({formula})", f"quantile({formula}, 0.9)", f"cvar_low({formula}, 0.25)"]
     texts += [f"chance(12 s < launch_time and {formula} > 3 s)", f"geomean({formula} + 1 s)"]
@@ -72,7 +72,7 @@ def test_they_are_asked_of_and_bounded_by():
     bound = "chance(launch_time <= 40 s) >= 0.9"
     best = study.optimum(maximize=["blocks", "-quantile(launch_time, 0.9)"], where=bound)
     held = {
-        (kind, blocks): launched(Pmf.parse(WORK), blocks, 8, 4, 2, kind)[0]
+        (kind, blocks): dispatch_law(Pmf.parse(WORK), blocks, 8, 4, 2, kind)[0]
         for blocks in axes["blocks"]
         for kind in axes["dispatch"]
     }
@@ -133,7 +133,7 @@ def test_a_loop_takes_the_longest_of_sums():
         sums[n] = {}
         for (a, p), (b, q) in itertools.product(sums[n - 1].items(), pair.items()):
             sums[n][a + b] = sums[n].get(a + b, 0) + p * q
-    times, idle = launched(Pmf.uniform(1, 6), 5, 2, 2, 3, "loop")
+    times, idle = dispatch_law(Pmf.uniform(1, 6), 5, 2, 2, 3, "loop")
     for t in range(3, 19):
         below = [sum(p for k, p in sums[n].items() if k <= t) for n in (2, 3)]
         assert times.cdf(t) == pytest.approx(float(math.prod(below) ** 3), rel=1e-12)
@@ -144,9 +144,9 @@ def test_a_loop_takes_the_longest_of_sums():
 
 
 def test_a_queue_deals_out_warps():
-    found, _ = launched(Pmf.geometric(0.3), 20, 4, 8, 2, "queue")
+    found, _ = dispatch_law(Pmf.geometric(0.3), 20, 4, 8, 2, "queue")
     own = launch(Pmf.geometric(0.3), blocks=40, slots=8, lanes=8)
-    assert found.below.tolist() == own.times().below.tolist()
+    assert found.cdf_values.tolist() == own.times().cdf_values.tolist()
 
 
 def test_pieces_and_shared_items_are_launched_as_such():
@@ -167,7 +167,7 @@ def test_neighbours_may_be_alike_until_they_are_cut():
     assert found == pytest.approx([own.mean(), own.quantile(0.9), total], rel=1e-9)
     assert told(*names, alike=0.6, piece_length=4) == told(*names, piece_length=4)
     loops = [
-        launched(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean() for kind in ("loop", "queue")
+        dispatch_law(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean() for kind in ("loop", "queue")
     ]
     warps = launch(Pmf.uniform(1, 6), blocks=16, slots=16, lanes=4, alike=0.6)
     assert loops == pytest.approx([warps.mean()] * 2, rel=1e-9)  # one round each

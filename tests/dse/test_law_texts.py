@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dse.uncertain.laws import read
+from dse.uncertain.laws import read_input_law
 from stochastic import LawError, Pmf
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
@@ -37,7 +37,7 @@ def test_drawn_texts_are_read_as_they_are_meant_or_refused_in_one_clear_error() 
     ],
 )
 def test_laws_of_inputs_as_text(text: str, median: float) -> None:
-    law = read(text, TABLE["mem_latency"], "random mem_latency")
+    law = read_input_law(text, TABLE["mem_latency"], "random mem_latency")
     assert law.cdf(median) >= 0.5 - 1e-12
     assert law.cdf(median * (1 - 1e-9)) <= 0.5 + 1e-6
 
@@ -57,7 +57,7 @@ def test_both_kinds_refuse_a_text_in_the_same_words(text: str, message: str) -> 
     with pytest.raises(LawError) as work:
         Pmf.parse(text)
     with pytest.raises(DseError) as of_input:
-        read(text, TABLE["mem_latency"], "random mem_latency")
+        read_input_law(text, TABLE["mem_latency"], "random mem_latency")
     assert message in str(work.value)
     assert str(of_input.value).startswith("random mem_latency = ")
     assert message in str(of_input.value)

@@ -11,7 +11,7 @@ from click.testing import Result
 
 import dse
 from dse import catalog
-from dse.catalog import Entry, closed_models, machine, machines
+from dse.catalog import Entry, unavailable_models, machine, machines
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE
@@ -115,7 +115,7 @@ def test_products_of_matrices_have_the_rates_of_their_types(name: str) -> None:
 @pytest.mark.parametrize("name", MODERN)
 def test_what_is_not_known_is_said_and_closes_models(name: str) -> None:
     entry = machine(name)
-    closed = closed_models(entry)
+    closed = unavailable_models(entry)
     assert not set(entry.unknown) & set(entry.values)
     assert set(entry.unknown) <= set(TABLE)
     open_ = "mem_latency_nominal" in entry.values
@@ -139,7 +139,7 @@ def test_the_command_tells_what_is_not_known(run: Callable[..., Result]) -> None
 
 
 def test_a_closed_model_opens_when_a_study_gives_what_it_lacks() -> None:
-    lacking = closed_models(machine("rtx3080"))["mwp_cwp"]
+    lacking = unavailable_models(machine("rtx3080"))["mwp_cwp"]
     given = {"threads_per_block": 256, **dict.fromkeys(lacking, 500)}
     study = dse.Study(model="occupancy + mwp_cwp", machine="rtx3080", workload="svm", set=given)
     assert study.run().time.item() > 0
@@ -192,11 +192,11 @@ def test_names_that_mean_several_or_none(name: str, message: str) -> None:
 
 
 def test_every_product_leads_to_a_known_capability() -> None:
-    for capability in catalog._products().values():
+    for capability in catalog._product_capabilities().values():
         assert f"cc{capability}" in machines()
     for name in MODERN:
         entry = machine(name)
-        told = catalog.capability_of(entry.title.partition(",")[0])
+        told = catalog.product_capability(entry.title.partition(",")[0])
         assert told in ("", entry.compute_capability)
 
 

@@ -19,7 +19,7 @@ import xarray as xr
 import dse
 from dse.verbs.query import verbs
 from sweeps.ask import matrix
-from sweeps.ask.matrix import MODIFIERS, SOURCES, table
+from sweeps.ask.matrix import MODIFIERS, SOURCES, support_table
 from tests.oracles import asking
 
 VERBS = tuple(verbs())
@@ -45,7 +45,7 @@ WHERE, LABEL = "ms_throughput <= 0.5", "intensity"
 
 def reason(verb: str, source: str, modifier: str = "") -> str:
     """Why the table refuses a source."""
-    return matrix.reason(verb, "study" if source == "store" else source, modifier)
+    return matrix.why_unsupported(verb, "study" if source == "store" else source, modifier)
 
 
 class Mean:
@@ -153,7 +153,7 @@ def test_a_cell_answers_or_refuses_with_the_reason(
     if why := reason(verb, source) or reason(verb, source, modifier):
         if (verb, modifier) == ("ranges", "within"):  # there it says how far inputs may be off
             with pytest.raises(dse.DseError, match=re.escape(why)):
-                matrix.refuse(verb, source.replace("store", "study"), {modifier: True})
+                matrix.check_supported(verb, source.replace("store", "study"), {modifier: True})
             return
         with pytest.raises(dse.DseError) as raised:
             asked(verb, of(sources, verb, source), *given)
@@ -350,6 +350,6 @@ CHECKS = {
 # --- the page
 def test_the_page_prints_the_table() -> None:
     told = PAGE.read_text(encoding="utf-8")
-    assert f"\n{table(VERBS)}\n" in told
+    assert f"\n{support_table(VERBS)}\n" in told
     assert "python docs/asking.py" in told
     assert all(f"**{name}**: {what}" in " ".join(told.split()) for name, what in SOURCES.items())

@@ -119,7 +119,7 @@ def test_a_folder_in_place_of_a_file_is_damage(store: Path) -> None:
             assert dse.optimum(store, minimize="ms_throughput").identical(best)
             with without_model():
                 refused(lambda _: dse.optimum(store, minimize="ms_throughput"), None)
-        assert dse.verify(store, repair=True).repaired
+        assert dse.verify(store, repair=True).is_repaired
         assert file.read_bytes() == whole
         assert not dse.verify(store).damages
     (store / "ms_throughput/c.0.0").unlink()

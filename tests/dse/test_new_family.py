@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stochastic import Pmf
 from stochastic.work.families import FAMILIES
-from stochastic.work.parse import FORMS
+from stochastic.work.parse import LAW_SYNTAX
 
 #: The two files that a new family touches: a row of the table, and a constructor of Pmf.
 ADDED = """
@@ -102,5 +102,5 @@ def test_every_family_has_a_constructor_with_its_parameters_and_an_example() -> 
         assert tuple(inspect.signature(made).parameters) == row.names
         assert inspect.getdoc(made) == row.summary
         assert repr(Pmf.parse(row.example)).startswith(f"Pmf.{name}(")
-        assert row.limit in ("", *FAMILIES)
-        assert FORMS[name].numbers == row.names
+        assert row.limit_family in ("", *FAMILIES)
+        assert LAW_SYNTAX[name].numbers == row.names

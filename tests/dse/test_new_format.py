@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import dse
 from dse.cli import main
 from dse.measured import formats
-from dse.measured.formats import FORMATS, Format, MeasuredFile
+from dse.measured.formats import FORMATS, MeasurementFormat, MeasuredFile
 from dse.measured.records import Records
 from symbolic.errors import DseError
 
@@ -35,9 +35,9 @@ def from_pairs(file: MeasuredFile) -> Records:
 @pytest.fixture
 def pairs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Add the format ``pairs``, and write a file of it."""
-    row = Format(
+    row = MeasurementFormat(
         title="pairs",
-        read=from_pairs,
+        reader=from_pairs,
         suffixes=(".pairs",),
         matches=lambda file: file.start.startswith(b"%pairs"),
     )
@@ -66,12 +66,12 @@ def test_an_error_names_an_added_format(pairs: Path) -> None:
     other = pairs.with_suffix(".unknown")
     other.write_text("hello")
     with pytest.raises(DseError, match="expected one of pairs, "):
-        formats.read_measured(other)
+        formats.read_measurements(other)
 
 
 def test_every_format_has_a_reader_and_a_way_to_be_known() -> None:
     for name, row in FORMATS.items():
         assert row.matches is not None or row.key, name
         assert row.suffixes, name
-        module, _, function = str(row.read).partition(":")
+        module, _, function = str(row.reader).partition(":")
         assert callable(getattr(__import__(module, fromlist=[function]), function)), name

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from dse import Study
 from dse.cli import main
-from sweeps.nest.summarize import ROWS, Rows, RowStatistic, extreme
+from sweeps.nest.summarize import ROW_STATISTICS, RowValues, RowStatistic, fill_extremes
 from symbolic.errors import DseError
 from symbolic.node import Node
-from symbolic.statistic import STATISTICS, FewValues, StatisticRow
+from symbolic.statistic import STATISTICS, NodeValues, StatisticRow
 
 ROOT = Path(__file__).parents[2]
 STUDY: dict[str, Any] = {
@@ -29,14 +29,14 @@ STUDY: dict[str, Any] = {
 }
 
 
-def _span_of_rows(rows: Rows, out: Any) -> None:
+def _span_of_rows(rows: RowValues, out: Any) -> None:
     low = np.empty_like(out)
-    extreme(rows.values, 1.0, False, out)
-    extreme(rows.values, -1.0, False, low)
+    fill_extremes(rows.values, 1.0, False, out)
+    fill_extremes(rows.values, -1.0, False, low)
     out -= low
 
 
-def _span_as_formula(few: FewValues) -> Node:
+def _span_as_formula(few: NodeValues) -> Node:
     return few.worst(high=True) - few.worst(high=False)
 
 
@@ -45,7 +45,7 @@ def span(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add the statistic ``span``: the largest value without the least."""
     row = StatisticRow(meaning="the largest value without the least", formula=_span_as_formula)
     monkeypatch.setitem(STATISTICS, "span", row)
-    monkeypatch.setitem(ROWS, "span", RowStatistic(fill=_span_of_rows))
+    monkeypatch.setitem(ROW_STATISTICS, "span", RowStatistic(fill=_span_of_rows))
 
 
 def time() -> Any:
@@ -133,9 +133,9 @@ def test_the_command_line_knows_an_added_statistic(tmp_path: Path) -> None:
 
 
 def test_both_tables_have_the_same_statistics() -> None:
-    undirected = {name for name, row in STATISTICS.items() if row.directed}
-    assert set(ROWS) == set(STATISTICS) - undirected - {"error"}
-    assert {name for row in STATISTICS.values() for name in row.directed} <= set(ROWS)
+    undirected = {name for name, row in STATISTICS.items() if row.direction_names}
+    assert set(ROW_STATISTICS) == set(STATISTICS) - undirected - {"error"}
+    assert {name for row in STATISTICS.values() for name in row.direction_names} <= set(ROW_STATISTICS)
 
 
 def test_the_documentation_lists_every_statistic() -> None:

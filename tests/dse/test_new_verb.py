@@ -11,7 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from dse.cli import command_of, names_of_verbs
+from dse.cli import verb_command, verb_names
 
 ROOT = Path(__file__).parents[2]
 VERB = '''
@@ -154,9 +154,9 @@ def test_every_verb_could_do_without_a_command_of_its_own(tmp_path: Path) -> Non
         "ranges": ["--within", "mem_latency=10%"],
         "sensitivity": ["--output", "cs_throughput"],
     }
-    assert set(asked) < names_of_verbs()
-    for name in names_of_verbs():
-        command, source = command_of(name), str(study)
+    assert set(asked) < verb_names()
+    for name in verb_names():
+        command, source = verb_command(name), str(study)
         told = CliRunner().invoke(command, ["--help"])
         assert told.exit_code == 0, name
         if name in asked:

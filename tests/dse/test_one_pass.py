@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 import sweeps.nest.summarize
 from dse import Study
-from sweeps.nest.summarize import Ordered, summary
+from sweeps.nest.summarize import SortedRows, summary
 from symbolic.ops import Node
 from symbolic.statistic import DRAW, Statistic
 
@@ -52,7 +52,7 @@ print(sorted({{"numba", "scipy.stats"}} & set(sys.modules)))
 def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = {text: Study(**ARGUMENTS, outputs=[text]).run() for text in STATISTICS}
     passes: list[int] = []
-    real = sweeps.nest.summarize.over_rows
+    real = sweeps.nest.summarize.visit_rows
 
     def counted(grid: Any, key: Any, roots: Any, *rest: Any) -> None:
         passes.append(len(roots))
@@ -87,13 +87,13 @@ def test_a_quantile_of_sorted_rows_is_that_of_the_rows(rows: Any, level: float) 
     about = Statistic(
         kind="quantile",
         argument=Node("constant", (0.0,)),
-        text="x",
+        argument_text="x",
         axes=(DRAW,),
         level=Fraction(level),
     )
     plain, ordered = np.empty(len(rows)), np.empty(len(rows))
     summary(about, rows, None, plain)
-    summary(about, rows, None, ordered, Ordered(rows, None))
+    summary(about, rows, None, ordered, SortedRows(rows, None))
     np.testing.assert_array_equal(plain, ordered)
 
 

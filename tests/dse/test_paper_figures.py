@@ -13,21 +13,21 @@ from click.testing import Result
 
 import dse
 from dse.plots import papers
-from dse.plots.laws import schedule
-from dse.plots.looks import LOOKS
+from dse.plots.laws import warp_schedule
+from dse.plots.looks import STYLES
 from tests.long import long, mostly_long
 
 Run = Callable[..., Result]
 
 ALL = {"li2015": 19, "ma2014": 5, "swatman2022": 3, "hong2012": 159}
-ROWS = [(key, row) for key, one in papers.papers().items() for row in one.figures.values()]
+ROWS = [(key, row) for key, one in papers.read_papers().items() for row in one.figures.values()]
 #: Blocks that no multiprocessor holds: the tiled product of 512 threads on an FX5600.
 TOO_LARGE = {("hong2012", "15"): 1}
 DRAWN = [(key, row.number) for key, row in ROWS if not row.why]
 
 
 def test_every_figure_of_the_four_papers_has_a_row() -> None:
-    known = {key: list(one.figures) for key, one in papers.papers().items()}
+    known = {key: list(one.figures) for key, one in papers.read_papers().items()}
     assert known == {key: [str(n) for n in range(1, most + 1)] for key, most in ALL.items()}
 
 
@@ -35,7 +35,7 @@ def test_every_figure_of_the_four_papers_has_a_row() -> None:
 def test_every_row_draws_and_is_readable(key: str, number: str) -> None:
     """Sides are named; what is printed is drawn, and told by the legend."""
     figure = papers.paper_figure(key, number)
-    row = papers.paper(key).figure(number)
+    row = papers.find_paper(key).figure(number)
     assert f"Fig. {number}. {row.shows}." in str(figure.get_supxlabel()).replace("\n", " ")
     panels = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     assert len(panels) == len(row.panels)
@@ -64,7 +64,7 @@ def test_marks_of_what_is_printed_stand_where_the_text_has_them() -> None:
     figure = papers.paper_figure("tmm", 5)
     marks = [x for x in figure.axes[0].get_lines() if str(x.get_label()).startswith("printed")]
     assert [float(x.get_ydata()[0]) for x in marks] == [404, 108, 105]  # type: ignore[index]
-    assert {x.get_markerfacecolor() for x in marks} == {LOOKS["published"].color}
+    assert {x.get_markerfacecolor() for x in marks} == {STYLES["published"].color}
 
 
 def test_the_clocks_of_appendix_a_move_a_line_to_the_top_left() -> None:
@@ -96,7 +96,7 @@ def test_boxes_of_a_time_line_never_overlap() -> None:
         (4, 2, 3, 0.5, True),
         (6, 2, 0, 2, False),
     ):
-        found = schedule(
+        found = warp_schedule(
             warps, periods, 1, 3, mwp=mwp, departure=departure, independent=independent
         )
         assert len(found) == 2 * warps * periods

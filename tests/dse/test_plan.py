@@ -15,7 +15,7 @@ import dse
 import sweeps.nest.run
 from dse import Study
 from dse.study.plan import bytes_text
-from sweeps.nest.emit import compiled
+from sweeps.nest.emit import compile_nest
 from tests.long import mostly_long
 
 SPEC: dict[str, Any] = {
@@ -128,9 +128,9 @@ def test_tiles_and_nests_are_those_of_the_run(
     nests: list[str] = []
     tiles: list[int] = []
     monkeypatch.setattr(
-        sweeps.nest.run, "compiled", lambda nest: nests.append(nest.source) or compiled(nest)
+        sweeps.nest.run, "compiled", lambda nest: nests.append(nest.source) or compile_nest(nest)
     )
-    real = sweeps.nest.run.in_threads
+    real = sweeps.nest.run.run_in_threads
     monkeypatch.setattr(
         sweeps.nest.run, "in_threads", lambda work, count: tiles.append(count) or real(work, count)
     )

@@ -22,7 +22,7 @@ import dse
 from dse import plots
 from dse.plots.frame import is_geometric
 from dse.plots.kinds import KINDS
-from dse.plots.looks import LOOKS, MEANS, PARTS, look_of, looks_of, meaning_of, variants
+from dse.plots.looks import STYLES, MEANINGS, PART_STYLES, style_of, distinct_styles, meaning_of, style_variants
 from symbolic.library import iterate_models
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -292,7 +292,7 @@ def test_the_shares_of_the_power_are_the_power() -> None:
     parts = dse.model("power").yields
     known = set(KINDS["power-shares"].row["series"])
     assert known <= set(parts)
-    assert known <= set(PARTS)
+    assert known <= set(PART_STYLES)
     unit = {name.replace("_unit_power", "_power") for name in parts if name.endswith("_unit_power")}
     assert unit <= known
 
@@ -501,8 +501,8 @@ def test_categories_are_looks_of_the_table() -> None:
     told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
     assert told == ["0: thread", "1: memory", "2: computation", "3: capacity"]
     for handle, name in zip(ax.get_legend().get_patches(), told, strict=True):  # type: ignore[union-attr]
-        assert to_hex(handle.get_facecolor()) == look_of(name.split(": ")[1]).color
-        assert handle.get_hatch() == look_of(name.split(": ")[1]).hatch
+        assert to_hex(handle.get_facecolor()) == style_of(name.split(": ")[1]).color
+        assert handle.get_hatch() == style_of(name.split(": ")[1]).hatch
     bound = study.run().bound.values
     cells = [np.ma.count(x.get_array()) for x in ax.collections if isinstance(x, QuadMesh)]
     assert cells == [int((bound == flag).sum()) for flag in range(4)]
@@ -519,7 +519,7 @@ def test_lines_and_their_best() -> None:
     assert line(ax, "least energy")[1].tolist() == ds.energy.min("active_sms").values.tolist()
     colors = {x.get_label(): x.get_color() for x in ax.get_lines()}
     again = plots.lines(study, "time")
-    assert colors["svm"] == line_color(again, "svm") == LOOKS["memory"].color
+    assert colors["svm"] == line_color(again, "svm") == STYLES["memory"].color
     with pytest.raises(dse.DseError, match="are too many to tell apart"):
         plots.lines(energy(outputs=["time"]), "time", over="core_clock")
 
@@ -668,13 +668,13 @@ def together() -> Iterator[list[Any]]:
         ("departures", "memory", "threads", "application", "result"),
         ("performance", "power", "work per energy", "published"),
         ("peak", "no memory", "no ilp", "performance"),
-        [name for name in LOOKS if any(word in name for word in ("warps", "saturated", "enough"))],
+        [name for name in STYLES if any(word in name for word in ("warps", "saturated", "enough"))],
     ):
-        yield [LOOKS[name] for name in names]
+        yield [STYLES[name] for name in names]
     for kind in ("power-shares", "lost"):
-        yield [PARTS[name] for name in KINDS[kind].row["series"]]
+        yield [PART_STYLES[name] for name in KINDS[kind].row["series"]]
     for count in range(1, 17):
-        yield looks_of([str(k) for k in range(count)])
+        yield distinct_styles([str(k) for k in range(count)])
 
 
 def test_looks_differ_in_colour_and_without() -> None:
@@ -699,11 +699,11 @@ LABELS = {
 def test_every_label_of_the_shipped_models_has_a_look(model: str) -> None:
     for eq in dse.model(model).equations:
         words = list(eq.flags.values())
-        looks = looks_of(words)
+        looks = distinct_styles(words)
         assert len({(look.color, look.hatch) for look in looks}) == len(words), words
         for word, look in zip(words, looks, strict=True):
             assert meaning_of(word) is not None, word
-            assert look == look_of(word) == look_of(word.replace(" ", "_"))
+            assert look == style_of(word) == style_of(word.replace(" ", "_"))
 
 
 @given(
@@ -712,11 +712,11 @@ def test_every_label_of_the_shipped_models_has_a_look(model: str) -> None:
 def test_a_label_has_one_look_whatever_stands_beside_it(words: list[str], data: Any) -> None:
     others = data.draw(st.lists(st.text("xyz", min_size=1, max_size=2), max_size=3))
     names = data.draw(st.permutations([*words, *others]))
-    for name, look in zip(names, looks_of(names), strict=True):
+    for name, look in zip(names, distinct_styles(names), strict=True):
         if name in words:
-            assert look == look_of(name)
+            assert look == style_of(name)
         elif len(words) == 1:
-            assert look.color != look_of(words[0]).color
+            assert look.color != style_of(words[0]).color
 
 
 def test_the_same_case_is_the_same_colour_in_both_models() -> None:
@@ -729,20 +729,20 @@ def test_the_same_case_is_the_same_colour_in_both_models() -> None:
         for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True):
             color = to_hex(patch.get_facecolor())
             assert colors.setdefault(text.get_text(), color) == color
-    assert colors["2: memory bound"] == LOOKS["memory"].color
-    assert colors["3: computation bound"] == LOOKS["computation"].color
+    assert colors["2: memory bound"] == STYLES["memory"].color
+    assert colors["3: computation bound"] == STYLES["computation"].color
 
 
 def test_what_looks_alike_means_the_same() -> None:
-    for name, meaning in MEANS.items():
-        assert meaning in LOOKS
+    for name, meaning in MEANINGS.items():
+        assert meaning in STYLES
         assert name in TABLE or " " in name or any(name in words for words in LABELS.values())
-    assert look_of("memory_bound") is look_of("memory") is look_of("mwp_peak_bw")
+    assert style_of("memory_bound") is style_of("memory") is style_of("mwp_peak_bw")
     assert meaning_of("tile_dim") is None
-    assert looks_of(["svm"]) == looks_of(["svm", "linear"])[:1] == looks_of(["linear", "svm"])[1:]
-    apart = {look.color for look in looks_of(["1", "2", "3"], ["memory"])}
-    assert LOOKS["memory"].color not in apart
-    assert len({str(look.line) for look in variants(LOOKS["memory"], 4)}) == 4
+    assert distinct_styles(["svm"]) == distinct_styles(["svm", "linear"])[:1] == distinct_styles(["linear", "svm"])[1:]
+    apart = {look.color for look in distinct_styles(["1", "2", "3"], ["memory"])}
+    assert STYLES["memory"].color not in apart
+    assert len({str(look.line) for look in style_variants(STYLES["memory"], 4)}) == 4
 
 
 def vars_of(study: Any) -> dict[str, Any]:

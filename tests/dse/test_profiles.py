@@ -18,8 +18,8 @@ from click.testing import Result
 
 import dse
 from dse import DseError
-from dse.measured import open_measured
-from dse.measured.mapping import shipped
+from dse.measured import open_measurements
+from dse.measured.mapping import shipped_maps
 
 Run = Callable[..., Result]
 
@@ -78,7 +78,7 @@ def extent(size: dict[str, int]) -> int:
     ],
 )
 def test_results_of_ktt_are_those_of_a_reading_by_hand(name: str, warps: str, stored: int) -> None:
-    ds, told = open_measured(DATA / name, shape="rows"), ktt(name)
+    ds, told = open_measurements(DATA / name, shape="rows"), ktt(name)
     assert ds.sizes["configuration"] == len(told) == stored
     for axis in told[0]["configuration"]:
         assert ds[axis].values.tolist() == [each["configuration"][axis] for each in told]
@@ -616,8 +616,8 @@ def test_neusight_and_accel_sim_tables_are_known_by_their_columns() -> None:
 
 
 def test_maps_that_come_along_name_columns_and_read_as_formulas() -> None:
-    assert {"ncu", "nvprof", "rocprof", "ktt", "caliper", "hecbench"} <= set(shipped())
-    for name, one in shipped().items():
+    assert {"ncu", "nvprof", "rocprof", "ktt", "caliper", "hecbench"} <= set(shipped_maps())
+    for name, one in shipped_maps().items():
         assert one.quantities, name
 
 
@@ -703,7 +703,7 @@ def test_what_is_no_whole_profile_is_named_for_what_it_is(
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(DseError, match=said):
-        open_measured(path)
+        open_measurements(path)
 
 
 # --- a workload file

@@ -64,7 +64,7 @@ def test_every_name_can_be_had() -> None:
 
 
 def test_each_name_of_the_stub_is_at_home_where_it_says() -> None:
-    for name, home in dse._HOMES.items():
+    for name, home in dse._MODULE_OF.items():
         assert getattr(importlib.import_module(home), name) is getattr(dse, name)
 
 

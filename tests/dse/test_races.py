@@ -25,7 +25,7 @@ import sweeps.store.lock
 from dse import DseError, Study
 from dse.cli import main
 from dse.runner import run_study
-from sweeps.store.backend import Folder, Objects, backend_of
+from sweeps.store.backend import LocalBackend, RemoteBackend, backend_of
 from sweeps.store.lock import write_lock
 from symbolic.errors import OtherProcessError
 from tests.dse.killing import files
@@ -113,7 +113,7 @@ def test_nobody_settles_what_is_being_exchanged(
                 ask()
             said.append(ask)
 
-    meanwhile(monkeypatch, Folder, "replace_by", others)
+    meanwhile(monkeypatch, LocalBackend, "replace_by", others)
     LARGE.run(store=path, extend=True)
     assert len(said) == 5
     assert files(path) == right
@@ -183,7 +183,7 @@ def test_fresh_beside_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             LARGE.run(store=path)
         said.append(1)
 
-    meanwhile(monkeypatch, Folder, "create", other)
+    meanwhile(monkeypatch, LocalBackend, "create", other)
     SMALL.run(store=path, fresh=True)
     assert said
     assert files(path.with_name("a.old-1.zarr")) == files(path) == small
@@ -197,7 +197,7 @@ def test_fresh_that_cannot_begin_brings_back_what_was_there(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Folder, "create", full)
+    monkeypatch.setattr(LocalBackend, "create", full)
     with pytest.raises(DseError, match="No space left"):
         SMALL.run(store=path, fresh=True)
     assert files(path) == small
@@ -211,14 +211,14 @@ def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
     again = dse.open(path)
     loaded, written = dse.open(path).load(), run_study(SMALL, store=path)
     best = dse.optimum(again, maximize="ms_throughput")
-    assert written.open().load().equals(loaded)
+    assert written.open_dataset().load().equals(loaded)
     dse.add(path, "cs_throughput")
     for ask in (
         lambda: again.bound.load(),
         lambda: dse.optimum(again, maximize="ms_throughput"),
         lambda: dse.derive(again, "ms_transition"),
         lambda: dse.export(again, path.with_name("a.nc")),
-        written.open,
+        written.open_dataset,
     ):
         with pytest.raises(OtherProcessError, match="since it was opened: open it again"):
             ask()
@@ -232,9 +232,9 @@ def test_a_question_reads_one_store(path: Path, monkeypatch: pytest.MonkeyPatch)
     """It is extended between what a question reads: another file each time."""
     right = dse.optimum(SMALL.run(), maximize="ms_throughput", where="bound == 0 or bound == 1")
     grown(path)
-    inner, count = Folder.get, [0, 0]
+    inner, count = LocalBackend.get, [0, 0]
 
-    def get(self: Folder, key: str) -> bytes:
+    def get(self: LocalBackend, key: str) -> bytes:
         count[1] += 1
         if count[1] == count[0]:
             shutil.rmtree(path)
@@ -247,7 +247,7 @@ def test_a_question_reads_one_store(path: Path, monkeypatch: pytest.MonkeyPatch)
         shutil.copytree(path.with_name("large.zarr"), path.with_name("other.zarr"))
         count[:] = turn, 0
         with monkeypatch.context() as patch:
-            patch.setattr(Folder, "get", get)
+            patch.setattr(LocalBackend, "get", get)
             try:
                 found = dse.optimum(path, maximize="ms_throughput")
             except OtherProcessError:
@@ -284,7 +284,7 @@ def test_where_there_are_no_locks(
                 ask()
             seen.append("refused")
 
-    meanwhile(monkeypatch, Folder, "replace_by", others)
+    meanwhile(monkeypatch, LocalBackend, "replace_by", others)
     LARGE.run(store=path, extend=True)
     assert seen == ["refused"] * 2
     assert files(path) == right
@@ -433,16 +433,16 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     right = objects()
     fs.rm("/races", recursive=True)
     SMALL.run(store=url)
-    opened, inner = dse.open(url), Objects.replace_by
+    opened, inner = dse.open(url), RemoteBackend.replace_by
 
-    def stopped(self: Objects, other: Objects) -> None:
+    def stopped(self: RemoteBackend, other: RemoteBackend) -> None:
         for ask in (
             lambda: dse.verify(url, repair=True),
             lambda: LARGE.run(store=url, extend=True),
         ):
             with pytest.raises(OtherProcessError, match=r"if it runs no more, remove .*a\.lock"):
                 ask()
-        monkeypatch.setattr(Objects, "remove", lambda self: killed())
+        monkeypatch.setattr(RemoteBackend, "remove", lambda self: killed())
         inner(self, other)
 
     def killed() -> None:
@@ -450,7 +450,7 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Objects, "replace_by", stopped)
+    monkeypatch.setattr(RemoteBackend, "replace_by", stopped)
     with pytest.raises(KeyboardInterrupt):
         LARGE.run(store=url, extend=True)
     for ask in (lambda: dse.open(url), lambda: dse.optimum(url, maximize="ms_throughput")):

@@ -40,7 +40,7 @@ def held(found: Any, threads: int, intensity: float) -> Any:
 def test_no_winner_is_left_out(monkeypatch: Any, within: dict[str, str], boxes: int) -> None:
     near = study().ranges(within, maximize=GOAL).can_be_best
     monkeypatch.setattr(dse.inverse.within, "MOST", 10)
-    monkeypatch.setattr("dse.inverse.within.BOXES", boxes)
+    monkeypatch.setattr("dse.inverse.within.MAX_RIVAL_BOXES", boxes)
     found = study().ranges(within, maximize=GOAL)
     assert found.attrs["complete"] == (boxes > 24)
     assert 0 < int(found.inner) <= int(found.outer) < int(found.total)

@@ -22,10 +22,10 @@ from dse.cli.new import entry_lines
 from dse.entry_file import SourceText, parse_entry, write_entry_file
 from dse.fitted import SavedFit, load_fit
 from dse.gpu import dataset_of
-from dse.kernels.counted import Counted
+from dse.kernels.counted import KernelCounts
 from dse.measured.workload import workload_text
-from dse.page.explore import page_of, page_text
-from dse.toml_text import printable, read_toml, toml_key, toml_number, toml_value
+from dse.page.explore import page_content, page_text
+from dse.toml_text import printable_line, read_toml, toml_key, toml_number, toml_value
 from tests.sweeps.exporting import FLOATS, TEXTS, WHOLE, difference
 
 #: Texts that any file can hold; those of control characters are escaped.
@@ -78,7 +78,7 @@ def test_a_value_in_toml_is_read_back_or_refused(name: str, value: Any) -> None:
         return
     line = f"{toml_key(name)} = {toml_value(value)}"
     assert "\n" not in line
-    assert printable(line) == line
+    assert printable_line(line) == line
     assert same(read_toml(line), {name: value})
 
 
@@ -104,7 +104,7 @@ def entry(text: str, name: str = "own.toml", kind: str = "workload") -> Any:
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip()])
 def test_a_counted_kernel_is_a_workload_file_again(text: str, tmp_path: Path) -> None:
     """Numbers had 12 digits, names stood bare, and comments went over several lines."""
-    counted = Counted(
+    counted = KernelCounts(
         quantities={"comp_insts": 2.0**53 - 1, "coalesced_insts": 1 / 3, "sync_insts": 0.0},
         formulas={},
         declared={"n": ("an argument", 64.0), "size_2": (f"an argument {text}", 0.1)},
@@ -136,7 +136,7 @@ def test_a_file_to_start_from_is_its_base(kind: str, text: str, tmp_path: Path) 
     of = (dse.machine if kind == "machine" else dse.workload)(str(base))
     path = tmp_path / "new.toml"
     lines = list(entry_lines(kind, path, of, str(base), of))
-    assert all(printable(line) == line for line in lines)
+    assert all(printable_line(line) == line for line in lines)
     started = entry("\n".join(lines), kind=kind)
     assert (started.base, started.title) == (str(base), f"new, from {of.title}".strip())
     lines = [re.sub(r"^# (?=\w+ = \{)", "", line) for line in lines]
@@ -179,7 +179,7 @@ def test_a_fit_is_read_back(text: str, tmp_path: Path) -> None:
         to=(text,),
         machine=text,
         workload=text,
-        given={text: text, "number": 0.1},
+        set_values={text: text, "number": 0.1},
         values=values | {f"stall_time[{text}]": -0.0},
         units=dict.fromkeys([*values, f"stall_time[{text}]"], text),
         standard_errors=dict.fromkeys([*values, f"stall_time[{text}]"], math.nan),
@@ -222,7 +222,7 @@ def test_a_page_holds_its_study(text: str) -> None:
         set={"intensity": 1 / 3, "lanes_width": 32, "ms_peak": 1, "mem_latency": 2.0**53 - 1},
         best={"maximize": "ms_throughput", "where": "threads >= 1e-5"},
     )
-    data, functions = page_of(study, text, text)
+    data, functions = page_content(study, text, text)
     page = page_text(data, functions)
     held = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     assert held is not None

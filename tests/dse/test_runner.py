@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dse import Study
-from dse.progress import Lines, Meter, shown
+from dse.progress import JsonLines, Meter, show_progress
 from sweeps.runtime.progress import Progress
 
 
@@ -95,7 +95,7 @@ def test_the_best_so_far_and_what_was_there(monkeypatch: pytest.MonkeyPatch, clo
     monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
     meter = Meter(("time", "s"))
     clock.now = 110.0
-    meter(Progress(done=600, total=1000, elapsed=10.0, skipped=500, best=0.0125, barred=60))
+    meter(Progress(done=600, total=1000, elapsed=10.0, skipped=500, best=0.0125, infeasible=60))
     assert sys.stderr.getvalue() == (  # type: ignore[attr-defined]
         " 60.0%  600 of 1,000 values, 1e-05 million a second, about 40 s left; "
         "500 were stored before; 60 needed no computing; best time 12.5 ms\n"
@@ -104,7 +104,7 @@ def test_the_best_so_far_and_what_was_there(monkeypatch: pytest.MonkeyPatch, clo
 
 def test_lines_for_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Stream(terminal=True))
-    lines = Lines(("time", "s"))
+    lines = JsonLines(("time", "s"))
     for elapsed, done in [(0.1, 10), (0.9, 50), (1.2, 60), (1.3, 100)]:
         lines(Progress(done=done, total=100, elapsed=elapsed, skipped=10, best=0.5))
     lines.close()
@@ -135,10 +135,10 @@ def test_what_was_interrupted_tells_no_more(monkeypatch: pytest.MonkeyPatch, clo
 
 def test_work_that_does_not_tell_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
-    with shown(True, "searching"):
+    with show_progress(True, "searching"):
         time.sleep(1.3)
     assert sys.stderr.getvalue() == "searching: 1 s so far\n"  # type: ignore[attr-defined]
-    with shown(True, "searching"):
+    with show_progress(True, "searching"):
         pass
     assert sys.stderr.getvalue().count("\n") == 1  # type: ignore[attr-defined]
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.measured.runs import RESAMPLES, Runs, block_length, chances_of_runs
+from dse.measured.runs import RESAMPLES, RepeatedRuns, block_length, chances_of_runs
 from symbolic.errors import DseError
 
 
@@ -76,11 +76,11 @@ def test_chances_are_those_of_a_bootstrap_by_hand():
 
 def test_runs_tell_drift_correlation_and_who_is_told_apart():
     steps = np.linspace(1.0, 1.2, 30)
-    rising = Runs.of(steps + np.random.default_rng(0).normal(0, 0.005, 30))
+    rising = RepeatedRuns.from_values(steps + np.random.default_rng(0).normal(0, 0.005, 30))
     assert rising.drift == pytest.approx(0.2 / 1.1, rel=0.1)
-    assert not rising.steady
+    assert not rising.is_steady
     assert rising.lag > 0.7
-    assert Runs.of(np.random.default_rng(1).normal(1, 0.1, 200)).steady
+    assert RepeatedRuns.from_values(np.random.default_rng(1).normal(1, 0.1, 200)).is_steady
     flat = np.random.default_rng(2).normal(0, 0.01, (2, 30))
     same = chances_of_runs(along_run(1 + flat), minimize="time")
     assert not same.attrs["told_apart"]

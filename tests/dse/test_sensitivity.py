@@ -14,7 +14,7 @@ from click.testing import Result
 
 import dse
 from dse import DseError
-from dse.effects import arc
+from dse.effects import log_slope
 from dse.plots.bar_charts import draw_tornado, tornado
 from tests.sweeps.test_decompose import by_definition
 
@@ -88,7 +88,7 @@ def test_a_compiled_nest_gives_the_same(monkeypatch: pytest.MonkeyPatch, limit: 
     values = study.run()
     values = np.where(values.feasible & np.isfinite(values.time), values.time, np.nan)
     first, total = by_definition(values)
-    monkeypatch.setattr("dse.effects.COMPILED", 1)
+    monkeypatch.setattr("dse.effects._COMPILE_POINTS", 1)
     monkeypatch.setattr("dse.effects._SMALL", 1)
     monkeypatch.setattr("dse.effects._LARGE", limit)
     found = dse.sensitivity(study, output="time")
@@ -222,8 +222,8 @@ def test_elasticities_of_a_dataset_lie_between_neighbours() -> None:
     [(0, 1, 1, 2), (1, 0, 2, 1), (1, -1, 2, 1), (1, 1, 1, 2), (1, 1, 2, np.inf)],
 )
 def test_no_arc_where_there_is_no_logarithm(x: float, y: float, to: float, at: float) -> None:
-    assert np.isnan(arc(x, y, to, at))
-    assert arc(1, -2, 2, -4) == 1
+    assert np.isnan(log_slope(x, y, to, at))
+    assert log_slope(1, -2, 2, -4) == 1
 
 
 # --- what cannot be had

@@ -290,9 +290,9 @@ def test_corruptions(
         computed.clear()
         found = dse.verify(path)
         assert [damage.file for damage in found.damages] == [key]
-        assert not found.repaired
+        assert not found.is_repaired
         repaired = dse.verify(path, repair=True)
-        assert repaired.repaired
+        assert repaired.is_repaired
         assert sorted(computed) == [damage.tile for damage in repaired.damages if damage.tile]
         assert files(path) == whole
 
@@ -355,7 +355,7 @@ def test_the_study_of_a_store(tmp_path: Path) -> None:
     axis.write_bytes(axis.read_bytes()[::-1])
     with pytest.raises(DseError, match=r"the axis mem_latency is damaged; or give the study file"):
         dse.verify(tmp_path / "a.zarr")
-    assert dse.verify(tmp_path / "a.zarr", study=Study(**spec), repair=True).repaired
+    assert dse.verify(tmp_path / "a.zarr", study=Study(**spec), repair=True).is_repaired
     with pytest.raises(DseError, match="is the store of another study"):
         dse.verify(
             tmp_path / "a.zarr", study=Study(**{**spec, "set": {**spec["set"], "ms_peak": 1}})

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import dse
-from dse.validation.scores import deal, rank_correlation, score, slowdowns, subspaces
+from dse.validation.scores import make_folds, rank_correlation, score, slowdowns, sample_spaces
 from symbolic.errors import DseError, UnknownNameError
 from tests.long import draws
 
@@ -75,7 +75,7 @@ def test_a_space_without_prediction_takes_its_first_row() -> None:
 def test_labels_are_left_out_whole_and_once(keys: list[str], folds: int) -> None:
     if len({*keys}) < 2:
         return
-    dealt = deal(keys, folds)
+    dealt = make_folds(keys, folds)
     assert sorted(np.concatenate(dealt).tolist()) == list(range(len(keys)))
     assert len(dealt) == min(folds, len({*keys}))
     own = [{keys[row] for row in fold} for fold in dealt]
@@ -83,7 +83,7 @@ def test_labels_are_left_out_whole_and_once(keys: list[str], folds: int) -> None
 
 
 def test_parts_of_a_space_are_drawn_without_replacement() -> None:
-    drawn = subspaces([np.arange(50), np.arange(50, 53)], 7, 10)
+    drawn = sample_spaces([np.arange(50), np.arange(50, 53)], 7, 10)
     assert [len({*part.tolist()}) for part in drawn] == [10] * 7 + [3] * 7
     assert all(part.max() < 50 for part in drawn[:7])
 

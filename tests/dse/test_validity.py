@@ -11,8 +11,8 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.inputs import read_parts
-from dse.validity import beyond_validity
+from dse.inputs import merge_inputs
+from dse.validity import validity_warnings
 
 SAID = "mwp_cwp has no caches: every access goes to DRAM"
 GIVEN = {"workload": "svm", "set": {"threads_per_block": 256}}
@@ -82,7 +82,7 @@ def test_a_model_of_ones_own_says_up_to_where_it_holds(tmp_path: Path) -> None:
     own = dse.Study(model=str(tmp_path / "mine.py"), machine="l40")
     assert own.plan().notes == ("l40: meant for the GPUs of its time",)
     joined = dse.model(f"{tmp_path / 'mine.py'} + mwp_cwp")
-    assert {row.of for row in joined.validity} == {"release_year", "cache_levels"}
+    assert {row.quantity for row in joined.validity} == {"release_year", "cache_levels"}
 
 
 def test_the_command_line_tells_it(run: Callable[..., Result]) -> None:
@@ -104,10 +104,10 @@ def test_every_shipped_model_says_where_it_holds_or_why_it_does_anywhere() -> No
     assert [name for name, rows in told.items() if not rows] == []
     for name, rows in told.items():
         for row in rows:
-            limits = [end for end in (row.least, row.most) if math.isfinite(end)]
-            assert len(row.says) > 20
-            assert bool(limits) == bool(row.of), name
-            assert not row.of or any(row.of in dse.machine(m).values for m in dse.machines())
+            limits = [end for end in (row.minimum, row.maximum) if math.isfinite(end)]
+            assert len(row.statement) > 20
+            assert bool(limits) == bool(row.quantity), name
+            assert not row.quantity or any(row.quantity in dse.machine(m).values for m in dse.machines())
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_every_shipped_model_says_where_it_holds_or_why_it_does_anywhere() -> No
 )
 def test_years_and_caches_count_from_both_ends(model: str, within: str, beyond: str) -> None:
     for machine, many in ((within, 0), (beyond, 1)):
-        parts = read_parts(dse.model(model), (), entries={"machine": machine}, given={})
-        assert len(beyond_validity(parts)) == many
+        parts = merge_inputs(dse.model(model), (), entries={"machine": machine}, set_values={})
+        assert len(validity_warnings(parts)) == many

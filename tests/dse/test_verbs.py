@@ -261,7 +261,7 @@ def test_questions_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: list[Any] = []
     dse.run(ONE, progress=seen.append)
     assert seen[-1].done == seen[-1].total
-    monkeypatch.setattr("sweeps.nest.passes.SMALL", 0)
+    monkeypatch.setattr("sweeps.nest.passes.NUMPY_POINTS", 0)
     ONE.optimum(maximize="cs_throughput", progress=seen.append)
     assert seen[-1].done == seen[-1].total > 0
     ONE.optimum(maximize="cs_throughput", method="certified", progress=seen.append)

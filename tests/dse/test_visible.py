@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dse
-from symbolic.answer import PAGE_ROWS, Answer, Table, page_part
+from symbolic.answer import PAGE_ROWS, Answer, Table, to_html
 
 ROWS_OF = {"threads_in_ms": [64, 128, 512, 1024], "attained_bandwidth [GB/s]": [1, 2, 8, 8]}
 GIVEN = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -87,7 +87,7 @@ def test_texts_are_escaped_and_long_tables_cut() -> None:
     evil = "<script>alert('x')</script> & \"y\""
     rows = [[evil, str(k)] for k in range(PAGE_ROWS + 7)]
     tables = [Table(title=evil, columns=(evil,), rows=rows), Table(title="empty", rows=[])]
-    text = page_part(Answer(kind=evil, title=evil, facts={evil: evil}, tables=tables))
+    text = to_html(Answer(kind=evil, title=evil, facts={evil: evil}, tables=tables))
     page = Page(text)
     assert "script" not in page.tags
     assert page.tags.count("tr") == 1 + 1 + PAGE_ROWS + 1

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dse.cli import command as module
-from dse.cli.command import waiting
-from stochastic.kept.folder import place
+from dse.cli.command import show_wait_line
+from stochastic.kept.folder import cache_folder
 from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, asked, program
 from tests.long import long
 
@@ -44,7 +44,7 @@ def shown(screen, text):
 @pytest.mark.parametrize("write", [print, lambda text: print(text, file=sys.stderr)])
 def test_a_line_is_shown_until_something_else_is(monkeypatch, write):
     screen = terminal(monkeypatch)
-    with waiting():
+    with show_wait_line():
         assert shown(screen, "0 s so far")
         write("an answer")
         told = screen.getvalue()
@@ -58,7 +58,7 @@ def test_a_line_is_shown_until_something_else_is(monkeypatch, write):
 
 def test_the_line_is_gone_when_a_command_ends(monkeypatch):
     screen = terminal(monkeypatch)
-    with waiting():
+    with show_wait_line():
         assert shown(screen, "so far")
     assert screen.getvalue().endswith("\r\x1b[K")
     assert sys.stdout is screen
@@ -68,7 +68,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(module, "_SOON", 0.0)
-    with waiting():
+    with show_wait_line():
         time.sleep(0.02)
     assert stream.getvalue() == ""
 
@@ -76,7 +76,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch):
 @pytest.fixture
 def cache(tmp_path):
     """The folder in which processes of the tests keep machine code."""
-    found = place()
+    found = cache_folder()
     return tmp_path if found is None else found.parent
 
 

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.intervals import Decision, Interval, Trend, enclose, trend_number, trends
+from symbolic.intervals import Decision, Interval, Trend, enclose, literal_trend, trend_algebra
 from symbolic.library import iterate_models
 from symbolic.ops import Node, interpret_all, interpret_arrays, references, walk
-from symbolic.primitives.words import EVERY
+from symbolic.primitives.words import ALL_AXES
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ def equations() -> tuple[Subject, ...]:
     for model in iterate_models():
         for eq in model.equations:
             if not eq.table and eq not in found:
-                name = f"{model.name}-{eq.name}" + (f"[{eq.switches}]" if eq.when else "")
+                name = f"{model.name}-{eq.name}" + (f"[{eq.switch_text}]" if eq.when else "")
                 found[eq] = Subject(
                     name=name, roots={eq.name: eq.node}, quantities=model.quantities
                 )
@@ -134,7 +134,7 @@ def outside(found: Interval | Decision, value: Any) -> Any:
     value = np.asarray(value)
     if isinstance(found, Decision):
         return (value & ~np.asarray(found.possible)) | (~value & np.asarray(found.certain))
-    unknown = np.isnan(value) & ~np.asarray(found.undefined)
+    unknown = np.isnan(value) & ~np.asarray(found.may_be_nan)
     return unknown | (~np.isnan(value) & ~((found.lo <= value) & (value <= found.hi)))
 
 
@@ -174,15 +174,15 @@ def _along(
     for place, name in enumerate(boxes):
         bit = np.uint64(1) << np.uint64(place) if place < 64 else np.uint64(0)
         lo, hi = boxes[name]
-        down = np.where(lo == hi, EVERY, EVERY & ~bit)
-        held[name] = Trend(Interval(lo, hi), EVERY, down)
+        down = np.where(lo == hi, ALL_AXES, ALL_AXES & ~bit)
+        held[name] = Trend(Interval(lo, hi), ALL_AXES, down)
     moving = rng.integers(0, len(names), size)
     further = dict(points)
     for place, name in enumerate(names):
         other = inside(subject.quantities[name], boxes[name], rng)
         further[name] = np.where(moving == place, np.maximum(other, points[name]), points[name])
     bit = np.uint64(1) << moving.astype(np.uint64)
-    said = interpret_all(roots, held, trends(), trend_number)
+    said = interpret_all(roots, held, trend_algebra(), literal_trend)
     first, second = interpret_arrays(roots, points), interpret_arrays(roots, further)
     for key, trend, a, b in zip(subject.roots, said, first, second, strict=True):
         a, b = (np.asarray(value, dtype=float) for value in (a, b))

@@ -35,7 +35,7 @@ PLAIN, LIBRARY = 0.0, 1e-10
 
 
 #: What calls a library.
-CALLS = {name for name, row in PRIMITIVES.items() if row.call}
+CALLS = {name for name, row in PRIMITIVES.items() if row.calls_library}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ def apart(root: Node, known: Mapping[str, Floats], got: Floats, wanted: Floats) 
 
 def calls(root: Node) -> bool:
     """Whether a function of a library is called."""
-    return any(step.op in PRIMITIVES and PRIMITIVES[step.op].call for step in walk((root,)))
+    return any(step.op in PRIMITIVES and PRIMITIVES[step.op].calls_library for step in walk((root,)))
 
 
 def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[int, float]:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.row import Primitive, Reading
-from symbolic.primitives.words import EVERY, widened
+from symbolic.primitives.row import Primitive, FormulaSyntax
+from symbolic.primitives.words import ALL_AXES, widen
 
 
 def _cbrt(al: Any, ah: Any, ua: Any) -> Any:
-    lo, hi = widened(np.cbrt(al), np.cbrt(ah), al == ah)
+    lo, hi = widen(np.cbrt(al), np.cbrt(ah), al == ah)
     return lo, hi, ua
 
 
@@ -43,8 +43,8 @@ PRIMITIVES["cbrt"] = Primitive(
     js="Math.cbrt({0})",
     interval=_cbrt,
     trend=_same,
-    reads=Reading.exactly(1, "cbrt", units="plain"),
-    call=True,
+    syntax=FormulaSyntax.fixed_count(1, "cbrt", units="plain"),
+    calls_library=True,
 )
 PRIMITIVES["sign"] = Primitive(
     arity=1,
@@ -55,7 +55,7 @@ PRIMITIVES["sign"] = Primitive(
     js="Math.sign({0})",
     interval=_sign,
     trend=_same,
-    reads=Reading.exactly(1, "sign", units="plain"),
+    syntax=FormulaSyntax.fixed_count(1, "sign", units="plain"),
 )
 
 MODEL = """import dse
@@ -80,10 +80,10 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     import dse
     import sweeps.nest.run
     from symbolic import ops
-    from symbolic.intervals import Interval, Trend, enclose, trend_number, trends
+    from symbolic.intervals import Interval, Trend, enclose, literal_trend, trend_algebra
     from symbolic.ops import interpret_all, reference
 
-    sweeps.nest.run.SMALL = 0  # no grid is too small for a nest
+    sweeps.nest.run.NUMPY_POINTS = 0  # no grid is too small for a nest
     (folder / "model.py").write_text(MODEL)
     axes = {
         "x": [-20.0, *np.linspace(-19.5, 40, 120).tolist()],
@@ -96,8 +96,8 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     x_ = reference("x")
     roots = [ops.cbrt(x_), ops.sign(x_)]
     ends = Interval(np.array([-8.0, 1.0]), np.array([27.0, 8.0]))
-    held = {"x": Trend(ends, EVERY, EVERY - np.uint64(1))}
-    said = interpret_all(roots, held, trends(), trend_number)
+    held = {"x": Trend(ends, ALL_AXES, ALL_AXES - np.uint64(1))}
+    said = interpret_all(roots, held, trend_algebra(), literal_trend)
     question: dict[str, Any] = {"where": ["cbrt(x) <= 2", "sign(x) * y >= -3"]}
     found: dict[str, Any] = {}
     allowed = (np.cbrt(x) <= 2) & (np.sign(x) * y >= -3)
@@ -117,7 +117,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
         "closed form": str(dse.model(str(folder / "model.py")).closed_form("root")),
         "nest": float(np.abs(ds["root"].transpose("x", "y").values - by_hand).max()),
         "enclosure": [[e.lo.tolist(), e.hi.tolist()] for e in enclose(roots, {"x": ends})],
-        "trend": [bool(np.all(t.up == EVERY)) for t in said],
+        "trend": [bool(np.all(t.up == ALL_AXES)) for t in said],
         "optimum": found,
         "refused": _message(dse, study),
     }

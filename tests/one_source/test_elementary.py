@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.nest.emit import compiled, emit
+from sweeps.nest.emit import compile_nest, emit
 from symbolic.ops import Node, reference
 from symbolic.primitives import PRIMITIVES, elementary
 from tests.oracles.compare import same_bits
@@ -44,14 +44,14 @@ def by_nest(name: str, args: tuple[Any, ...], known: dict[str, float] | None = N
         leaves=leaves,
         outputs=[(root, "float")],
         names={},
-        known=known,
+        constants=known,
     )
     (size,) = {arg.size for arg in args if arg.ndim}
     found = np.empty(size)
     whole = np.array([size])
     arrays = [args[int(one[1:])] for one in nest.arrays]
     scalars = np.array([float(args[int(one[1:])]) for one in nest.scalars])
-    compiled(nest)(np.array([0, size]), whole, 0, scalars, *arrays, found)
+    compile_nest(nest)(np.array([0, size]), whole, 0, scalars, *arrays, found)
     return found
 
 
@@ -94,13 +94,13 @@ def test_values_are_the_same_where_numpy_has_no_way_to_the_library(
 ) -> None:
     wrong = lambda function: lambda *args: np.nextafter(function(*args), math.inf)  # noqa: E731
     monkeypatch.setattr(elementary, "_backwards", wrong)
-    elementary._library.cache_clear()
+    elementary._c_library_function.cache_clear()
     try:
         for name in ("exp", "log2", "log10", "pow"):
             args = operands(name, 50)
             assert same_bits(PRIMITIVES[name].array(*args), by_floats(name, args)), name
     finally:
-        elementary._library.cache_clear()
+        elementary._c_library_function.cache_clear()
 
 
 def test_the_own_logarithm_is_within_an_ulp() -> None:

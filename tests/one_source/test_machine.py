@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sweeps.bounds.machine.dig import rooms
+from sweeps.bounds.machine.dig import make_buffers
 from sweeps.bounds.machine.enclose import enclose
-from sweeps.bounds.machine.tape import CODES, encoded
-from sweeps.bounds.problem import Boxes, Problem
+from sweeps.bounds.machine.tape import OPCODES, encode_tape
+from sweeps.bounds.problem import Boxes, BoxProblem
 from sweeps.grid.grid import Leaf
 from symbolic.intervals import Decision
 from symbolic.ops import Node, reference, references, walk
@@ -33,7 +33,7 @@ NEAR, LARGEST = 4e-15, np.finfo(float).max
 VALUES, BOXES = 12, 40
 
 
-def problem(root: Node, drawn: Callable[[str], NDArray[Any]], rng: Any) -> Problem:
+def problem(root: Node, drawn: Callable[[str], NDArray[Any]], rng: Any) -> BoxProblem:
     """A formula over axes of values, sorted, turned round or as they are; holes in some."""
     leaves = {}
     for name in references(root):
@@ -42,13 +42,13 @@ def problem(root: Node, drawn: Callable[[str], NDArray[Any]], rng: Any) -> Probl
         if kind == 0 and rng.random() < 0.5:
             values = np.where(rng.random(VALUES) < 0.2, np.nan, values)
         leaves[name] = Leaf(axes=(name,), array=values)
-    return Problem(root, leaves, dict.fromkeys(leaves, VALUES))
+    return BoxProblem(root, leaves, dict.fromkeys(leaves, VALUES))
 
 
-def machine(asked: Problem, boxes: Boxes) -> Any:
+def machine(asked: BoxProblem, boxes: Boxes) -> Any:
     """What the machine makes of each step (rows) over each box, and its tape."""
-    tape = encoded(asked)
-    room = rooms(tape, len(asked.dims))
+    tape = encode_tape(asked)
+    room = make_buffers(tape, len(asked.dims))
     state, forced = room[0], room[3]
     found = []
     for k in range(boxes.lo.shape[1]):
@@ -68,20 +68,20 @@ def arrays(trend: Any) -> list[Any]:
     return [np.broadcast_to(part, size) for part in parts]
 
 
-def compare(asked: Problem, rng: Any) -> set[str]:
+def compare(asked: BoxProblem, rng: Any) -> set[str]:
     """Hold every step against the other world; the primitives that were."""
     ends = rng.integers(0, VALUES, (2, len(asked.dims), BOXES))
     boxes = Boxes(ends.min(axis=0), ends.max(axis=0))
     with np.errstate(all="ignore"):
-        expected = asked.trends(boxes)
+        expected = asked.step_trends(boxes)
     tape, found = machine(asked, boxes)
     number = {id(node): k for k, node in enumerate(walk((asked.root,)))}
     held, loose = set(), set()
     for node in asked.steps:
         k = number[id(node)]
         told, own = arrays(expected[id(node)]), [part[k] for part in found]
-        library = node.op in PRIMITIVES and PRIMITIVES[node.op].call
-        if library or tape.ops[k] != CODES[node.op] or any(id(arg) in loose for arg in node.args):
+        library = node.op in PRIMITIVES and PRIMITIVES[node.op].calls_library
+        if library or tape.ops[k] != OPCODES[node.op] or any(id(arg) in loose for arg in node.args):
             loose.add(id(node))
         if id(node) not in loose:
             for part, mine in zip(told, own, strict=True):

@@ -14,7 +14,7 @@ import pytest
 import dse
 import sweeps.nest.emit
 import sweeps.nest.run
-from sweeps.nest.emit import compiled, emit
+from sweeps.nest.emit import compile_nest, emit
 from symbolic.equation import Equation
 from symbolic.library import iterate_models
 from symbolic.model import Model
@@ -108,7 +108,7 @@ def test_every_equation(name: str, outer: tuple[str, ...]) -> None:
     sizes = np.array([*(SIZES[axis] for axis in outer), math.prod(SIZES[a] for a in row)])
     bounds = np.stack([np.zeros_like(sizes), sizes], axis=1).reshape(-1)
     results = [np.full(math.prod(shape), -7.0) for _ in equations]
-    compiled(nest)(bounds, sizes, 0, scalars, *arrays, *results)
+    compile_nest(nest)(bounds, sizes, 0, scalars, *arrays, *results)
     for eq, result in zip(equations, results, strict=True):
         expected = [
             float(eq(*(float(full[need][index]) for need in eq.inputs)))

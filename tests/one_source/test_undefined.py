@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sweeps.bounds.machine.enclose import STRICT
-from sweeps.bounds.machine.tape import CODES
-from symbolic.intervals import Decision, Interval, algebra, interval_of
+from sweeps.bounds.machine.tape import OPCODES
+from symbolic.intervals import Decision, Interval, interval_algebra, interval_of
 from symbolic.primitives import PRIMITIVES
 from tests.long import draws
 from tests.one_source import undefined
@@ -81,10 +81,10 @@ def test_every_rule_holds_the_scalar_value_of_every_kind_of_operand(
     combinations = operands(name)
     columns = [list(column) for column in zip(*combinations, strict=True)]
     with np.errstate(all="ignore"):
-        found = algebra(outward)[name](*map(enclosure, columns))
+        found = interval_algebra(outward)[name](*map(enclosure, columns))
     condition = isinstance(found, Decision)
     ends = (found.certain, found.possible, False) if condition else tuple(found)
-    near = 1e-15 if PRIMITIVES[name].call else 0.0
+    near = 1e-15 if PRIMITIVES[name].calls_library else 0.0
     shape = (len(combinations),)
     ends = [np.broadcast_to(end, shape) for end in ends]
     for number, combination in enumerate(combinations):
@@ -93,7 +93,7 @@ def test_every_rule_holds_the_scalar_value_of_every_kind_of_operand(
         told = [end[number] for end in ends]
         wrong = undefined.outside(*told, array, near)
         assert not wrong.any(), (name, combination, told, values)
-        if not condition and PRIMITIVES[name].strict and (NAN,) in combination:
+        if not condition and PRIMITIVES[name].propagates_nan and (NAN,) in combination:
             assert told == [INF, -INF, True], (name, combination, told)
         if condition and (NAN,) in combination:
             assert told == [False, False, False], (name, combination, told)
@@ -103,19 +103,19 @@ def test_every_rule_holds_the_scalar_value_of_every_kind_of_operand(
 def test_the_table_tells_which_primitives_are_strict(name: str) -> None:
     """A number that is not NaN where an argument is makes a primitive not strict."""
     row = PRIMITIVES[name]
-    if row.condition:
+    if row.is_condition:
         return
     strict = True
     for combination in itertools.product(*[(NAN, 0.0, 1.0, -2.0, INF)] * row.arity):
         if any(map(math.isnan, combination)):
             strict &= math.isnan(scalar(name, combination))
-    assert row.strict == strict
-    assert bool(int(STRICT) >> CODES[name] & 1) == strict
+    assert row.propagates_nan == strict
+    assert bool(int(STRICT) >> OPCODES[name] & 1) == strict
 
 
 def test_an_operand_that_is_nan_throughout_leaves_the_other_one() -> None:
     nothing, some = interval_of(np.float64(NAN)), Interval(np.float64(2.0), np.float64(5.0))
-    pick = algebra(False)
+    pick = interval_algebra(False)
     assert [float(end) for end in pick["minimum"](nothing, some)] == [2, 5, False]
     assert [float(end) for end in pick["maximum"](nothing, some)] == [2, 5, False]
     assert [float(end) for end in pick["minimum"](some, nothing)] == [INF, -INF, True]
@@ -140,15 +140,15 @@ def test_random_formulas_over_tables_with_nan_are_enclosed_and_searched() -> Non
 def test_an_enclosure_that_takes_nan_for_a_number_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sweeps.bounds.problem import Extremes
+    from sweeps.bounds.problem import RangeExtremes
 
-    right = Extremes.__call__
+    right = RangeExtremes.__call__
 
     def wrong(self: Any, lo: Any, hi: Any) -> Any:
         found = right(self, lo, hi)
-        return found._replace(range=found.range._replace(undefined=False))
+        return found._replace(range=found.enclosure._replace(undefined=False))
 
-    monkeypatch.setattr(Extremes, "__call__", wrong)
+    monkeypatch.setattr(RangeExtremes, "__call__", wrong)
 
     def attack() -> None:
         for seed in range(200):

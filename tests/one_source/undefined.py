@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 import sweeps.bounds.merging
 import sweeps.bounds.problem
-from sweeps.bounds.check import first_place
-from sweeps.bounds.machine.dig import rooms
+from sweeps.bounds.check import first_configuration
+from sweeps.bounds.machine.dig import make_buffers
 from sweeps.bounds.machine.enclose import enclose as compiled_enclose
-from sweeps.bounds.machine.tape import encoded
-from sweeps.bounds.problem import Boxes, Problem
-from sweeps.bounds.search import Least, search
+from sweeps.bounds.machine.tape import encode_tape
+from sweeps.bounds.problem import Boxes, BoxProblem
+from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.grid import Leaf
-from sweeps.runtime.loop import Tally
+from sweeps.runtime.loop import SearchStats
 from symbolic.intervals import Decision, Interval, enclose, interval_of
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk, where
 from symbolic.primitives import PRIMITIVES
@@ -45,7 +45,7 @@ INF, NAN = math.inf, math.nan
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 2.0, -7.0, 1e300, -1e300, 1e-300, INF, -INF)
 PLAIN = (0.0, 1.0, 2.0, 3.0, -1.0, -2.0, 0.5, 4.0, 7.0, -0.0)
 #: The C library's functions, which may be off by some ulp between the backends.
-LIBRARY = {name for name, row in PRIMITIVES.items() if row.call}
+LIBRARY = {name for name, row in PRIMITIVES.items() if row.calls_library}
 NEAR = 1e-9
 
 
@@ -88,7 +88,7 @@ def formula(rng: random.Random, names: str, depth: int) -> Node:
         if rng.random() < 0.15:
             return constant(rng.choice((*PLAIN, INF, -INF, NAN)))
         return reference(rng.choice(names))
-    numbers = [n for n, row in PRIMITIVES.items() if not row.condition and n not in LIBRARY]
+    numbers = [n for n, row in PRIMITIVES.items() if not row.is_condition and n not in LIBRARY]
     numbers += ["minimum", "maximum", "where", "add", "sub", "mul"] * 2
     numbers += sorted(LIBRARY) if rng.random() < 0.3 else []
     name = rng.choice(numbers)
@@ -176,17 +176,17 @@ def check(one: Drawn, seed: int, most: int = 60) -> int:
     root, leaves, sizes = one
     rng = random.Random(f"boxes {seed}")
     axes, shape = tuple(sizes), tuple(sizes.values())
-    at = {name: np.atleast_1d(leaf.over(axes)) for name, leaf in leaves.items()}
+    at = {name: np.atleast_1d(leaf.align_to(axes)) for name, leaf in leaves.items()}
     nodes = walk((root,))
     true = {}
     for node, value in zip(nodes, interpret_arrays(nodes, at), strict=True):
         true[id(node)] = np.broadcast_to(value, shape)
-    problem = Problem(root, leaves, sizes)
+    problem = BoxProblem(root, leaves, sizes)
     boxes = boxes_of(sizes, rng, most)
     with np.errstate(all="ignore"):
-        trends = problem.trends(boxes)
-    tape = encoded(problem)
-    room = rooms(tape, len(axes))
+        trends = problem.step_trends(boxes)
+    tape = encode_tape(problem)
+    room = make_buffers(tape, len(axes))
     number = {id(node): k for k, node in enumerate(nodes)}
     done = 0
     loose: set[int] = set()
@@ -204,9 +204,9 @@ def check(one: Drawn, seed: int, most: int = 60) -> int:
         for node in nodes:
             value, near = true[id(node)][part], NEAR if id(node) in loose else 0.0
             found = [("outward", _ends(outward[id(node)]), None)]
-            if id(node) not in problem.fixed:
+            if id(node) not in problem.fixed_trends:
                 trend = trends[id(node)]
-                parts = (*_ends(trend.range), trend.up, trend.down)
+                parts = (*_ends(trend.enclosure), trend.up, trend.down)
                 low, high, hole, up, down = (_one(each, box) for each in parts)
                 found.append(("NumPy", (low, high, hole), (up, down)))
                 k = number[id(node)]
@@ -254,22 +254,22 @@ def searched(one: Drawn, seed: int) -> int:
             return 0
     objective = constant(where(objective, value, INF))
     axes, shape = tuple(sizes), tuple(sizes.values())
-    at = {name: np.atleast_1d(leaf.over(axes)) for name, leaf in leaves.items()}
+    at = {name: np.atleast_1d(leaf.align_to(axes)) for name, leaf in leaves.items()}
     true = np.broadcast_to(interpret_arrays((objective,), at)[0], shape)
     least = float(true.min())
-    sweeps.bounds.merging._WORTH, kept = rng.choice((0, 1 << 28)), sweeps.bounds.merging._WORTH
-    sweeps.bounds.problem._TABLE, table = (
+    sweeps.bounds.merging._MIN_POINTS, kept = rng.choice((0, 1 << 28)), sweeps.bounds.merging._MIN_POINTS
+    sweeps.bounds.problem._MAX_SPARSE_TABLE, table = (
         rng.choice((0, 1 << 24)),
-        sweeps.bounds.problem._TABLE,
+        sweeps.bounds.problem._MAX_SPARSE_TABLE,
     )
     try:
-        goal = Least()
+        goal = Incumbent()
         with np.errstate(all="ignore"):
-            search(Problem(objective, leaves, sizes), goal, Tally())
-            space = sweeps.bounds.merging.reduced(objective, leaves, sizes, {})
-            place, proven = first_place(space, axes, None, least, Tally())
+            search(BoxProblem(objective, leaves, sizes), goal, SearchStats())
+            space = sweeps.bounds.merging.merge_axes(objective, leaves, sizes, {})
+            place, proven = first_configuration(space, axes, None, least, SearchStats())
     finally:
-        sweeps.bounds.merging._WORTH, sweeps.bounds.problem._TABLE = kept, table
+        sweeps.bounds.merging._MIN_POINTS, sweeps.bounds.problem._MAX_SPARSE_TABLE = kept, table
     assert goal.value == least, f"{objective!r}: the search has {goal.value}, not {least}"
     if least < INF:
         assert proven

@@ -24,7 +24,7 @@ import numpy as np
 
 from symbolic.closed_form import symbol, to_sympy
 from symbolic.equation import Equation
-from symbolic.exact import exact
+from symbolic.exact import to_exact
 from symbolic.library import iterate_models
 from symbolic.ops import SYMPY, Node, interpret, interpret_all, walk
 from symbolic.quantities import Quantity
@@ -81,7 +81,7 @@ def cases(draws: int) -> tuple[Case, ...]:
     found: list[Case] = []
     for model in iterate_models():
         for eq in model.equations:
-            key = f"{model.name}-{eq.name}" + (f"[{eq.switches}]" if eq.when else "")
+            key = f"{model.name}-{eq.name}" + (f"[{eq.switch_text}]" if eq.when else "")
             if not eq.table and all(case.equation is not eq for case in found):
                 found.append(
                     Case(
@@ -131,9 +131,9 @@ def sympy_rationals(case: Case) -> None:
         return
     for values in case.points[:EXACT_DRAWS]:
         expected = exact_value(case.node, values)
-        leaves = {name: exact(value) for name, value in values.items()}
-        got = interpret(case.node, leaves, SYMPY, exact)
-        assert got == exact(expected), (case.equation.describe(), values)
+        leaves = {name: to_exact(value) for name, value in values.items()}
+        got = interpret(case.node, leaves, SYMPY, to_exact)
+        assert got == to_exact(expected), (case.equation.describe(), values)
 
 
 def sympy_closed_form(case: Case) -> None:
@@ -144,9 +144,9 @@ def sympy_closed_form(case: Case) -> None:
     symbols = {name: symbol(case.quantities[name]) for name in case.equation.inputs}
     for values in case.points[:EXACT_DRAWS]:
         expected = exact_value(case.node, values)
-        leaves = {symbols[name]: exact(value) for name, value in values.items()}
+        leaves = {symbols[name]: to_exact(value) for name, value in values.items()}
         got = expression.xreplace(leaves)
-        assert got == exact(expected), (case.equation.describe(), values)
+        assert got == to_exact(expected), (case.equation.describe(), values)
 
 
 def fractions(case: Case) -> None:

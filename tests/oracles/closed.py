@@ -7,13 +7,13 @@ from typing import Any
 
 import sympy
 
-from symbolic.exact import exact
+from symbolic.exact import to_exact
 from symbolic.model import Model
 
 
 def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
     """What expressions are at a point; what they share is computed once."""
-    found = {model.symbol(name): exact(value) for name, value in values.items()}
+    found = {model.symbol(name): to_exact(value) for name, value in values.items()}
 
     def value(expression: Any) -> Any:
         if expression.args and expression not in found:

@@ -14,8 +14,8 @@ import sympy
 from sympy import Sum, Symbol, binomial
 
 from symbolic.closed_form import symbol
-from symbolic.errors import DseError, UnknownNameError, nearest
-from symbolic.exact import exact
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
+from symbolic.exact import to_exact
 from symbolic.quantities import TABLE
 
 A, K = (Symbol(name, integer=True, nonnegative=True) for name in "ak")
@@ -33,7 +33,7 @@ N, P = _named("lanes"), _named("success_probability")
 def _chosen(family: str, known: Mapping[str, Callable[[], Any]], what: str) -> Any:
     if family not in known:
         raise UnknownNameError(
-            f"{what} of {family!r} has no closed form here{nearest(family, known)}; "
+            f"{what} of {family!r} has no closed form here{nearest_hint(family, known)}; "
             f"expected one of {', '.join(known)}"
         )
     return known[family]()
@@ -89,7 +89,7 @@ def expected_max(family: str = "any") -> Any:
 
     >>> expected_max()
     Sum(1 - F(a)**lanes, (a, 0, oo))
-    >>> expected_max("geometric").subs({N: 2, P: exact(0.5)}).doit()
+    >>> expected_max("geometric").subs({N: 2, P: to_exact(0.5)}).doit()
     8/3
     """
     return _chosen(family, _LARGEST, "the expected maximum")
@@ -160,10 +160,10 @@ def sum_given_maximum(weights: Sequence[Any], lanes: Any) -> tuple[tuple[Any, An
     n·m₂·Fⁿ⁻¹ + n(n-1)·m₁²·Fⁿ⁻², with the partial moments m₁ and m₂ of the law up to ``a``, less
     those up to ``a - 1``.
 
-    >>> sum_given_maximum([exact(0.5), exact(0.5)], 2)  # two coins
+    >>> sum_given_maximum([to_exact(0.5), to_exact(0.5)], 2)  # two coins
     ((0, 1/4, 0, 0), (1, 3/4, 4/3, 2/9))
     """
-    shares, n = [exact(weight) for weight in weights], exact(lanes)
+    shares, n = [to_exact(weight) for weight in weights], to_exact(lanes)
     if not shares or sympy.simplify(sum(shares) - 1) != 0:
         raise DseError(f"the weights sum to {sum(shares)}: expected the probabilities of a law")
     found = []
@@ -190,7 +190,7 @@ def sum_given_maximum(weights: Sequence[Any], lanes: Any) -> tuple[tuple[Any, An
 
 def _losses(weights: Sequence[Any], lanes: Any, inverse: Callable[..., Any]) -> Any:
     """The mean loss, where the inverse of the sum has that mean given the maximum."""
-    n, shares = exact(lanes), [exact(weight) for weight in weights]
+    n, shares = to_exact(lanes), [to_exact(weight) for weight in weights]
     least = next((a for a, share in enumerate(shares) if share != 0), 0)
     total = sympy.Integer(0)
     for a, chance, mean, variance in sum_given_maximum(shares, n):
@@ -204,7 +204,7 @@ def _losses(weights: Sequence[Any], lanes: Any, inverse: Callable[..., Any]) -> 
 def conditional_jensen(weights: Sequence[Any], lanes: Any) -> Any:
     """Lower bound on E[X]: Σ P(max = a) · n·a / E[sum | max = a].
 
-    >>> conditional_jensen([exact(0.5), exact(0.5)], 2)
+    >>> conditional_jensen([to_exact(0.5), to_exact(0.5)], 2)
     11/8
     """
     return _losses(weights, lanes, lambda mean, *_: 1 / mean)
@@ -225,7 +225,7 @@ def _parabola(mean: Any, variance: Any, room: Any, end: Any) -> Any:
 def second_moment_lower(weights: Sequence[Any], lanes: Any) -> Any:
     """Lower bound on E[X], sharp given mean, variance and range of the sum for each maximum.
 
-    >>> second_moment_lower([exact(0.5), exact(0.5)], 2)  # the sum is 1 or 2: this is E[X]
+    >>> second_moment_lower([to_exact(0.5), to_exact(0.5)], 2)  # the sum is 1 or 2: this is E[X]
     3/2
     """
     return _losses(
@@ -236,7 +236,7 @@ def second_moment_lower(weights: Sequence[Any], lanes: Any) -> Any:
 def second_moment_upper(weights: Sequence[Any], lanes: Any) -> Any:
     """Upper bound on E[X], sharp given mean, variance and range of the sum for each maximum.
 
-    >>> second_moment_upper([exact(0.5), exact(0.5)], 2)
+    >>> second_moment_upper([to_exact(0.5), to_exact(0.5)], 2)
     3/2
     """
     return _losses(

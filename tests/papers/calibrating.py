@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import dse
-from dse.calibration import left_out_of
+from dse.calibration import left_out_errors
 from dse.fitting.rows import read_table
 from tests.papers.test_fits import page
 
@@ -112,7 +112,7 @@ def halves(folder: Path, curves: Sequence[str] = ()) -> dict[str, float]:
                 "attained_bandwidth [GB/s]": bandwidth,
                 "half": np.arange(len(threads)) % 2,
             }
-            off = left_out_of(
+            off = left_out_errors(
                 read_table(rows),
                 "supply_curve",
                 "half",

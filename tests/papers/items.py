@@ -26,7 +26,7 @@ import numpy as np
 import xarray as xr
 from click.testing import CliRunner
 
-from dse.plots.papers import paper
+from dse.plots.papers import find_paper
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "docs" / "papers.toml"
@@ -87,7 +87,7 @@ class Item:
         }
         return [
             number
-            for number, row in paper(self.paper).figures.items()
+            for number, row in find_paper(self.paper).figures.items()
             if number in numbers and row.kind
         ]
 

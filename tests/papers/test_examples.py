@@ -8,10 +8,10 @@ import re
 import pytest
 
 from symbolic.equation import Equation
-from symbolic.library import SHIPPED
+from symbolic.library import SHIPPED_FOLDER
 from tests.papers._solve import examples, run_doctests
 
-MODULES = sorted(path.stem for path in SHIPPED.glob("*.py"))
+MODULES = sorted(path.stem for path in SHIPPED_FOLDER.glob("*.py"))
 
 
 def test_examples_name_modules_that_exist() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dse.plots.papers import paper
+from dse.plots.papers import find_paper
 from tests.long import mostly_long
 from tests.papers.items import ROOT, Item, differs, items, outcome, page, papers
 
@@ -35,7 +35,7 @@ def test_nothing_of_the_papers_is_lacking_but_what_needs_hardware() -> None:
 
 @pytest.mark.parametrize("name", papers())
 def test_every_figure_that_is_drawn_stands_in_the_table(name: str) -> None:
-    drawn = [number for number, row in paper(name).figures.items() if row.kind]
+    drawn = [number for number, row in find_paper(name).figures.items() if row.kind]
     assert set(drawn) == {number for item in items(name) for number in item.figures}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from stochastic import Pmf, launch
 from stochastic.scheduling.block_counts import BlockCounts
-from stochastic.scheduling.inversion import Inversion
+from stochastic.scheduling.inversion import LaunchInversion
 
 SCALES = (3, 10, 100, 1000, 3000)
 
@@ -47,10 +47,10 @@ def faults(laws: list[dict[int, float]], given: dict[str, Any]) -> Iterator[str]
     works = [Pmf.from_weights(law, normalise=True) for law in laws]
     law = launch(works, **given)
     setting, engine = law._engine.setting, law._engine
-    if isinstance(engine, Inversion):
+    if isinstance(engine, LaunchInversion):
         times = np.unique(np.linspace(0, (setting.blocks + 1) * setting.longest, 300).astype(int))
         one, other = (
-            Inversion(setting=setting, counts=BlockCounts(setting=setting, products=products))
+            LaunchInversion(setting=setting, counts=BlockCounts(setting=setting, products=products))
             for products in (True, False)
         )
         few = times[:: max(1, len(times) // 10)]

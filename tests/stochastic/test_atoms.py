@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 
 from stochastic.errors import LawError
 from stochastic.loss import atoms
-from stochastic.loss.atoms import Joint, Merged, choose, joint, merged
+from stochastic.loss.atoms import JointAtoms, LossAtoms, atom_method, joint_atoms, loss_atoms
 from tests.long import draws, long
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 from tests.oracles.literal_recursion import compiled_recursion, literal_joint, literal_losses
@@ -29,7 +29,7 @@ def laws(draw: st.DrawFn) -> tuple[int, list[Fraction], int]:
     return low, [Fraction(c, sum(counts)) for c in counts], draw(st.integers(1, 4))
 
 
-def as_dict(found: Joint) -> dict[tuple[int, int], float]:
+def as_dict(found: JointAtoms) -> dict[tuple[int, int], float]:
     """The outcomes of positive probability."""
     table = found.probabilities
     return {
@@ -38,7 +38,7 @@ def as_dict(found: Joint) -> dict[tuple[int, int], float]:
     }
 
 
-def losses(found: Merged) -> dict[Fraction, float]:
+def losses(found: LossAtoms) -> dict[Fraction, float]:
     pairs = zip(found.numerator.tolist(), found.denominator.tolist(), strict=True)
     assert all(math.gcd(a, b) == 1 for a, b in pairs)
     atoms = zip(found.numerator, found.denominator, found.probability, strict=True)
@@ -56,9 +56,9 @@ def test_sweep_equals_enumeration(law: tuple[int, list[Fraction], int]) -> None:
     values = {low + i: w for i, w in enumerate(weights) if w}
     floats = [float(w) for w in weights]
     expected = {key: float(p) for key, p in brute_joint(values, lanes).items()}
-    assert as_dict(joint(low, floats, lanes, "sweep")) == pytest.approx(expected, rel=1e-13)
+    assert as_dict(joint_atoms(low, floats, lanes, "sweep")) == pytest.approx(expected, rel=1e-13)
     exact = {x: float(p) for x, p in brute_losses(values, lanes).items()}
-    assert losses(merged(low, floats, lanes, "sweep")) == pytest.approx(exact, rel=1e-13)
+    assert losses(loss_atoms(low, floats, lanes, "sweep")) == pytest.approx(exact, rel=1e-13)
 
 
 @settings(max_examples=draws(60), deadline=None)
@@ -67,13 +67,13 @@ def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> N
     low, weights, lanes = law
     values = {low + i: w for i, w in enumerate(weights) if w}
     floats = [float(w) for w in weights]
-    found = joint(low, floats, lanes, "fft")
+    found = joint_atoms(low, floats, lanes, "fft")
     expected = brute_joint(values, lanes)
     told = as_dict(found)
     for key in {*told, *expected}:
         assert told.get(key, 0.0) == pytest.approx(float(expected.get(key, 0)), abs=found.error)
     assert found.error < 1e-14
-    told_losses, exact = losses(merged(low, floats, lanes, "fft")), brute_losses(values, lanes)
+    told_losses, exact = losses(loss_atoms(low, floats, lanes, "fft")), brute_losses(values, lanes)
     for x in {*told_losses, *exact}:
         assert told_losses.get(x, 0.0) == pytest.approx(float(exact.get(x, 0)), abs=1e-14)
 
@@ -83,10 +83,10 @@ def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> N
 def test_the_recursion_as_printed_agrees_in_the_bulk(law: tuple[int, list[Fraction], int]) -> None:
     _, weights, lanes = law
     floats = np.array([float(w) for w in weights])
-    ours, printed = as_dict(joint(0, floats, lanes)), literal_joint(floats.tolist(), lanes)
+    ours, printed = as_dict(joint_atoms(0, floats, lanes)), literal_joint(floats.tolist(), lanes)
     for key, chance in printed.items():
         assert chance == pytest.approx(ours.get(key, 0.0), abs=1e-13)
-    told = losses(merged(0, floats, lanes))
+    told = losses(loss_atoms(0, floats, lanes))
     for x, chance in literal_losses(floats.tolist(), lanes).items():
         assert chance == pytest.approx(told.get(x, 0.0), abs=1e-13)
 
@@ -94,7 +94,7 @@ def test_the_recursion_as_printed_agrees_in_the_bulk(law: tuple[int, list[Fracti
 @long
 def test_the_recursion_loses_its_tail_and_the_sweep_does_not() -> None:
     uniform = np.full(41, 1 / 41)
-    ours, printed = joint(0, uniform, 32), compiled_recursion(uniform, 32)
+    ours, printed = joint_atoms(0, uniform, 32), compiled_recursion(uniform, 32)
     assert_allclose(printed, ours.probabilities, rtol=0, atol=1e-15)
     assert rows_off(ours, uniform, 32, (20, 40)) < 1e-14
     sure = ours.probabilities > 1e-300
@@ -102,7 +102,7 @@ def test_the_recursion_loses_its_tail_and_the_sweep_does_not() -> None:
 
 
 # --- integers of any size
-def rows_off(found: Joint, weights: Iterable[float], lanes: int, rows: Iterable[int]) -> float:
+def rows_off(found: JointAtoms, weights: Iterable[float], lanes: int, rows: Iterable[int]) -> float:
     """The largest relative error of an atom above 1e-300 in some rows of a law from 0 on."""
     given_exactly = [Fraction(w) for w in weights]
     common = math.lcm(*(w.denominator for w in given_exactly))
@@ -143,7 +143,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_every_atom_has_all_its_digits(name: str) -> None:
     weights, lanes, rows = CASES[name]
-    found = joint(0, weights, lanes, "sweep")
+    found = joint_atoms(0, weights, lanes, "sweep")
     assert found.probabilities.min() >= 0
     assert math.fsum(found.probabilities.ravel()) == pytest.approx(1, abs=1e-14)
     assert found.floor <= 1e-300
@@ -151,19 +151,19 @@ def test_every_atom_has_all_its_digits(name: str) -> None:
 
 
 def test_many_lanes_say_down_to_where_they_are_exact() -> None:
-    found = joint(0, [1 / 6] * 6, 800, "sweep")
+    found = joint_atoms(0, [1 / 6] * 6, 800, "sweep")
     assert 1e-300 < found.floor < 1e-200
     ways = (flint.fmpz_poly([1] * 6) ** 800 - flint.fmpz_poly([1] * 5) ** 800).coeffs()
     exact = np.array([int(way) / 6**800 for way in ways])
     sure = exact > found.floor
     assert_allclose(found.probabilities[5][sure], exact[sure], rtol=1e-13)
-    assert choose(0, [1 / 6] * 6, 800) == "sweep"
-    assert choose(0, [1 / 6] * 6, 5000) == "fft"
+    assert atom_method(0, [1 / 6] * 6, 800) == "sweep"
+    assert atom_method(0, [1 / 6] * 6, 5000) == "fft"
 
 
 # --- merging
 def test_published_counts_and_quantiles() -> None:
-    die = merged(1, [1 / 6] * 6, 32)
+    die = loss_atoms(1, [1 / 6] * 6, 32)
     assert len(die.numerator) == 303
     below = np.cumsum(die.probability)
     at = np.searchsorted(below, [0.01, 0.5, 0.9, 0.99])
@@ -171,7 +171,7 @@ def test_published_counts_and_quantiles() -> None:
     assert told == [(96, 67), (12, 7), (48, 25), (32, 15)]
     loss = die.numerator / die.denominator
     assert die.probability[loss <= 1.5].sum() == pytest.approx(0.0546391059798324385, rel=1e-14)
-    even = merged(20, [1 / 21] * 21, 8)
+    even = loss_atoms(20, [1 / 21] * 21, 8)
     assert len(even.numerator) == 1259
     loss = even.numerator / even.denominator
     assert even.probability @ loss == pytest.approx(1.274909867603601650, rel=1e-14)
@@ -180,7 +180,7 @@ def test_published_counts_and_quantiles() -> None:
 
 
 def test_the_merged_law_of_a_thousand_values() -> None:
-    found = merged(0, [1 / 1001] * 1001, 32)
+    found = loss_atoms(0, [1 / 1001] * 1001, 32)
     assert (found.method, found.numerator.dtype) == ("sweep", np.int32)
     assert len(found.numerator) == 9_429_953
     assert found.probability.min() > 0
@@ -191,7 +191,7 @@ def test_the_merged_law_of_a_thousand_values() -> None:
 
 
 def test_second_moment_of_two_items() -> None:
-    found = merged(0, [1 / 301] * 301, 2)
+    found = loss_atoms(0, [1 / 301] * 301, 2)
     square = (found.numerator / found.denominator) ** 2 @ found.probability
     assert square == pytest.approx(float(_square_of_two(300)), rel=1e-14)
 
@@ -224,7 +224,7 @@ def test_sorted_and_unsorted_merging_agree(
     found = []
     for dense in (True, False):
         monkeypatch.setattr(atoms, "_are_dense", lambda *_, dense=dense: dense)
-        found.append(merged(low, weights, lanes, way))
+        found.append(loss_atoms(low, weights, lanes, way))
     assert found[0].numerator.tolist() == found[1].numerator.tolist()
     assert found[0].denominator.tolist() == found[1].denominator.tolist()
     assert_allclose(found[0].probability, found[1].probability, rtol=1e-13)
@@ -232,7 +232,7 @@ def test_sorted_and_unsorted_merging_agree(
 
 @pytest.mark.parametrize("low", [2**40, 2**50])
 def test_merging_values_that_floats_hardly_tell_apart(low: int) -> None:
-    found = merged(low, [0.25, 0.5, 0.25], 3)
+    found = loss_atoms(low, [0.25, 0.5, 0.25], 3)
     exact = brute_losses({low + i: Fraction(1 + i % 2, 4) for i in range(3)}, 3)
     assert found.numerator.dtype == np.int64
     assert losses(found) == pytest.approx({x: float(p) for x, p in exact.items()}, rel=1e-14)
@@ -245,7 +245,7 @@ def test_a_unit_of_work_does_not_matter(law: tuple[int, list[Fraction], int], un
     floats = np.array([float(w) for w in weights])
     spread = np.zeros((len(floats) - 1) * unit + 1)
     spread[::unit] = floats
-    ones, units = merged(low, floats, lanes), merged(low * unit, spread, lanes)
+    ones, units = loss_atoms(low, floats, lanes), loss_atoms(low * unit, spread, lanes)
     assert losses(ones) == losses(units)
 
 
@@ -261,7 +261,7 @@ def test_a_unit_of_work_does_not_matter(law: tuple[int, list[Fraction], int], un
     ],
 )
 def test_transform_agrees_with_the_sweep(weights: list[float], lanes: int) -> None:
-    fine, fast = joint(0, weights, lanes, "sweep"), joint(0, weights, lanes, "fft")
+    fine, fast = joint_atoms(0, weights, lanes, "sweep"), joint_atoms(0, weights, lanes, "fft")
     rows, columns = np.isin(fine.maxima, fast.maxima), np.isin(fine.sums, fast.sums)
     off = np.abs(fine.probabilities[np.ix_(rows, columns)] - fast.probabilities).max()
     assert off <= fast.error < 1e-14
@@ -272,7 +272,7 @@ def test_transform_agrees_with_the_sweep(weights: list[float], lanes: int) -> No
 
 
 def test_a_thousand_lanes_go_by_the_transform() -> None:
-    found = merged(0, [1 / 201] * 201, 1024)
+    found = loss_atoms(0, [1 / 201] * 201, 1024)
     assert found.method == "fft"
     loss = found.numerator / found.denominator
     exact = np.full(201, 1 / 201) @ np.arange(201)  # mean work
@@ -283,33 +283,33 @@ def test_a_thousand_lanes_go_by_the_transform() -> None:
 # --- edges
 @pytest.mark.parametrize("way", ["sweep", "fft"])
 def test_edges(way: str) -> None:
-    single = joint(7, [1.0], 5, way)
+    single = joint_atoms(7, [1.0], 5, way)
     assert as_dict(single) == {(7, 35): pytest.approx(1.0, rel=1e-15)}
-    assert losses(merged(7, [1.0], 5, way)) == {Fraction(1): pytest.approx(1.0, rel=1e-15)}
-    alone = merged(2, [0.25, 0, 0.75], 1, way)
+    assert losses(loss_atoms(7, [1.0], 5, way)) == {Fraction(1): pytest.approx(1.0, rel=1e-15)}
+    alone = loss_atoms(2, [0.25, 0, 0.75], 1, way)
     assert losses(alone) == {Fraction(1): pytest.approx(1.0, rel=1e-15)}
-    nothing = merged(0, [1.0], 3, way)
+    nothing = loss_atoms(0, [1.0], 3, way)
     assert (len(nothing.numerator), len(nothing.probability)) == (0, 0)
-    assert as_dict(joint(0, [1.0], 3, way)) == {(0, 0): pytest.approx(1.0, rel=1e-15)}
-    trailing = joint(0, [0.0, 0.5, 0.5, 0.0], 2, way)
+    assert as_dict(joint_atoms(0, [1.0], 3, way)) == {(0, 0): pytest.approx(1.0, rel=1e-15)}
+    trailing = joint_atoms(0, [0.0, 0.5, 0.5, 0.0], 2, way)
     assert trailing.maxima.tolist() == [1, 2]
 
 
 def test_weights_need_not_sum_to_one() -> None:
-    ones, halves = joint(0, [1.0, 1.0, 2.0], 9), joint(0, [0.25, 0.25, 0.5], 9)
+    ones, halves = joint_atoms(0, [1.0, 1.0, 2.0], 9), joint_atoms(0, [0.25, 0.25, 0.5], 9)
     assert as_dict(ones) == pytest.approx(as_dict(halves), rel=1e-14)
 
 
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda: joint(0, np.full(100_001, 1e-5), 64), "moments, CDF and quantiles need no"),
-        (lambda: merged(0, np.full(5001, 2e-4), 1024, "sweep"), "a larger eps"),
-        (lambda: joint(0, [0.5, 0.5], 4, "guess"), "auto, sweep, fft"),
-        (lambda: joint(0, [0.5, 0.5], 5000, "sweep"), "'fft' instead of 'sweep'"),
-        (lambda: joint(0, [0.5, 0.5], 0), "lanes = 0"),
-        (lambda: joint(0, [0.5, -0.5], 2), "expected probabilities"),
-        (lambda: joint(0, [0.0], 2), "above 0"),
+        (lambda: joint_atoms(0, np.full(100_001, 1e-5), 64), "moments, CDF and quantiles need no"),
+        (lambda: loss_atoms(0, np.full(5001, 2e-4), 1024, "sweep"), "a larger eps"),
+        (lambda: joint_atoms(0, [0.5, 0.5], 4, "guess"), "auto, sweep, fft"),
+        (lambda: joint_atoms(0, [0.5, 0.5], 5000, "sweep"), "'fft' instead of 'sweep'"),
+        (lambda: joint_atoms(0, [0.5, 0.5], 0), "lanes = 0"),
+        (lambda: joint_atoms(0, [0.5, -0.5], 2), "expected probabilities"),
+        (lambda: joint_atoms(0, [0.0], 2), "above 0"),
     ],
 )
 def test_what_is_refused(ask, says: str) -> None:  # type: ignore[no-untyped-def]

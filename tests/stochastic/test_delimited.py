@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from stochastic.delimited import Cell, TableError, decimal_mark, number, parse, read
+from stochastic.delimited import Cell, TableError, decimal_mark, parse_number, parse_table, read_table
 
 CONTENT = {"a": [1, 3], "b": [2.5, 4]}
 
 
 def content(text: str, **options: Any) -> dict[str, list[Any]]:
-    table = parse(text, "file", **options)
-    return dict(zip(table.names, table.numbers().columns, strict=True))
+    table = parse_table(text, "file", **options)
+    return dict(zip(table.names, table.parse_numbers().columns, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_encodings(tmp_path: Path, encoding: str, packed: bool) -> None:
     path = tmp_path / "a.csv"
     raw = "a,µ\n1,x\n".encode(encoding)
     path.write_bytes(gzip.compress(raw) if packed else raw)
-    assert read(path).names == ("a", "µ")
+    assert read_table(path).names == ("a", "µ")
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,19 @@ def test_what_may_be_read_in_two_ways_is_refused(text: str, message: str) -> Non
 
 
 def test_what_was_assumed_is_said() -> None:
-    table = parse("# by hand\nA report\n\na;b\n1;2,5\n#3;4\n", "file")
-    assert table.assumptions(table.numbers()) == [
+    table = parse_table("# by hand\nA report\n\na;b\n1;2,5\n#3;4\n", "file")
+    assert table.assumptions(table.parse_numbers()) == [
         "read as text: columns separated by semicolons, decimal comma",
         "left out, beginning with #: lines 1, 6",
         "left out, before the header: line 2",
     ]
-    table = parse("a,b\n1,1.024\n", "file")
+    table = parse_table("a,b\n1,1.024\n", "file")
     assert (
-        table.assumptions(table.numbers())[1]
+        table.assumptions(table.parse_numbers())[1]
         == "1.024 and its like have decimals, and are no thousands"
     )
-    table = parse("a,b\n1,1.024\n2,0.5\n", "file")
-    assert len(table.assumptions(table.numbers())) == 1
+    table = parse_table("a,b\n1,1.024\n2,0.5\n", "file")
+    assert len(table.assumptions(table.parse_numbers())) == 1
 
 
 def test_words_for_nothing_are_missing_among_numbers_and_labels_elsewhere() -> None:
@@ -143,7 +143,7 @@ def test_rows_that_begin_with_a_hash_below_a_header_are_rows() -> None:
     ],
 )
 def test_numbers_of_a_locale(text: str, decimal: str, value: float | None) -> None:
-    read = number(text, decimal)
+    read = parse_number(text, decimal)
     assert read == value
     assert type(read) is type(value)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, fit
 from stochastic.work.families import FAMILIES, Histogram
-from stochastic.work.fitting import Fit
+from stochastic.work.fitting import LawFit
 from tests.long import draws, long
 
 LAWS = {
@@ -31,7 +31,7 @@ LAWS = {
 NAMES = pytest.mark.parametrize("name", LAWS)
 
 
-def one(samples: Any, name: str, **options: Any) -> Fit:
+def one(samples: Any, name: str, **options: Any) -> LawFit:
     (found,) = fit(samples, name, **{"replicates": 0, **options})
     return found
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stochastic.kept import Body, compiled
+from stochastic.kept import CompiledFunction, compiled
 
 
 class Pair(NamedTuple):
@@ -54,8 +54,8 @@ def written(deep: Any, truths: Any, small: Any, out: Any, scale: Any) -> Any:
 summing: Any = row_sum
 
 
-def flat_sum() -> Body:
-    return Body(row_sum, {"_nrt": False, "flat": True})  # type: ignore[arg-type]
+def flat_sum() -> CompiledFunction:
+    return CompiledFunction(row_sum, {"_nrt": False, "flat": True})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("truth", [True, False])

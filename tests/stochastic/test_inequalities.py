@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, bounds, imbalance
-from stochastic.loss.moments import given_maximum, order_statistics
+from stochastic.loss.moments import sum_given_maximum, order_statistics
 from tests.long import draws
 
 LOWER = ("conditional_jensen", "second_moment_lower")
@@ -143,8 +143,8 @@ def test_order_statistics_against_every_group(small: tuple[int, list[int]], lane
 def test_the_sum_given_the_maximum(small: tuple[int, list[int]], lanes: int) -> None:
     pmf, weights = law(*small)
     table = groups(small[0], weights, lanes)
-    found = given_maximum(small[0], pmf.weights, lanes)
-    assert found.a.tolist() == sorted({a for a, _ in table})
+    found = sum_given_maximum(small[0], pmf.weights, lanes)
+    assert found.maximum.tolist() == sorted({a for a, _ in table})
     for row in zip(*found, strict=True):
         a, chance, mean, variance, below, above, *_ = row
         sums = {s: p for (most, s), p in table.items() if most == a}

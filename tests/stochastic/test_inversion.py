@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.kernels.inversion import between
+from stochastic.kernels.inversion import convolution_probabilities
 from stochastic.loss import inversion
-from stochastic.loss.inversion import Convolution, Inversion, Items, Spectrum, least_sums
+from stochastic.loss.inversion import ConvolutionMethod, LossInversion, ItemLattice, SpectralMethod, _least_sums
 from tests.long import draws, mostly_long
 from tests.oracles import imbalance_flint as oracle
 
@@ -47,7 +47,7 @@ def test_probabilities_and_quantiles_equal_those_in_integers(law, seed):
     low, counts, lanes = law
     exact = oracle.distribution(low, counts, lanes)
     losses, upto = list(exact), list(itertools.accumulate(exact.values()))
-    found = Inversion(low, weights_of(counts), lanes)
+    found = LossInversion(low, weights_of(counts), lanes)
     assert found.mass == pytest.approx(float(upto[-1]), rel=1e-14)
 
     rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ MANY = [
     ("low", "counts", "lanes", "losses", "most"), mostly_long(MANY, lambda k, _: k % 3 == 0)
 )
 def test_many_lanes_equal_sums_of_many_digits(low, counts, lanes, losses, most):
-    found = Inversion(low, weights_of(counts), lanes)
+    found = LossInversion(low, weights_of(counts), lanes)
     assert found.method == "characteristic function"
     asked = [Fraction(x).limit_denominator(10**6) for x in losses]  # what the doubles stand for
     truth = oracle.inverted(low, counts, lanes, asked, most)
@@ -103,16 +103,16 @@ def test_many_lanes_equal_sums_of_many_digits(low, counts, lanes, losses, most):
 
 
 def test_a_die():
-    found = Inversion(1, np.full(6, 1 / 6), 32)
+    found = LossInversion(1, np.full(6, 1 / 6), 32)
     told = [found.quantile(q) for q in (0.01, 0.5, 0.9, 0.99)]
     assert told == [96 / 67, 12 / 7, 48 / 25, 32 / 15]
     assert found.cdf(1.5) == pytest.approx(0.0546391059798324385, abs=1e-15)
     assert found.cdf(Fraction(12, 7)) >= 0.5 > found.cdf(Fraction(12, 7) - Fraction(1, 10**9))
-    assert Inversion(20, np.full(21, 1 / 21), 8).quantile(0.5) == 80 / 63
+    assert LossInversion(20, np.full(21, 1 / 21), 8).quantile(0.5) == 80 / 63
 
 
 def test_what_may_be_asked():
-    found = Inversion(1, np.full(6, 1 / 6), 4)
+    found = LossInversion(1, np.full(6, 1 / 6), 4)
     assert isinstance(found.cdf(1.5), float)
     assert found.cdf([[0.0, -1.0, 0.99], [4.0, 9.0, math.inf]]).tolist() == [[0] * 3, [1] * 3]
     assert found.cdf(np.array([1, 2, 4])).tolist() == found.cdf([1.0, 2.0, 4.0]).tolist()
@@ -129,7 +129,7 @@ def test_what_may_be_asked():
 
 
 def test_wrong_questions():
-    found = Inversion(1, np.full(6, 1 / 6), 4)
+    found = LossInversion(1, np.full(6, 1 / 6), 4)
     with pytest.raises(LawError, match="not a number"):
         found.cdf([1.0, math.nan])
     for q in (-0.1, 1.5, math.nan):
@@ -145,7 +145,7 @@ def test_laws_that_lose_nothing():
         (0, [1.0], 8, 0.0),
         (5, [1.0, 1e-30], 8, 1.0),
     ]:
-        found = Inversion(low, np.array(weights), lanes)
+        found = LossInversion(low, np.array(weights), lanes)
         assert found.mass == mass
         assert found.cdf([0.999, 1.0, 1.5]).tolist() == pytest.approx([0.0, mass, mass], abs=1e-15)
         assert found.quantile(0.3) == 1.0
@@ -166,7 +166,7 @@ def test_laws_that_lose_nothing():
 def test_least_sums_are_those_whose_loss_rounds_to_t_or_less(lanes, value, low, t, step):
     values = low + step * np.array([0, value // step])
     least = lanes * low
-    got = least_sums(np.array([t]), values, lanes, least, step)[0]
+    got = _least_sums(np.array([t]), values, lanes, least, step)[0]
     for a, place in zip(values.tolist(), got.tolist(), strict=True):
         sums = [least + step * place, least + step * (place - 1)]
         losses = [Fraction(lanes * a, max(total, 1)) if a else Fraction(0) for total in sums]
@@ -177,17 +177,17 @@ def test_least_sums_are_those_whose_loss_rounds_to_t_or_less(lanes, value, low, 
 @pytest.mark.parametrize(("span", "lanes"), [(300, 3), (800, 3), (300, 4), (60, 5), (60, 8)])
 def test_convolution_equals_counting(span, lanes):
     """Of a uniform law: how many groups, a whole number below 2**53."""
-    items = Items.of(0, np.full(span + 1, 1 / (span + 1)), lanes)
+    items = ItemLattice.from_weights(0, np.full(span + 1, 1 / (span + 1)), lanes)
     losses = np.linspace(1, lanes, 33)[:-1]
-    least = least_sums(losses, items.places[1:], lanes, 0, 1)
-    ways = between(items.places, np.ones(span + 1), lanes, 1, least)
+    least = _least_sums(losses, items.places[1:], lanes, 0, 1)
+    ways = convolution_probabilities(items.places, np.ones(span + 1), lanes, 1, least)
     assert 1e6 < ways.max() < 2**53
     assert np.array_equal(ways, np.rint(ways))
     truth = ways / float(span + 1) ** lanes
-    found = Convolution(items=items, lanes=lanes)
+    found = ConvolutionMethod(items=items, lanes=lanes)
     np.testing.assert_allclose(found(least), truth, rtol=1e-14, atol=0)
-    spectrum = Spectrum.of(items, lanes)
-    least = least[:, least.shape[1] - spectrum.kept :]
+    spectrum = SpectralMethod.from_items(items, lanes)
+    least = least[:, least.shape[1] - spectrum.maximum_count :]
     np.testing.assert_allclose(spectrum(least), truth, rtol=0, atol=spectrum.error)
 
 
@@ -196,23 +196,23 @@ def test_convolution_equals_counting(span, lanes):
 def test_ways_agree(lanes, low):
     weights = np.random.default_rng(lanes).dirichlet(np.ones(120))
     weights[5:40] = 0.0
-    items = Items.of(low, weights / weights.sum(), lanes)
+    items = ItemLattice.from_weights(low, weights / weights.sum(), lanes)
     values = (items.first + items.step * items.places)[items.idle :]
     losses = np.linspace(1, lanes, 50)[:-1]
-    least = least_sums(losses, values, lanes, lanes * items.first, items.step)
-    few = Convolution(items=items, lanes=lanes)
-    spectrum = Spectrum.of(items, lanes)
-    some = spectrum(least[:, len(values) - spectrum.kept :])
+    least = _least_sums(losses, values, lanes, lanes * items.first, items.step)
+    few = ConvolutionMethod(items=items, lanes=lanes)
+    spectrum = SpectralMethod.from_items(items, lanes)
+    some = spectrum(least[:, len(values) - spectrum.maximum_count :])
     assert some == pytest.approx(few(least), rel=0, abs=spectrum.error + few.error)
 
 
 def test_the_cheaper_way_is_taken():
     flat = np.full(301, 1 / 301)
-    assert Inversion(0, flat, 2).method == "convolution"
-    assert Inversion(0, flat, 4).method == "convolution"
-    assert Inversion(0, flat, 32).method == "characteristic function"
+    assert LossInversion(0, flat, 2).method == "convolution"
+    assert LossInversion(0, flat, 4).method == "convolution"
+    assert LossInversion(0, flat, 32).method == "characteristic function"
     wide = np.full(5001, 1 / 5001)
-    assert Inversion(0, wide, 4).method == "convolution"
+    assert LossInversion(0, wide, 4).method == "convolution"
 
 
 def rough_laws():
@@ -234,14 +234,14 @@ def test_no_frequency_is_missed(lanes, monkeypatch):
     monkeypatch.setattr(inversion, "_WORTH", 1.0)
     fewer = 0
     for weights in rough_laws():
-        some = Spectrum.of(Items.of(1, weights / weights.sum(), lanes), lanes)
+        some = SpectralMethod.from_items(ItemLattice.from_weights(1, weights / weights.sum(), lanes), lanes)
         half = (some.period - 1) // 2
         every = dataclasses.replace(some, runs=[(1, half + 1)])
         for one, other in zip(some.coefficients, every.coefficients, strict=True):
             assert np.array_equal(one, other)
         starts = [a for a, _ in some.runs]
         assert all(b <= a for (_, b), a in zip(some.runs, starts[1:], strict=False))
-        fewer += some.count < half
+        fewer += some.frequency_count < half
     assert fewer >= (0 if lanes < 32 else 3)
 
 
@@ -249,8 +249,8 @@ def test_no_frequency_is_missed(lanes, monkeypatch):
 @given(laws())
 def test_the_window_holds_all_but_1e_18(law):
     low, counts, lanes = law
-    items = Items.of(low, weights_of(counts), lanes)
-    first, last = inversion.window(items, lanes)
+    items = ItemLattice.from_weights(low, weights_of(counts), lanes)
+    first, last = inversion.sum_window(items, lanes)
     start = lanes * (items.first - low)
     within = range(start + items.step * first, start + items.step * last + 1)
     outside = 0
@@ -264,7 +264,7 @@ def test_a_law_on_a_coarser_lattice():
     weights = np.random.default_rng(1).dirichlet(np.ones(30))
     wide = np.zeros(30 * 1000 - 999)
     wide[::1000] = weights
-    plain, scaled = Inversion(2, weights, 24), Inversion(2000, wide, 24)
+    plain, scaled = LossInversion(2, weights, 24), LossInversion(2000, wide, 24)
     t = np.linspace(1, 5, 100)
     np.testing.assert_allclose(scaled.cdf(t), plain.cdf(t), rtol=0, atol=plain.error)
     assert scaled.quantile(0.37) == plain.quantile(0.37)
@@ -275,7 +275,7 @@ def test_two_values_far_apart():
     low, high, lanes = 1, 10**5, 50
     weights = np.zeros(high)
     weights[[0, -1]] = 0.9, 0.1
-    found = Inversion(low, weights, lanes)
+    found = LossInversion(low, weights, lanes)
     upto = Fraction(0)
     chances = [math.comb(lanes, k) * 9 ** (lanes - k) for k in range(lanes + 1)]
     for k in range(lanes, 0, -1):
@@ -290,13 +290,13 @@ def test_two_values_far_apart():
 def test_laws_that_are_too_large():
     rng = np.random.default_rng(0)
     with pytest.raises(LawError, match="simulate it"):
-        Inversion(0, rng.dirichlet(np.ones(60_001)), 6)
+        LossInversion(0, rng.dirichlet(np.ones(60_001)), 6)
     with pytest.raises(LawError, match=r"2\*\*53"):
-        Inversion(10**12, np.full(6, 1 / 6), 10**6)
+        LossInversion(10**12, np.full(6, 1 / 6), 10**6)
 
 
 def test_threads_agree():
-    found = Inversion(0, np.full(101, 1 / 101), 32)
+    found = LossInversion(0, np.full(101, 1 / 101), 32)
     t = np.linspace(1, 4, 301)
     truth = found.cdf(t)
     with ThreadPoolExecutor(4) as pool:

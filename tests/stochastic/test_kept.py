@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stochastic.kept import Body, compiled, identity, telling
-from stochastic.kept.folder import load, place, save
+from stochastic.kept import CompiledFunction, compiled, identity, compile_listener
+from stochastic.kept.folder import load, cache_folder, save
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,14 +44,14 @@ def made(pair: Any, count: int, less: bool) -> Any:
     return found[0], found[1], places, count > 1 and less, 2.5, pair.values[1:]
 
 
-def fresh(body: Body) -> Body:
+def fresh(body: CompiledFunction) -> CompiledFunction:
     """The same body as another process has it."""
-    return Body(body.function, body.options)
+    return CompiledFunction(body.function, body.options)
 
 
-def told(body: Body, *args: Any) -> tuple[Any, list[str]]:
+def told(body: CompiledFunction, *args: Any) -> tuple[Any, list[str]]:
     names: list[str] = []
-    with telling(names.append):
+    with compile_listener(names.append):
         return body(*args), names
 
 
@@ -116,9 +116,9 @@ def test_what_is_compiled_apart_may_be_compiled_before(folder: Path) -> None:
 
 
 def test_what_is_compiled_apart_must_give_what_it_says() -> None:
-    other = Body(most.function, {**most.options, "gives": 0.0})
+    other = CompiledFunction(most.function, {**most.options, "gives": 0.0})
     with pytest.raises(TypeError, match="most gives"):
-        other.apart(np.ones(2), 0.0)
+        other.compile_separately(np.ones(2), 0.0)
 
 
 def test_what_is_compiled_apart_while_it_is_told_of_is_used(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_is_compiled_apart_while_it_is_told_of_is_used(folder: Path) -> Non
 
     names: list[str] = []
     pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
-    with telling(tell):
+    with compile_listener(tell):
         assert fresh(highest)(pair) == 14.0
     assert names == ["highest", "most", "most"]
 
@@ -183,7 +183,7 @@ def test_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("DSE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     if sys.platform == "linux":
-        assert place() == tmp_path / "xdg" / "simt-dse" / "code"
+        assert cache_folder() == tmp_path / "xdg" / "simt-dse" / "code"
 
 
 def test_what_was_not_used_for_long_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,12 +191,12 @@ def test_what_was_not_used_for_long_goes(folder: Path, monkeypatch: pytest.Monke
     save("b" * 64, b"two")
     old = 1e9
     os.utime(folder / ("a" * 64 + ".code"), (old, old))
-    monkeypatch.setattr("stochastic.kept.folder._swept", set())
+    monkeypatch.setattr("stochastic.kept.folder._swept_folders", set())
     save("c" * 64, b"three")
     assert sorted(path.name[0] for path in folder.iterdir()) == ["b", "c"]
 
 
-def variant(constant: float) -> Body:
+def variant(constant: float) -> CompiledFunction:
     @compiled
     def body(x: float) -> float:
         return x + constant
@@ -209,10 +209,10 @@ def test_what_a_body_depends_on_names_it() -> None:
     assert variant(1.0).identity() == variant(1.0).identity()
     assert variant(1.0)(1.0) == 2.0
     assert variant(2.0)(1.0) == 3.0
-    assert Body(made.function, {"fastmath": True}).identity() != made.identity()
-    one = Body(made.function, made.options)
+    assert CompiledFunction(made.function, {"fastmath": True}).identity() != made.identity()
+    one = CompiledFunction(made.function, made.options)
     assert one.identity() == made.identity()
-    assert [identity._changes(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
+    assert [identity._affects_code(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
 
 
 def test_a_body_is_known_by_the_same_in_every_process() -> None:

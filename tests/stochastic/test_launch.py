@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from stochastic import Launch, LawError, Pmf, Sharing, launch
-from stochastic.kernels.schedule import shared
-from stochastic.scheduling.block_counts import BlockCounts, counted, transformed
-from stochastic.scheduling.inversion import Inversion
-from stochastic.scheduling.settings import Kind
+from stochastic.kernels.schedule import simulate_shared_rate
+from stochastic.scheduling.block_counts import BlockCounts, count_by_products, count_by_transforms
+from stochastic.scheduling.inversion import LaunchInversion
+from stochastic.scheduling.settings import SlotKind
 from tests.oracles.launch_digits import BITS, below
 from tests.oracles.launch_fractions import in_fractions
 from tests.oracles.launches import enumerated, sharing
@@ -69,11 +69,11 @@ def _drawn(rng: random.Random) -> tuple[list[Pmf], list[int], int]:
 
 def _other_ways(law: Launch) -> list[Callable[[Any], Any]]:
     """Return P(C <= t) from counts of blocks, from transforms, and plainly at other nodes."""
-    if not isinstance(law._engine, Inversion):
+    if not isinstance(law._engine, LaunchInversion):
         return []
     setting = law._engine.setting
     counted, transformed = (
-        Inversion(setting=setting, counts=BlockCounts(setting=setting, products=products))
+        LaunchInversion(setting=setting, counts=BlockCounts(setting=setting, products=products))
         for products in (True, False)
     )
     phases = [0.0] * len(setting.kinds)
@@ -192,15 +192,15 @@ def test_counts_by_transforms_are_those_by_products(
 ) -> None:
     law = np.zeros(max(weights) + 1)
     law[list(weights)] = list(weights.values())
-    kind = Kind(slots=1, law=law)
-    one, other = counted(kind, low, high, 1e-17), transformed(kind, low, high, 1e-17)
-    least, most = max(one.least, other.least), min(one.counts[-1], other.counts[-1])
+    kind = SlotKind(slots=1, law=law)
+    one, other = count_by_products(kind, low, high, 1e-17), count_by_transforms(kind, low, high, 1e-17)
+    least, most = max(one.first_count, other.first_count), min(one.counts[-1], other.counts[-1])
     for name in ("starts", "held"):
         a, b = getattr(one, name), getattr(other, name)
-        few, many = (range(least - c.least, most + 1 - c.least) for c in (one, other))
+        few, many = (range(least - c.first_count, most + 1 - c.first_count) for c in (one, other))
         assert a[few] == pytest.approx(b[many], abs=other.noise)
         assert np.abs(np.delete(b, many, axis=0)).max(initial=0.0) <= other.noise
-    assert np.delete(one.held, few, axis=0).max(initial=0.0) < 1e-15
+    assert np.delete(one.probabilities, few, axis=0).max(initial=0.0) < 1e-15
 
 
 def test_hundreds_of_blocks_on_each_slot() -> None:
@@ -213,7 +213,7 @@ def test_hundreds_of_blocks_on_each_slot() -> None:
 def test_other_nodes_give_the_same_within_the_bound(slots: int, blocks: int) -> None:
     law = launch(Pmf.uniform(1, 200), blocks=blocks, slots=slots)
     engine = law._engine
-    assert isinstance(engine, Inversion)
+    assert isinstance(engine, LaunchInversion)
     window = engine.window
     times = np.linspace(window.first + 1, window.last + 199, 60).astype(np.int64)
     assert np.abs(law.cdf(times) - engine.transform(times, [0.0]).real).max() < law.error
@@ -252,7 +252,7 @@ def test_each_launch_of_shared_rates_is_that_of_events_in_fractions() -> None:
         blocks = [[rng.randint(1, 40) for _ in range(warps)] for _ in range(rng.randint(1, 12))]
         room = np.empty((2, places, resident), np.int64), np.empty((2, places, resident))
         lengths, found = np.sort(np.array([blocks], dtype=float)), np.empty(1)
-        shared(lengths, float(full), *room, np.empty((4, places)), found)
+        simulate_shared_rate(lengths, float(full), *room, np.empty((4, places)), found)
         assert found[0] == pytest.approx(float(sharing(blocks, places, resident, full)), rel=1e-12)
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from stochastic import LawError, Pmf, imbalance, launch, launch_between, partition
 from stochastic.scheduling.block_counts import BlockCounts
-from stochastic.scheduling.continuous import coarse_unit, rounded
-from stochastic.scheduling.dispatch import launched
-from stochastic.scheduling.inversion import Inversion
+from stochastic.scheduling.continuous import coarse_unit, round_durations
+from stochastic.scheduling.dispatch import dispatch_law
+from stochastic.scheduling.inversion import LaunchInversion
 from stochastic.scheduling.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
 from tests.stochastic import launches
@@ -61,7 +61,7 @@ def test_a_launch_that_is_nearly_certain_is_bounded_by_its_longest_blocks():
     assert launch(Pmf.uniform(1, 6), blocks=10, slots=3).quantile([0, 1]).tolist() == [4, 24]
     assert launch(Pmf.geometric(0.05), blocks=10, slots=3).quantile(1) == math.inf
     for dispatch in ("hardware", "loop", "queue"):
-        times, idle = launched(certain(7), 10, 4, 8, 2, dispatch)
+        times, idle = dispatch_law(certain(7), 10, 4, 8, 2, dispatch)
         assert times.std() == 0
         assert times.quantile(0) == times.quantile(1) == 21
         assert idle.lane_share == 0
@@ -92,7 +92,7 @@ def test_a_law_of_few_long_durations_is_not_cut_short():
     )._engine.setting
     times = np.arange(4001, 4101)
     one, other = (
-        Inversion(setting=setting, counts=BlockCounts(setting=setting, products=products)).cdf(
+        LaunchInversion(setting=setting, counts=BlockCounts(setting=setting, products=products)).cdf(
             times
         )
         for products in (True, False)
@@ -108,7 +108,7 @@ def test_random_launches_agree():
 def test_steps_are_counted_together_where_there_are_many():
     work = Pmf.from_weights({1_000_003: 0.3, 1_000_009: 0.3, 1_000_500: 0.4})
     unit = coarse_unit(work, blocks=2, slots=1)
-    early, late = (launch(one, blocks=2, slots=1) for one in rounded(work, unit))
+    early, late = (launch(one, blocks=2, slots=1) for one in round_durations(work, unit))
     assert early.mean() * unit <= 2 * work.mean() <= late.mean() * unit
     assert (late.mean() - early.mean()) * unit <= 2 * unit < 2e-3 * late.mean() * unit
     assert coarse_unit(Pmf.uniform(1, 1000), blocks=4096, slots=864) == 1

@@ -298,13 +298,13 @@ def test_it_survives_pickling():
 def test_its_machine_code_is_called_without_numba_and_so_kept():
     """What Numba alone can call, such as an array put into a slice, each process would compile."""
     from stochastic.kernels.atoms import spectra, sweep
-    from stochastic.kernels.simulate import alias_table, subset_ratio
+    from stochastic.kernels.simulate import alias_table, subset_transform
 
     law = imbalance(Pmf.geometric(0.5), lanes=4)
     assert law.pmf().sum() == pytest.approx(1)
     assert law.sample(3).shape == (3,)
     roots = np.exp(-2j * np.pi * np.arange(8) / 8)
     spectra(np.arange(1, 3), np.full(2, 0.5), 4, roots, roots[:5] * 0, np.empty((2, 5), complex))
-    subset_ratio(np.arange(1, 3), np.ones(2, np.int64), 2, np.ones(1))
-    for body in (alias_table, spectra, sweep, subset_ratio):
+    subset_transform(np.arange(1, 3), np.ones(2, np.int64), 2, np.ones(1))
+    for body in (alias_table, spectra, sweep, subset_transform):
         assert {ready.__module__ for ready in body._ready.values()} == {"stochastic.kept.native"}

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic.errors import LawError
-from stochastic.loss.moments import _error_of_rule, _step, raw_moment, variance
+from stochastic.loss.moments import _quadrature_error, _quadrature_step, raw_moment, variance
 from tests.long import draws
 from tests.oracles import imbalance_flint as oracle
 
@@ -172,10 +172,10 @@ def test_the_rule_errs_by_the_same_whatever_the_scale():
         for shift in np.linspace(0, h, 64):
             t = np.exp(np.arange(-60 / h, 8 / h) * h + shift)
             worst = max(worst, abs(h * np.sum(t**k * np.exp(-t)) / math.gamma(k) - 1))
-        assert worst == pytest.approx(_error_of_rule(k, h), rel=2e-2)
+        assert worst == pytest.approx(_quadrature_error(k, h), rel=2e-2)
     for k in (1, 2, 10, 60):
-        assert 0.05 < _step(k)[0] < 0.25
-        assert _step(k)[1] < 1e-17
+        assert 0.05 < _quadrature_step(k)[0] < 0.25
+        assert _quadrature_step(k)[1] < 1e-17
 
 
 def test_high_orders():

@@ -25,7 +25,7 @@ def test_what_was_put_in_is_found() -> None:
     struck = rng.random(len(loss)) < 0.02
     measured = loss * np.exp(np.where(struck, rng.uniform(0.3, 2.0, len(loss)), noise))
     found = fit_timing(imbalance(Pmf.uniform(20, 40), 8), loss[::2], measured[::2])
-    assert found.interrupted == pytest.approx(0.02, abs=0.004)
+    assert found.interrupted_share == pytest.approx(0.02, abs=0.004)
     assert (found.offset, found.scale) == pytest.approx((0.01, 0.005), abs=6e-4)
     seen = np.quantile(measured[1::2], SHARES)
     assert [found.quantile(q) for q in SHARES] == pytest.approx(seen, rel=0.01)
@@ -36,7 +36,7 @@ def test_no_share_is_above_one() -> None:
     law = imbalance(Pmf.uniform(1, 2), 2)
     for struck in range(1, 40):
         seen = np.full(struck, 0.5)
-        found = TimedLoss(law=law, offset=0.0, scale=0.01, interrupted=struck / 64, seen=seen)
+        found = TimedLoss(law=law, offset=0.0, scale=0.01, interrupted_share=struck / 64, interrupted_noise=seen)
         assert 1 - 1e-12 < found.cdf(1e9) <= 1
 
 

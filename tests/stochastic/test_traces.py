@@ -83,8 +83,8 @@ def test_without_replacement_is_as_by_sampling():
     values, counts = np.unique(items, return_counts=True)
     saved, module._EXACT = module._EXACT, 0.0
     try:
-        drawn, error = module._subset(items, values, counts, 32, 32, 50_000, 7)
-        again = module._subset(items, values, counts, 32, 32, 50_000, 7)
+        drawn, error = module._subset_loss(items, values, counts, 32, 32, 50_000, 7)
+        again = module._subset_loss(items, values, counts, 32, 32, 50_000, 7)
         sampled = measured(items, 32, "shuffled", seed=7, samples=50_000)
     finally:
         module._EXACT = saved

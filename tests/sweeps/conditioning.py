@@ -545,15 +545,15 @@ def _ask(
 ) -> Any:
     if source in ("scan", "nests", "certified"):
         question["method"] = "certified" if source == "certified" else "scan"
-        kept = sweeps.nest.passes.SMALL
-        sweeps.nest.passes.SMALL = 0 if source == "nests" else kept
+        kept = sweeps.nest.passes.NUMPY_POINTS
+        sweeps.nest.passes.NUMPY_POINTS = 0 if source == "nests" else kept
         try:
             if source == "certified":
                 with pressed(random.Random(seed)):
                     return getattr(study, verb)(**question)
             return getattr(study, verb)(**question)
         finally:
-            sweeps.nest.passes.SMALL = kept
+            sweeps.nest.passes.NUMPY_POINTS = kept
     if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)

@@ -198,7 +198,7 @@ def faults(path: Path, study: Study, asked: Asked, right: dict[str, Any], calm: 
         try:
             if given is None and not dse.verify(path).damages:
                 found.append("verify finds nothing")
-            repaired = repaired or dse.verify(path, repair=True, study=given).repaired
+            repaired = repaired or dse.verify(path, repair=True, study=given).is_repaired
         except DseError as error:
             if given is not None and not repaired:
                 found.append(f"no repair: {error}")
@@ -217,7 +217,7 @@ def held(path: Path) -> dict[str, bytes]:
 
 def main(count: int, seed: int) -> dict[str, Any]:
     cut_small(1 << 9)
-    sweeps.nest.run.SMALL = 1 << 30  # nothing is compiled
+    sweeps.nest.run.NUMPY_POINTS = 1 << 30  # nothing is compiled
     draw, folder, began = random.Random(seed), Path(tempfile.mkdtemp()), time.monotonic()
 
     @cache

@@ -500,7 +500,7 @@ def _merged(seed: int) -> Iterator[None]:
     """The constants of the search small, and axes merged in most studies."""
     rng = random.Random(f"merged {seed}")
     with pressed(rng):  # restores what is set here, too
-        sweeps.bounds.merging._WORTH = rng.choice((0, 0, 0, 1 << 28))
+        sweeps.bounds.merging._MIN_POINTS = rng.choice((0, 0, 0, 1 << 28))
         yield
 
 
@@ -735,7 +735,7 @@ def main(count: int, first: int = 1, size: str = "vast") -> int:
             kinds[kind] += 1
     for kind, number in kinds.most_common():
         print(f"{number:7,}  {kind}")
-    border = sweeps.bounds.merging._WORTH
+    border = sweeps.bounds.merging._MIN_POINTS
     print(
         f"{count:,} studies of {least:,} to {most:,} points (axes are merged above {border:,}): "
         f"{wrong} differ from what is known by construction; {time.monotonic() - began:.0f} s"

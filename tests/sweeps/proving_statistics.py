@@ -97,18 +97,18 @@ def compared(seed: int, most: int = 20_000) -> bool | None:
     """Whether a point was feasible; None where nothing is drawn that can be asked."""
     try:
         made, question = study(seed, most)
-        made._question([], ())
+        made._query_grid([], ())
         expected = certifying.answer(made, question, "scan")
     except DseError:  # such as seconds and watts that are added
         return None
     with certifying.pressed(random.Random(seed), 2):
-        before = sweeps.bounds.expanding.CHEAP
-        sweeps.bounds.expanding.CHEAP = 0
+        before = sweeps.bounds.expanding.CHEAP_VALUES
+        sweeps.bounds.expanding.CHEAP_VALUES = 0
         try:
             made = Study(model=made.model, axes=made.axes, set=made.set, random=made.random)
             found = certifying.answer(made, question, "certified")
         finally:
-            sweeps.bounds.expanding.CHEAP = before
+            sweeps.bounds.expanding.CHEAP_VALUES = before
     same = found is None if expected is None else found is not None and found.identical(expected)
     assert same, f"seed {seed}, {made.text()}, {question}: {found} is not {expected}"
     return expected is not None

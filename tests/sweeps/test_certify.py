@@ -18,14 +18,14 @@ import sweeps.bounds.check
 import sweeps.bounds.merging
 import sweeps.bounds.search
 import sweeps.sources.proof
-from sweeps.bounds.check import first_place
-from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import Boxes, Extremes, Problem
+from sweeps.bounds.check import first_configuration
+from sweeps.bounds.merging import merge_axes
+from sweeps.bounds.problem import Boxes, RangeExtremes, BoxProblem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.grid import Leaf
-from sweeps.runtime.loop import Tally
+from sweeps.runtime.loop import SearchStats
 from symbolic.errors import DseError, InfeasibleError
-from symbolic.intervals import trends
+from symbolic.intervals import trend_algebra
 from symbolic.ops import floor, interpret_arrays, reference
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.long import long
@@ -50,20 +50,20 @@ def test_trends_hold_between_points() -> None:
         except DseError:
             continue
         goal = one_goal(question.get("minimize"), question.get("maximize"))
-        grid = made._question([goal.text], question.get("where", ()))
+        grid = made._query_grid([goal.text], question.get("where", ()))
         key = next(iter(grid.graphs))
-        dims = grid.ordered(dims_of(grid, [goal]) - set(grid.switch_axes))
+        dims = grid.sort_axes(dims_of(grid, [goal]) - set(grid.switch_axes))
         shape = dict(zip(dims, grid.shape(dims), strict=True))
-        problem = Problem(objective_node(grid, key, goal), grid.leaves[key], shape)
+        problem = BoxProblem(objective_node(grid, key, goal), grid.leaves[key], shape)
         rng = np.random.default_rng(seed)
         sizes = problem.sizes[:, None]
         ends = np.sort(rng.integers(0, sizes, (2, len(dims), 30)), axis=0)
         boxes = Boxes(ends[0], ends[1])
         with np.errstate(all="ignore"):
-            least, up, down = problem.bounded(boxes)
+            least, up, down = problem.bound_boxes(boxes)
             for place in range(30):
                 box = boxes.take([place])
-                points = box.inside()
+                points = box.all_points()
                 values = problem.values(points).reshape((box.hi - box.lo + 1)[:, 0])
                 assert least[0, place] <= values.min()
                 for axis in range(len(dims)):
@@ -92,18 +92,18 @@ def test_axes_are_merged() -> None:
     grid = made.grid()
     root = objective_node(grid, (), one_goal("time", None))
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
-    space = reduced(root, grid.leaves[()], sizes, {})
+    space = merge_axes(root, grid.leaves[()], sizes, {})
     assert [len(axes) for axes, _ in space.rows] == [2, 1]
     assert space.problem.sizes[0] < 60 * 31 / 5
     rng = np.random.default_rng(0)
     places = np.stack([rng.integers(0, n, 200) for n in space.problem.sizes])
     with np.errstate(all="ignore"):
         values = space.problem.values(places)
-        whole = Problem(root, grid.leaves[()], sizes)
-        at = [space.original(place) for place in places.T]
+        whole = BoxProblem(root, grid.leaves[()], sizes)
+        at = [space.grid_place(place) for place in places.T]
         same = whole.values(np.array([[place[axis] for place in at] for axis in sizes]))
         assert values.tolist() == same.tolist()
-        every = Boxes(np.array([[0], [0], [77]]), np.array([[59], [30], [77]])).inside()
+        every = Boxes(np.array([[0], [0], [77]]), np.array([[59], [30], [77]])).all_points()
         row = np.arange(space.problem.sizes[0])
         assert (
             whole.values(every).min()
@@ -137,10 +137,10 @@ def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         mesh = np.meshgrid(*(leaf.array for leaf in leaves.values()), indexing="ij")
         values = interpret_arrays((root,), dict(zip(leaves, mesh, strict=True)))[0]
         first = np.unravel_index(int(np.argmin(values)), values.shape)
-        merged += any(len(axes) > 2 for axes, _ in reduced(root, leaves, sizes, {}).rows)
+        merged += any(len(axes) > 2 for axes, _ in merge_axes(root, leaves, sizes, {}).rows)
         least = float(values.min())
-        found, proven = first_place(
-            reduced(root, leaves, sizes, {}), tuple(sizes), None, least, Tally()
+        found, proven = first_configuration(
+            merge_axes(root, leaves, sizes, {}), tuple(sizes), None, least, SearchStats()
         )
         assert proven
         assert found == dict(zip(sizes, map(int, first), strict=True))
@@ -248,12 +248,12 @@ def test_extremes_of_parts_of_a_table() -> None:
     array = np.random.default_rng(1).normal(size=(13, 6, 9))
     array[3, 2, 4] = np.nan
     for loose in (False, True):
-        extremes = Extremes(Leaf(axes=("a", "b", "c"), array=array), (0, 1, 2))
+        extremes = RangeExtremes(Leaf(axes=("a", "b", "c"), array=array), (0, 1, 2))
         if loose:
             extremes.tables = None
         rng = np.random.default_rng(2)
         ends = np.sort(rng.integers(0, np.array(array.shape)[:, None], (2, 3, 200)), axis=0)
-        found = extremes(list(ends[0]), list(ends[1])).range
+        found = extremes(list(ends[0]), list(ends[1])).enclosure
         for k in range(200):
             part = array[tuple(slice(a, b + 1) for a, b in zip(*ends[:, :, k], strict=True))]
             assert found.lo[k] <= np.nanmin(part) if loose else found.lo[k] == np.nanmin(part)
@@ -284,7 +284,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         InfeasibleError, match=r"together; 'flow_energy < 0.1 \* 1 J' excludes most"
     ):
         made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
-    rest = {name: function for name, function in trends().items() if name != "minimum"}
+    rest = {name: function for name, function in trend_algebra().items() if name != "minimum"}
     monkeypatch.setattr(sweeps.bounds.check, "trends", lambda: rest)
     with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: ask"):
         flow(40).optimum(minimize="flow_energy")

@@ -96,7 +96,7 @@ def test_the_bytes_of_threads_by_tasks_of_few_bytes(
     assert len(sent.bytes) >= 20
     assert sorted(sent.bytes)[-3] <= 400  # but for what each part is computed from
     threads = sum(client.nthreads().values())
-    window = sweeps.cluster.scheduler._LEAST + sweeps.cluster.scheduler._AHEAD * threads
+    window = sweeps.cluster.scheduler._MIN_TASKS + sweeps.cluster.scheduler._TASKS_PER_THREAD * threads
     assert sent.most <= 2 * window  # some are done and not taken back yet
 
 
@@ -283,7 +283,7 @@ def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
 
 
 def test_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeps.cluster.scheduler._PATIENCE", 0.2)
+    monkeypatch.setattr("sweeps.cluster.scheduler._CONNECT_TIMEOUT", 0.2)
     for address in ("tcp://127.0.0.1:9", "nowhere", "tls://127.0.0.1:9"):
         with pytest.raises(DseError, match=f"no scheduler answers at '{address}'"):
             Study(**STUDY).run(store=tmp_path / "a.zarr", client=address)

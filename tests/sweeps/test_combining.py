@@ -23,11 +23,11 @@ def test_random_questions(seed: int, tmp_path: Path) -> None:
 def test_what_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command finds that a configuration is left out."""
     from sweeps.ask import optimum
-    from sweeps.ask.source import Choice
+    from sweeps.ask.source import RankedPoints
 
-    whole = optimum._in_order
+    whole = optimum._optimize_from_stage
 
-    def less(*given: object) -> Choice:
+    def less(*given: object) -> RankedPoints:
         found = whole(*given)  # type: ignore[arg-type]
         return found.take(slice(0, max(found.scores.size - 1, 1)))
 

@@ -15,8 +15,8 @@ import xarray as xr
 import dse
 import sweeps.nest.emit
 import sweeps.nest.run
-from stochastic.kept.native import UnfitError
-from sweeps.nest.emit import compiled, emit, row_axes
+from stochastic.kept.native import NativeCodeError
+from sweeps.nest.emit import compile_nest, emit, row_axis_count
 from symbolic.ops import (
     constant,
     divide,
@@ -43,7 +43,7 @@ def run(nest: Any, sizes: list[int], scalars: list[float], *arrays: Any) -> Any:
     results = [np.empty(math.prod(sizes), dtype=types[kind]) for kind in nest.kinds]
     inputs = [np.array(array, dtype=np.float64).reshape(-1) for array in arrays]
     numbers = np.array(scalars, dtype=np.float64)
-    compiled(nest)(bounds, np.array(sizes), 0, numbers, *inputs, *results)
+    compile_nest(nest)(bounds, np.array(sizes), 0, numbers, *inputs, *results)
     return [result.reshape(sizes) for result in results]
 
 
@@ -82,7 +82,7 @@ def test_a_nest_that_finds_the_smallest_is_compiled_once_for_a_machine(
     nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={}, reduce=True)
     best, places = np.full(3, np.inf), np.full(3, -1)
     ends, values = np.array([0, 5]), np.array([9.0, 7.0, 8.0, 6.0, 7.0])
-    compiled(nest)(ends, ends[1:], 0, np.empty(0), values, best, places)
+    compile_nest(nest)(ends, ends[1:], 0, np.empty(0), values, best, places)
     assert (best.tolist(), places.tolist()) == ([6.0, 6.25, 6.25], [3, 0, 1])
     assert len(list((tmp_path / "code").iterdir())) == 1
 
@@ -96,7 +96,7 @@ def test_a_nest_runs_where_no_machine_code_is_kept(
     if by == "python":
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     else:
-        monkeypatch.setattr("stochastic.kept.build.built", refuse)
+        monkeypatch.setattr("stochastic.kept.build.build_code", refuse)
     own = {"numba": 0.5, "python": 0.25}[
         by
     ]  # another text than that of the other, which is compiled
@@ -117,14 +117,14 @@ def test_a_nest_runs_where_no_machine_code_is_kept(
     fused = emit(outputs=[(node, "float")], reduce=True, **given)
     best, places = np.full(6, np.inf), np.full(6, -1)
     bounds, sizes = np.array([0, 3, 0, 4]), np.array([3, 4])
-    compiled(fused)(bounds, sizes, 0, np.empty(0), *arrays, best, places)
+    compile_nest(fused)(bounds, sizes, 0, np.empty(0), *arrays, best, places)
     order = np.argsort(found.reshape(-1), kind="stable")[:6]
     assert places.tolist() == order.tolist()
     assert best.tolist() == found.reshape(-1)[order].tolist()
 
 
 def refuse(*_: Any) -> bytes:
-    raise UnfitError("not here")
+    raise NativeCodeError("not here")
 
 
 def test_what_varies_along_the_row_alone_is_kept_in_a_buffer() -> None:
@@ -209,7 +209,7 @@ def test_a_text_is_compiled_once() -> None:
     first, second = make(), make()
     assert first == second
     assert first.key == second.key
-    assert compiled(first) is compiled(second)
+    assert compile_nest(first) is compile_nest(second)
     other = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=[(a + 2, "float")], names={})
     assert other.key != first.key
 
@@ -233,13 +233,13 @@ def test_the_text_is_a_readable_program() -> None:
     [([], 0), ([1], 1), ([5000], 1), ([3, 5000], 1), ([2, 2, 2], 3), ([10, 200], 1), ([1] * 5, 5)],
 )
 def test_the_row_takes_in_axes_until_it_is_long(sizes: list[int], count: int) -> None:
-    assert row_axes(sizes) == count
+    assert row_axis_count(sizes) == count
 
 
 @pytest.mark.parametrize("size", range(1, 60))
 def test_a_row_is_long_where_the_axes_allow(size: int) -> None:
     sizes = [size] * 6
-    row = size ** row_axes(sizes)
+    row = size ** row_axis_count(sizes)
     assert row >= min(32, size**6)
     assert row <= 1024 or row // size < 32
 
@@ -380,7 +380,7 @@ def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         },
     }
     cut = dse.Study(**spec)
-    assert cut.plan().points > sweeps.nest.run.SMALL
+    assert cut.plan().points > sweeps.nest.run.NUMPY_POINTS
     best = cut.optimum(minimize="energy", top=5)
     skipped = {key: best.attrs[key] for key in ("tiles_skipped", "points_skipped")}
     of_run = dse.optimum(cut.run(), minimize="energy", top=5)
@@ -396,7 +396,7 @@ def test_defaults_and_zeros_are_known() -> None:
 
     def source(**values: Any) -> str:
         grid = dse.Study(model="ipp", set={"threads_per_block": 128, **values}, **given).grid()
-        (part,) = (group for group in sweeps.nest.run.groups(grid) if "power" in group.outputs)
+        (part,) = (group for group in sweeps.nest.run.output_groups(grid) if "power" in group.outputs)
         nodes = [(grid.output_node(name, (), part.dims), "float") for name in part.outputs]
         return str(sweeps.nest.run.prepare(grid, (), part.dims, nodes).nest.source)
 

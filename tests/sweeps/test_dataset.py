@@ -17,7 +17,7 @@ import xarray as xr
 
 import dse
 from dse import Study
-from sweeps.grid.dataset import arrays_of, plainly, quantities_of
+from sweeps.grid.dataset import arrays_of, answers_as_arrays, quantities_of
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
 from tests.oracles.compare import identical
@@ -134,7 +134,7 @@ def test_the_study_can_be_run_again_from_its_text(ds: xr.Dataset) -> None:
 def test_equations_bear_their_sources(ds: xr.Dataset) -> None:
     told = json.loads(ds.attrs["equations"])
     model = load_model(SPEC["model"])
-    known = {(eq.name, eq.source, eq.switches) for eq in model.equations}
+    known = {(eq.name, eq.source, eq.switch_text) for eq in model.equations}
     found = {(row["name"], row["source"], row.get("when", "")) for row in told}
     assert len(found) == len(told)
     assert found <= known
@@ -299,11 +299,11 @@ def test_an_answer_as_bare_arrays_is_that_of_its_dataset(
         args = () if ask == study.optimum else (path,)
         whole = ask(*args, **given)
         assert isinstance(whole, xr.Dataset)
-        with plainly():
+        with answers_as_arrays():
             bare = ask(*args, **given)
         assert told(bare) == told(whole)
         identical(bare.drop_attrs(deep=False), whole.drop_attrs(deep=False))
     goals = {"minimize": ["time", "mwp"]}
-    with plainly():
+    with answers_as_arrays():
         bare = study.pareto(**goals)
     assert told(bare) == told(study.pareto(**goals))

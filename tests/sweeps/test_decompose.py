@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sweeps.scan.decompose import Decomposition, decompose
+from sweeps.scan.decompose import VarianceDecomposition, decompose_variance
 from tests.long import draws
 
 Floats = NDArray[np.float64]
@@ -41,8 +41,8 @@ def by_definition(values: Floats) -> tuple[list[float], list[float]]:
     return first, total
 
 
-def of(values: Floats, limit: int = 1 << 16) -> Decomposition:
-    return decompose(values.shape, values.__getitem__, limit=limit)
+def of(values: Floats, limit: int = 1 << 16) -> VarianceDecomposition:
+    return decompose_variance(values.shape, values.__getitem__, limit=limit)
 
 
 @settings(max_examples=draws(60), deadline=None)
@@ -137,10 +137,10 @@ def test_ishigami_on_its_grid_and_in_the_limit() -> None:
 
 def test_a_constant_is_told_whatever_its_rounding() -> None:
     values = np.full((4, 5), 0.1) * np.array([1, 1 + 2e-16, 1, 1, 1])
-    assert of(values).constant
-    assert not of(values + np.arange(5) * 1e-12).constant
+    assert of(values).is_constant
+    assert not of(values + np.arange(5) * 1e-12).is_constant
     assert of(np.full((2, 2), 3.0)).first == (0.0, 0.0)
-    assert of(np.array([[np.nan, 2.0], [np.nan, np.nan]])).constant
+    assert of(np.array([[np.nan, 2.0], [np.nan, np.nan]])).is_constant
 
 
 def test_no_point_at_all() -> None:
@@ -161,7 +161,7 @@ def test_blocks_stay_below_the_limit_or_a_line(shape: tuple[int, ...], limit: in
         sizes.append(part.size)
         return part
 
-    found = decompose(shape, block, limit=limit)
+    found = decompose_variance(shape, block, limit=limit)
     assert max(sizes) <= max(limit, *shape)
     assert found.total == pytest.approx(by_definition(values)[1])
     passes = sum(sizes) / values.size
@@ -177,6 +177,6 @@ def test_blocks_cover_the_grid_once_a_pass() -> None:
             seen[point] = seen.get(point, 0) + 1
         return np.zeros([s.stop - s.start for s in place])
 
-    decompose((4, 3, 5), block, limit=15)
+    decompose_variance((4, 3, 5), block, limit=15)
     assert len(seen) == 60
     assert set(seen.values()) == {2}

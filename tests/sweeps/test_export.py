@@ -20,7 +20,7 @@ import dse
 from dse import DseError, Study
 from sweeps.files import export as module
 from sweeps.files.export import export, open_dataset
-from sweeps.files.whole import whole
+from sweeps.files.whole import atomic_path
 from tests.long import long, mostly_long
 from tests.oracles.compare import identical, same_attributes, same_bits
 
@@ -306,7 +306,7 @@ def test_a_folder_without_permission(tmp_path: Path, datasets: dict[str, xr.Data
 
 def test_whole_removes_what_an_error_leaves(tmp_path: Path) -> None:
     def half() -> None:
-        with whole(tmp_path / "folder") as beside:
+        with atomic_path(tmp_path / "folder") as beside:
             (beside / "inner").mkdir(parents=True)
             (beside / "inner" / "file").write_text("x")
             raise ZeroDivisionError
@@ -314,7 +314,7 @@ def test_whole_removes_what_an_error_leaves(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         half()
     assert list(tmp_path.iterdir()) == []
-    with whole(tmp_path / "file") as beside:
+    with atomic_path(tmp_path / "file") as beside:
         beside.write_text("done")
     assert (tmp_path / "file").read_text() == "done"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -398,5 +398,5 @@ def test_a_format_without_its_library_names_the_extra(
 
 def test_no_copy_is_made_of_the_store_that_stops(tmp_path: Path) -> None:
     """A copy would write on after an interrupt, as dask's workers did."""
-    with module._stoppable(tmp_path / "a.zarr") as store, pytest.raises(TypeError, match="pickle"):
+    with module._stoppable_store(tmp_path / "a.zarr") as store, pytest.raises(TypeError, match="pickle"):
         cloudpickle.dumps(store)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from sweeps.grid.build import folded
-from sweeps.nest.emit import compiled, emit
+from sweeps.grid.build import fold_constants
+from sweeps.nest.emit import compile_nest, emit
 from symbolic.ops import (
     Node,
     absolute,
@@ -79,7 +79,7 @@ def _numbers(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 @given(st.recursive(leaves, _numbers, max_leaves=12), values, values)
 def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
     at = {"a": np.array([x]), "b": np.array([y])}
-    (fewer,), _ = folded([node], {"b": y}, {})
+    (fewer,), _ = fold_constants([node], {"b": y}, {})
     assert "b" not in references(fewer)
     with np.errstate(all="ignore"):
         whole, found = (
@@ -97,10 +97,10 @@ def test_nests_compute_what_numpy_does(nodes: list[Node], y: float) -> None:
     x = np.array(EDGES)
     outputs = [(node, "float") for node in [*nodes, a]]
     leaves_ = {"a": ("x",), "b": ()}
-    nest = emit(outer=(), row=("x",), leaves=leaves_, outputs=outputs, names={}, known={"b": y})
+    nest = emit(outer=(), row=("x",), leaves=leaves_, outputs=outputs, names={}, constants={"b": y})
     found = [np.empty(len(x)) for _ in outputs]
     sizes = np.array([len(x)])
-    compiled(nest)(np.array([0, len(x)]), sizes, 0, np.empty(0), x, *found)
+    compile_nest(nest)(np.array([0, len(x)]), sizes, 0, np.empty(0), x, *found)
     at = {"a": x, "b": np.full(len(x), y)}
     for node, values_ in zip(nodes, found, strict=False):
         with np.errstate(all="ignore"):
@@ -114,7 +114,7 @@ def test_negative_infinity_and_zero_as_a_base() -> None:
     outputs = [(power(base, a), "float") for base in bases]
     nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={})
     found = [np.empty(2) for _ in outputs]
-    compiled(nest)(np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *found)
+    compile_nest(nest)(np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *found)
     assert [values_.tolist() for values_ in found] == [[math.inf, -math.inf], [0, 0], [4, -8]]
 
 
@@ -139,19 +139,19 @@ def test_negative_infinity_and_zero_as_a_base() -> None:
     ],
 )
 def test_what_is_left_out(node: Node, expected: Node) -> None:
-    ((found,), _) = folded([node], {}, {})
+    ((found,), _) = fold_constants([node], {}, {})
     assert found is expected
 
 
 def test_names_stay_with_what_bears_them() -> None:
     inner = a * b
     named = {id(inner): "q_inner", id(a): "q_a", id(b): "q_b"}
-    (kept,), names = folded([inner + 1], {"b": 2.0}, named)
+    (kept,), names = fold_constants([inner + 1], {"b": 2.0}, named)
     assert kept is a * 2.0 + 1
     assert names == {id(a): "q_a", id(a * 2.0): "q_inner"}
 
 
 def test_a_node_keeps_its_first_name() -> None:
     inner = a * b
-    _, names = folded([inner + a], {"b": 1.0}, {id(a): "q_a", id(inner): "q_inner"})
+    _, names = fold_constants([inner + a], {"b": 1.0}, {id(a): "q_a", id(inner): "q_inner"})
     assert names == {id(a): "q_a"}

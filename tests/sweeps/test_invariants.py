@@ -17,7 +17,7 @@ import sweeps.nest.passes
 import sweeps.sources.grids
 import sweeps.sources.table
 from dse.cli import main
-from sweeps.ask.source import limit_of
+from sweeps.ask.source import tolerance_limit
 from symbolic.errors import InternalError
 from tests.long import mostly_long
 from tests.sweeps import conditioning
@@ -133,11 +133,11 @@ def test_within_lists_only_feasible_numbers(
 
 def test_the_limit_of_a_share_is_finite_and_right() -> None:
     most = 1.7976931348623157e308
-    assert limit_of(1e308, 2.0) == most
-    assert limit_of(-1.5e308, 1.5) == pytest.approx(0.75e308)  # the product alone overflows
-    assert limit_of(-1e308, 1e300) == most
-    assert limit_of(-most, 0.0) == -most
-    assert limit_of(0.0, 1e308) == 0.0
+    assert tolerance_limit(1e308, 2.0) == most
+    assert tolerance_limit(-1.5e308, 1.5) == pytest.approx(0.75e308)  # the product alone overflows
+    assert tolerance_limit(-1e308, 1e300) == most
+    assert tolerance_limit(-most, 0.0) == -most
+    assert tolerance_limit(0.0, 1e308) == 0.0
 
 
 # --- values that differ by one ulp between libraries
@@ -203,23 +203,23 @@ def transit() -> dse.Study:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, spoilt: Any) -> None:
     """Let every choice pass through a function before it is checked."""
-    whole = sweeps.ask.optimum._choice
+    whole = sweeps.ask.optimum._find_points
     monkeypatch.setattr(
         sweeps.ask.optimum, "_choice", lambda source, ask: spoilt(whole(source, ask))
     )
 
 
 def moved(choice: Any, **places: int) -> Any:
-    from sweeps.ask.source import Choice
+    from sweeps.ask.source import RankedPoints
 
     new = {n: np.full_like(i, places[n]) if n in places else i for n, i in choice.places.items()}
-    return Choice(places=new, scores=choice.scores)
+    return RankedPoints(places=new, scores=choice.scores)
 
 
 def rated(choice: Any, factor: float) -> Any:
-    from sweeps.ask.source import Choice
+    from sweeps.ask.source import RankedPoints
 
-    return Choice(places=choice.places, scores=choice.scores * factor)
+    return RankedPoints(places=choice.places, scores=choice.scores * factor)
 
 
 SPOILT = {
@@ -253,13 +253,13 @@ def test_an_answer_that_its_source_contradicts_never_leaves(
 def test_a_better_point_that_is_not_named_is_found(
     transit: dse.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sweeps.ask.source import Choice
+    from sweeps.ask.source import RankedPoints
 
     worst = dse.optimum(transit, minimize="cs_throughput")
 
     def spoilt(choice: Any) -> Any:
         at = {n: np.full_like(i, 0) for n, i in choice.places.items()}
-        return Choice(places=at, scores=np.full_like(choice.scores, -worst.cs_throughput.item()))
+        return RankedPoints(places=at, scores=np.full_like(choice.scores, -worst.cs_throughput.item()))
 
     spoil(monkeypatch, spoilt)
     with pytest.raises(InternalError, match="a point that is not named is better"):
@@ -267,12 +267,12 @@ def test_a_better_point_that_is_not_named_is_found(
 
 
 def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweeps.ask.source import Choice
+    from sweeps.ask.source import RankedPoints
     from symbolic.errors import InfeasibleError
 
     def turned(choice: Any) -> Any:
         places = {n: i[..., ::-1] for n, i in choice.places.items()}
-        return Choice(places=places, scores=choice.scores[..., ::-1])
+        return RankedPoints(places=places, scores=choice.scores[..., ::-1])
 
     with monkeypatch.context() as patch:
         spoil(patch, turned)
@@ -288,7 +288,7 @@ def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.M
 
 
 def test_a_front_is_checked(transit: dse.Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = sweeps.sources.grids.scanned_front
+    whole = sweeps.sources.grids.scan_front
     asked: dict[str, Any] = {"maximize": "cs_throughput", "minimize": "threads"}
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -326,7 +326,7 @@ def test_a_command_ends_with_70_and_a_report(
 def test_an_internal_error_can_be_sent_to_another_process() -> None:
     import pickle
 
-    error = InternalError("what", asked="a", got="g").of(json.dumps({"model": "m"}))
+    error = InternalError("what", query="a", result="g").with_study(json.dumps({"model": "m"}))
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
     assert again.study == '{"model": "m"}'
@@ -334,7 +334,7 @@ def test_an_internal_error_can_be_sent_to_another_process() -> None:
 
 def test_only_some_of_many_named_points_are_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    whole = sweeps.sources.table.TableScan.evaluated
+    whole = sweeps.sources.table.TableScan.evaluate
 
     def counted(self: Any, places: Any, goals: Any) -> Any:
         sizes.append(next(iter(places.values())).size)
@@ -345,4 +345,4 @@ def test_only_some_of_many_named_points_are_evaluated(monkeypatch: pytest.Monkey
     found = dse.optimum(ds, minimize="y", per="a")
     assert found.sizes["a"] == 6000
     limits = sweeps.ask.optimum
-    assert max(sizes) <= limits.NAMED + limits.SAMPLE + 2 * 2
+    assert max(sizes) <= limits.MAX_NAMED_POINTS + limits.SAMPLE_POINTS + 2 * 2

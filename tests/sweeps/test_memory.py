@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import dse
 import sweeps.runtime.memory
 from dse.cli import main
-from sweeps.runtime.memory import available, check_memory
+from sweeps.runtime.memory import available_memory, check_memory
 from symbolic.errors import TooLargeError
 
 GIB = 1 << 30
@@ -35,8 +35,8 @@ def machine(root: Path, **files: str) -> Path:
 
 
 def test_the_least_of_all_limits_counts(tmp_path: Path) -> None:
-    assert available(tmp_path / "nothing") > 1 << 60
-    assert available(machine(tmp_path / "plain")) == 8 * GIB
+    assert available_memory(tmp_path / "nothing") > 1 << 60
+    assert available_memory(machine(tmp_path / "plain")) == 8 * GIB
     one = machine(tmp_path / "one", **{"proc/self/cgroup": "0::/jobs/7\n"})
     for place, most, now, idle in (("", "max", 0, 0), ("jobs", 6 * GIB, 5 * GIB, 2 * GIB)):
         folder = f"sys/fs/cgroup/{place}"
@@ -48,7 +48,7 @@ def test_the_least_of_all_limits_counts(tmp_path: Path) -> None:
                 f"{folder}/memory.stat": f"anon 5\ninactive_file {idle}\n",
             },
         )
-    assert available(one) == 3 * GIB
+    assert available_memory(one) == 3 * GIB
     old = machine(tmp_path / "old", **{"proc/self/cgroup": "5:cpu:/x\n4:memory:/job\n"})
     folder = "sys/fs/cgroup/memory/job"
     machine(
@@ -59,8 +59,8 @@ def test_the_least_of_all_limits_counts(tmp_path: Path) -> None:
             f"{folder}/memory.stat": f"total_inactive_file {GIB // 2}\n",
         },
     )
-    assert available(old) == 0
-    assert 0 < available() < 1 << 60
+    assert available_memory(old) == 0
+    assert 0 < available_memory() < 1 << 60
 
 
 def test_a_grid_beyond_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

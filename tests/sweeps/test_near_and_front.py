@@ -191,7 +191,7 @@ def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.shipped
-@pytest.mark.parametrize("together", [0, sweeps.prove.fronts.TOGETHER])
+@pytest.mark.parametrize("together", [0, sweeps.prove.fronts.JOINT_SCAN_POINTS])
 def test_a_front_stopped_early_says_what_is_proven(
     monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:

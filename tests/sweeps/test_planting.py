@@ -23,22 +23,22 @@ def test_answers_are_those_of_the_construction(size: str, seed: int, tmp_path: P
 
 
 def test_beyond_the_border_axes_are_merged() -> None:
-    assert planting.POINTS["below"][1] < sweeps.bounds.merging._WORTH <= planting.POINTS["vast"][0]
+    assert planting.POINTS["below"][1] < sweeps.bounds.merging._MIN_POINTS <= planting.POINTS["vast"][0]
 
 
 def test_an_answer_that_takes_nan_for_a_number_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it was: a table of one value was taken for a sorted one without NaN."""
-    from sweeps.bounds.problem import Extremes
+    from sweeps.bounds.problem import RangeExtremes
 
-    begun = Extremes.__init__
+    begun = RangeExtremes.__init__
 
     def wrong(self: Any, *given: Any) -> None:
         begun(self, *given)
         self.sorted = self.dims == 1 and (self.array.size == 1 or self.sorted)
 
-    monkeypatch.setattr(Extremes, "__init__", wrong)
+    monkeypatch.setattr(RangeExtremes, "__init__", wrong)
 
     def attack() -> None:
         for seed in (32, 77):

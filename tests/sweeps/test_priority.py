@@ -24,7 +24,7 @@ from tests.sweeps.certifying import study
 
 SETS = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 #: What a search gives that was stopped before it found anything.
-UNPROVEN = Winner(place=None, value=math.inf, bound=-math.inf, settled=False)
+UNPROVEN = Winner(place=None, value=math.inf, bound=-math.inf, is_settled=False)
 
 
 def small(size: int = 40, **more: Any) -> dse.Study:
@@ -41,15 +41,15 @@ def places(found: Any, made: dse.Study) -> list[dict[str, int]]:
 
 def by_brute_force(made: dse.Study, goals: list[tuple[str, float]], where: Any) -> list[Any]:
     """Every configuration that is as good as the best, in axis order; those that count alone."""
-    grid = made._question([text for text, _ in goals], where)
+    grid = made._query_grid([text for text, _ in goals], where)
     shape = tuple(axis.size for axis in grid.axes.values())
     index = np.stack(np.unravel_index(np.arange(grid.points), shape))
     at = dict(zip(grid.axes, index, strict=True))
     left = np.ones(grid.points, dtype=bool)
     if grid.conditions:
-        left &= grid.at_points(at, ["feasible"])["feasible"].astype(bool)
+        left &= grid.outputs_at_points(at, ["feasible"])["feasible"].astype(bool)
     for text, sign in goals:
-        value = sign * grid.at_points(at, [text])[text].astype(float)
+        value = sign * grid.outputs_at_points(at, [text])[text].astype(float)
         value = np.where(np.isfinite(value) & left, value, np.inf)
         left &= (value == value.min()) & (value < np.inf)
     return [dict(zip(grid.axes, column.tolist(), strict=True)) for column in index[:, left].T]
@@ -154,7 +154,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(best.cs_throughput) <= loose.attrs["bound"][0]
     assert float(loose.cs_throughput) >= 0.5 * float(best.cs_throughput)
 
-    real = sweeps.sources.proof.best_within
+    real = sweeps.sources.proof.best_in_cell
     calls = []
 
     def stopped(*args: Any, **more: Any) -> Any:

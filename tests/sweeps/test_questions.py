@@ -220,7 +220,7 @@ def test_many_short_rankings_in_blocks(
     )  # more points, and fewer in a ranking
     monkeypatch.setattr(sweeps.scan.fused, "BLOCK", block)
     calls = []
-    whole = sweeps.scan.fused._in_blocks
+    whole = sweeps.scan.fused._top_k_in_blocks
     monkeypatch.setattr(sweeps.scan.fused, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
     identical(Study(**SPEC).optimum(minimize="time", per=per, top=top), expected)
     assert calls

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeps.nest.reduce import front, smallest
+from sweeps.nest.reduce import pareto_indices, smallest_indices
 from tests.long import draws
 from tests.oracles.brute import pareto
 
@@ -22,13 +22,13 @@ def test_smallest_is_a_stable_sort(values: list[float], count: int) -> None:
     array = np.array(values, dtype=np.float64)
     order = sorted(range(len(values)), key=lambda i: (values[i], i))
     expected = [i for i in order if values[i] < math.inf][:count]
-    assert smallest(array, count).tolist() == expected
+    assert smallest_indices(array, count).tolist() == expected
 
 
 def test_smallest_of_many_ties() -> None:
     array = np.tile([3.0, 1.0, 2.0], 50_000)
-    assert smallest(array, 3).tolist() == [1, 4, 7]
-    assert smallest(array, 50_002)[-2:].tolist() == [2, 5]
+    assert smallest_indices(array, 3).tolist() == [1, 4, 7]
+    assert smallest_indices(array, 50_002)[-2:].tolist() == [2, 5]
 
 
 @settings(max_examples=draws(300), deadline=None)
@@ -42,7 +42,7 @@ def test_smallest_of_many_ties() -> None:
     )
 )
 def test_front_of_few(points: list[list[float]]) -> None:
-    assert front(np.array(points).T.copy()).tolist() == pareto(points)
+    assert pareto_indices(np.array(points).T.copy()).tolist() == pareto(points)
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3, 4, 40])
@@ -57,26 +57,26 @@ def test_front_of_many(objectives: int, levels: int) -> None:
     values[rng.integers(objectives), rng.integers(count, size=40)] = np.nan
     values[rng.integers(objectives), rng.integers(count, size=40)] = np.inf
     values[:, 500:520] = values[:, 100:120]
-    assert front(values).tolist() == pareto(values.T.tolist())
+    assert pareto_indices(values).tolist() == pareto(values.T.tolist())
 
 
 def test_front_of_one_curve_and_its_duplicates() -> None:
     steps = np.arange(400.0)
     curve = np.stack([steps, 400 - steps])
     both = np.concatenate([curve, curve], axis=1)
-    assert front(both).tolist() == list(range(400))
+    assert pareto_indices(both).tolist() == list(range(400))
     same = np.ones((3, 500))
-    assert front(same).tolist() == [0]
+    assert pareto_indices(same).tolist() == [0]
 
 
 def test_front_of_nothing() -> None:
-    assert front(np.empty((2, 0))).tolist() == []
-    assert front(np.full((2, 5), np.nan)).tolist() == []
-    assert front(np.full((1, 500), np.inf)).tolist() == []
+    assert pareto_indices(np.empty((2, 0))).tolist() == []
+    assert pareto_indices(np.full((2, 5), np.nan)).tolist() == []
+    assert pareto_indices(np.full((1, 500), np.inf)).tolist() == []
 
 
 def test_front_does_not_care_for_scale() -> None:
     rng = np.random.default_rng(1)
     values = np.floor(rng.random((3, 700)) * 9)
     scaled = values * np.array([[1e-200], [1.0], [1e200]])
-    assert front(scaled).tolist() == front(values).tolist()
+    assert pareto_indices(scaled).tolist() == pareto_indices(values).tolist()

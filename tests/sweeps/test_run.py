@@ -18,8 +18,8 @@ import sweeps.nest.run
 import sweeps.runtime.memory
 from dse import DseError, Study
 from sweeps.grid.grid import Tiling
-from sweeps.nest.run import compute, groups, plan_rows
-from sweeps.runtime.memory import in_threads
+from sweeps.nest.run import compute, output_groups, plan_rows
+from sweeps.runtime.memory import run_in_threads
 from sweeps.runtime.progress import Progress
 from tests.long import draws, mostly_long
 from tests.oracles.compare import identical, ulps
@@ -209,7 +209,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.002 * (8 - number % 8))
         return ("inc", number)  # a tuple is a result, not something to call
 
-    assert in_threads(task, 24) == [("inc", n) for n in range(24)]
+    assert run_in_threads(task, 24) == [("inc", n) for n in range(24)]
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> N
         return number
 
     with pytest.raises(ZeroDivisionError, match="tile 5"):
-        in_threads(task, 9)
+        run_in_threads(task, 9)
 
 
 # --- progress
@@ -231,7 +231,7 @@ def test_progress_counts_every_value(compiling: pytest.MonkeyPatch) -> None:
     study = Study(**STUDIES["switches and a zip"])
     heard: list[Progress] = []
     study.run(progress=heard.append)
-    total = sum(math.prod(study.grid().shape(group.dims)) for group in groups(study.grid()))
+    total = sum(math.prod(study.grid().shape(group.dims)) for group in output_groups(study.grid()))
     assert heard[-1].done == heard[-1].total == total
     assert all(a.done < b.done for a, b in itertools.pairwise(heard))
     assert len(heard) >= total // 24
@@ -249,13 +249,13 @@ def test_progress_estimates() -> None:
 def test_groups_and_plan() -> None:
     study = Study(**STUDIES["machines, rules broken in parts"])
     grid = study.grid()
-    parts = groups(grid)
+    parts = output_groups(grid)
     assert sorted(name for part in parts for name in part.outputs) == sorted(
         [*grid.outputs, "feasible"]
     )
     for part in parts:
         assert all(grid.dims(name) == part.dims for name in part.outputs)
-    (whole,) = groups(grid, expand=True)
+    (whole,) = output_groups(grid, expand=True)
     assert whole.dims == tuple(grid.axes)
     arrays = compute(grid)
     for row in plan_rows(grid):

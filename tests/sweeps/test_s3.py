@@ -19,7 +19,7 @@ import sweeps.nest.run
 import sweeps.store.layout
 from dse import DseError, Study
 from dse.cli import main
-from sweeps.store.backend import Objects
+from sweeps.store.backend import RemoteBackend
 from tests.dse.killing import STUDY, files
 from tests.long import long
 
@@ -96,7 +96,7 @@ def test_the_bytes_of_a_folder_whatever_happens(bucket: Any, tmp_path: Path) -> 
     data[draw.randrange(len(data))] ^= 1
     bucket.pipe_file(f"sweeps/deep/run.zarr/{damaged}", bytes(data))
     assert [d.file for d in dse.verify(URL).damages] == [damaged]
-    assert dse.verify(URL, repair=True).repaired
+    assert dse.verify(URL, repair=True).is_repaired
     assert objects(bucket) == calm
     bucket.rm_file("sweeps/deep/run.zarr/.simt-dse/tiles/0.1.0.0")
     bucket.rm_file("sweeps/deep/run.zarr/.simt-dse/finished")
@@ -125,7 +125,7 @@ def test_another_study_is_refused_and_begun_afresh(bucket: Any, tmp_path: Path) 
 def test_what_another_host_has_set_is_seen_whatever_list_of_names_is_kept() -> None:
     import s3fs
 
-    place, other = Objects(URL), s3fs.S3FileSystem(skip_instance_cache=True)
+    place, other = RemoteBackend(URL), s3fs.S3FileSystem(skip_instance_cache=True)
     place.put("tiles/0", b"first")
     assert list(place.sizes("tiles")) == ["0"]  # s3fs keeps this list
     other.pipe_file(f"{URL}/tiles/1", b"second")
@@ -139,15 +139,15 @@ def test_two_that_begin_at_the_same_moment(bucket: Any, monkeypatch: pytest.Monk
     spec = {**STUDY, "outputs": ["ms_throughput"], "where": ()}
     one = Study(**spec)
     other = Study(**{**spec, "set": {**STUDY["set"], "ms_peak": 0.6}})
-    inner = Objects.create
+    inner = RemoteBackend.create
 
-    def late(self: Objects, given: Any) -> None:
-        monkeypatch.setattr(Objects, "create", inner)
+    def late(self: RemoteBackend, given: Any) -> None:
+        monkeypatch.setattr(RemoteBackend, "create", inner)
         with pytest.raises(DseError, match="is being written by another process"):
             one.run(store=URL)
         inner(self, given)
 
-    monkeypatch.setattr(Objects, "create", late)
+    monkeypatch.setattr(RemoteBackend, "create", late)
     other.run(store=URL)
     assert dse.verify(URL).damages == ()
     assert not bucket.exists("sweeps/deep/run.lock")

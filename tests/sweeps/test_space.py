@@ -101,12 +101,12 @@ def test_whole_quantities_have_whole_coordinates() -> None:
 def test_a_range_of_floats_reaches_its_stop_and_never_passes_it(
     start: int, count: int, step: float, sign: int
 ) -> None:
-    from sweeps.grid.space import numbers
+    from sweeps.grid.space import parse_numbers
     from symbolic.quantities import Quantity
 
     stop = start + sign * step * (count - 1)
     spec = {"start": start, "stop": stop, "step": sign * step}
-    found = numbers(spec, Quantity(name="x"), "the axis x")
+    found = parse_numbers(spec, Quantity(name="x"), "the axis x")
     assert len(found) == count
     assert found[-1] == pytest.approx(stop, rel=1e-12)
     assert (found <= stop).all() if sign > 0 else (found >= stop).all()

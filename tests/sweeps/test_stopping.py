@@ -22,8 +22,8 @@ import sweeps.scan.fused
 from dse import signals
 from dse.cli import main
 from sweeps.runtime import stopping
-from sweeps.runtime.loop import in_turn
-from sweeps.runtime.stopping import Interrupted, in_time
+from sweeps.runtime.loop import iterate_batches
+from sweeps.runtime.stopping import Interrupted, run_with_deadline
 from symbolic.errors import OutOfTimeError
 from tests.sweeps.test_time_limits import launch
 
@@ -52,7 +52,7 @@ def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             seen += 1
             if seen == looks:
                 signal.raise_signal(signal.SIGINT)
-            return stopping.stopped()
+            return stopping.is_interrupted()
 
         monkeypatch.setattr("sweeps.runtime.loop.stopped", stopped)
 
@@ -87,7 +87,7 @@ def test_a_proof_hands_back_the_best_so_far(
     assert found.attrs["interrupted"] == 1
     assert found.attrs["bound"] <= best <= float(found.energy)
     assert "study" in found.attrs
-    assert not stopping.stopped()
+    assert not stopping.is_interrupted()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -95,7 +95,7 @@ def test_a_scan_hands_back_the_best_so_far(
     struck: Callable[..., None], best: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 1 << 12)
-    monkeypatch.setattr("sweeps.nest.passes.PIECE", 1 << 12)
+    monkeypatch.setattr("sweeps.nest.passes.TILE_POINTS", 1 << 12)
     struck(8)
     with pytest.raises(Interrupted) as said:
         launch().optimum(minimize="energy", method="scan")
@@ -109,10 +109,10 @@ def test_a_scan_hands_back_the_best_so_far(
 
 
 def test_batches_in_turn_tell_what_is_left(struck: Callable[..., None]) -> None:
-    @stopping.handing_back
+    @stopping.return_best_on_interrupt
     def question() -> Any:
         left: list[int] = []
-        seen = list(in_turn([("a", 3), ("b", 2), ("c", 1)], 6, left.append))
+        seen = list(iterate_batches([("a", 3), ("b", 2), ("c", 1)], 6, left.append))
         return xr.Dataset(attrs={"seen": seen, "left": left})
 
     assert question().attrs == {"seen": ["a", "b", "c"], "left": []}
@@ -193,19 +193,19 @@ def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.Monk
     over = threading.Event()
     began = time.monotonic()
     with pytest.raises(OutOfTimeError, match="the time was up while it was made, which is done"):
-        in_time(lambda: over.wait(60), began + 0.2, "it was made")
+        run_with_deadline(lambda: over.wait(60), began + 0.2, "it was made")
     assert time.monotonic() - began < 30
-    assert stopping.busy()
+    assert stopping.has_background_work()
     over.set()
     with pytest.raises(ValueError, match="broken"):
-        in_time(lambda: int("broken"), began + 60, "it was made")
+        run_with_deadline(lambda: int("broken"), began + 60, "it was made")
     made: list[int] = []
-    in_time(lambda: made.append(1), 0.0, "it was made")
+    run_with_deadline(lambda: made.append(1), 0.0, "it was made")
     assert made == [1]
     limit = time.monotonic() + 30
-    while stopping.busy() and time.monotonic() < limit:
+    while stopping.has_background_work() and time.monotonic() < limit:
         time.sleep(0.01)
-    assert not stopping.busy()
+    assert not stopping.has_background_work()
 
 
 def test_a_limit_counts_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_what_is_dropped_is_raised_again() -> None:
             time.sleep(0.01)
 
     hook = sys.unraisablehook
-    with pytest.raises(signals.Signalled) as said, signals.listening():
+    with pytest.raises(signals.SignalReceived) as said, signals.signals_as_exceptions():
         work()
     assert said.value.number == signal.SIGTERM
     assert sys.unraisablehook is hook

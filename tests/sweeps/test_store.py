@@ -22,9 +22,9 @@ from dse import DseError, Study
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.backend import backend_of
 from sweeps.store.compute import BoxProgram
-from sweeps.store.layout import Layout
+from sweeps.store.layout import StoreLayout
 from sweeps.store.lock import write_lock
-from sweeps.store.records import RECORDS, checksum, read_sealed, sealed
+from sweeps.store.records import RECORDS, checksum, decode_checked_json, encode_checked_json
 from symbolic.errors import OtherProcessError
 from tests.long import mostly_long
 from tests.oracles.compare import identical
@@ -42,7 +42,7 @@ def test_tiles_cover_every_point_once(
     study = Study(**STUDIES[name])
     if name != "switches and a zip" and tile < 60:
         monkeypatch.setattr(sweeps.store.layout, "TILE", tile + 60)
-    layout = Layout(study.grid(), expand=expand)
+    layout = StoreLayout(study.grid(), expand=expand)
     tiles = list(layout.tiles())
     assert len(tiles) == layout.count == len({one.name for one in tiles})
     for part in layout.parts:
@@ -84,10 +84,10 @@ def test_nests_write_what_a_run_in_memory_gives(
 
 
 def check_records(study: Study, expected: xr.Dataset, path: Path, *, expand: bool) -> None:
-    layout, backend = Layout(study.grid(), expand=expand), backend_of(path)
+    layout, backend = StoreLayout(study.grid(), expand=expand), backend_of(path)
     for tile in layout.tiles():
         part = layout.parts[tile.part]
-        record = read_sealed(backend.get(f"{RECORDS}/{tile.name}"))
+        record = decode_checked_json(backend.get(f"{RECORDS}/{tile.name}"))
         assert record is not None
         assert record["identity"].startswith(expected.attrs["identity"].removesuffix("-expanded"))
         for name in part.outputs:
@@ -103,12 +103,12 @@ def check_records(study: Study, expected: xr.Dataset, path: Path, *, expand: boo
 
 
 def test_a_seal_notices_every_flipped_bit() -> None:
-    data = sealed({"tile": "0.1", "shards": {"time": [9, "0123abcd"]}, "feasible": None})
-    assert read_sealed(data) is not None
+    data = encode_checked_json({"tile": "0.1", "shards": {"time": [9, "0123abcd"]}, "feasible": None})
+    assert decode_checked_json(data) is not None
     for place in range(8 * len(data)):
         bad = bytearray(data)
         bad[place // 8] ^= 1 << (place % 8)
-        assert read_sealed(bytes(bad)) is None
+        assert decode_checked_json(bytes(bad)) is None
 
 
 def test_the_checksum_of_a_shard_depends_on_its_values(tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_the_checksum_of_a_shard_depends_on_its_values(tmp_path: Path) -> None:
     spec: dict[str, Any] = {**STUDIES["switches and a zip"]}
     Study(**spec).run(store=tmp_path / "a.zarr", compression="none")
     backend = backend_of(tmp_path / "a.zarr")
-    layout = Layout(Study(**spec).grid())
+    layout = StoreLayout(Study(**spec).grid())
     sums = [
         tuple(
             map(
-                tuple, (read_sealed(backend.get(f"{RECORDS}/{tile.name}")) or {})["shards"].values()
+                tuple, (decode_checked_json(backend.get(f"{RECORDS}/{tile.name}")) or {})["shards"].values()
             )
         )
         for tile in layout.tiles()
@@ -196,7 +196,7 @@ def test_a_block_of_all_outputs_is_computed_once(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(BoxProgram, "compute", compute)
     study.lazy().compute()
-    assert count[0] == Layout(study.grid()).count
+    assert count[0] == StoreLayout(study.grid()).count
 
 
 def test_lazy_arrays_are_copied_and_refuse_wrong_chunks(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dse
 import sweeps.store.layout
 from dse import DseError, Study
-from sweeps.grid.dataset import opened_from
+from sweeps.grid.dataset import source_store
 from symbolic.errors import InfeasibleError
 from tests.long import draws
 from tests.sweeps.asking_stores import compared
@@ -228,7 +228,7 @@ def test_a_dataset_as_it_was_opened_is_asked_like_its_store() -> None:
         "loaded": lazy.copy().load(),
     }
     for what, ds in changed.items():
-        assert opened_from(ds) is None, what
+        assert source_store(ds) is None, what
         best = partial(dse.optimum, maximize="cs_throughput", top=3)
         assert answered(best, ds) == answered(best, ds.load()), what
     values = dse.optimum(changed["other values"], maximize="cs_throughput").cs_throughput

@@ -24,8 +24,8 @@ import sweeps.scan.fused
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
-from sweeps.ask.spread import Bins, Digits
-from sweeps.bounds.problem import Enclosures, boxes
+from sweeps.ask.spread import BinCounts, DigitCounts
+from sweeps.bounds.problem import Enclosures, tile_boxes
 from sweeps.grid.grid import Tiling
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
@@ -98,7 +98,7 @@ def whole(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]
     for place in itertools.product(*map(range, sizes)):
         point = dict(zip(study.axes, place, strict=True))
         names = ["toy_waste", "toy_cost", "toy_state", "toy_share", "toy_load", "toy_unit"]
-        at = {k: float(v) for k, v in grid.at(point, [*names, "feasible"]).items()}
+        at = {k: float(v) for k, v in grid.evaluate_point(point, [*names, "feasible"]).items()}
         with np.errstate(all="ignore"):
             given_ = {"log": np.log, **{k: np.float64(v) for k, v in at.items()}}
             values.append(float(eval(text, given_)))
@@ -235,7 +235,7 @@ def test_boxes_hold_the_points_of_their_tiles(case: tuple[list[int], int, int]) 
     sizes, row, target = case
     outer, inner = sizes[: len(sizes) - row], sizes[len(sizes) - row :]
     tiling = Tiling(outer, math.prod(inner), target)
-    low, high, points = boxes(tiling, inner, np.arange(tiling.count))
+    low, high, points = tile_boxes(tiling, inner, np.arange(tiling.count))
     assert points.sum() == math.prod(sizes)
     for number in range(tiling.count):
         _, origin, size = tiling.bounds(number)
@@ -315,7 +315,7 @@ def test_tiles_that_are_feasible_throughout_are_counted_without_a_look() -> None
 
 def test_enclosures_of_a_primitive_that_has_none_are_not_asked() -> None:
     grid = Study(**LARGE).grid()
-    assert Enclosures.of(grid, (), [reference("toy_load")], tuple(grid.axes)) is not None
+    assert Enclosures.from_grid(grid, (), [reference("toy_load")], tuple(grid.axes)) is not None
 
 
 # --- parts
@@ -334,7 +334,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
     if limits.size < 2:
         return
     with np.errstate(all="ignore"):
-        parts = [Bins(limits), Bins(limits)]
+        parts = [BinCounts(limits), BinCounts(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(sweeps.ask.spread, "_MANY", many)
@@ -342,7 +342,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
     assert parts[0].counts.tolist() == parts[1].counts.tolist()
-    assert parts[0].rest.tolist() == parts[1].rest.tolist()
+    assert parts[0].outside_counts.tolist() == parts[1].outside_counts.tolist()
 
 
 @settings(deadline=None)  # the first call compiles
@@ -354,23 +354,23 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
 def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
     array = np.array(values, dtype=float)
     allowed = np.arange(array.size) % 3 != 0
-    keys = sweeps.ask.spread.key_of(array[allowed])[:2].tolist()
+    keys = sweeps.ask.spread.order_key(array[allowed])[:2].tolist()
     known = np.array(sorted({key >> (shift + 16) for key in keys} | {*begins}), dtype=np.uint64)
     if shift == 48:
         known = np.zeros(1, dtype=np.uint64)
-    parts = [Digits(known, shift), Digits(known, shift)]
+    parts = [DigitCounts(known, shift), DigitCounts(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sweeps.ask.spread, "_MANY", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
-    assert parts[0].rest.tolist() == parts[1].rest.tolist()
+    assert parts[0].totals.tolist() == parts[1].totals.tolist()
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
-    keys = sweeps.ask.spread.key_of(np.array(values))
-    assert [sweeps.ask.spread.value_of(int(key)) for key in keys] == values
+    keys = sweeps.ask.spread.order_key(np.array(values))
+    assert [sweeps.ask.spread.value_of_key(int(key)) for key in keys] == values
     for a, b in itertools.pairwise(range(len(values))):
         assert (keys[a] < keys[b]) == (values[a] < values[b])
 
@@ -383,7 +383,7 @@ class _Spared:
     def __init__(self, values: list[float]) -> None:
         self.attributes: dict[str, Any] = {}
         self.values, self.points = np.array(values), len(values)
-        self.skipped = sweeps.nest.passes.Skipped()
+        self.skipped = sweeps.nest.passes.SkippedTiles()
 
     def gather(self, make: Any, within: Any = None) -> Any:
         part, values = make(), self.values
@@ -559,7 +559,7 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dse.runner import run_study
-    from sweeps.bounds.problem import Barred
+    from sweeps.bounds.problem import InfeasibleTiles
 
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
     axes |= {"toy_shape": ["steep", "flat"]}
@@ -568,10 +568,10 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     monkeypatch.setattr(sweeps.store.layout, "TILE", TILE)
     done = run_study(Study(**spec), store=tmp_path / "known.zarr")
     values = 4000 * 2 + 100  # toy_waste and toy_state lie along toy_load alone
-    assert 0.3 * values < done.barred <= 0.4 * values
+    assert 0.3 * values < done.infeasible <= 0.4 * values
     with monkeypatch.context() as patch:
-        patch.setattr(Barred, "over", lambda self, key, low, high: np.zeros(low.shape[1], bool))
-        assert run_study(Study(**spec), store=tmp_path / "computed.zarr").barred == 0
+        patch.setattr(InfeasibleTiles, "over", lambda self, key, low, high: np.zeros(low.shape[1], bool))
+        assert run_study(Study(**spec), store=tmp_path / "computed.zarr").infeasible == 0
     files = {
         name: {
             path.relative_to(tmp_path / name): path.read_bytes()

@@ -22,7 +22,7 @@ def test_every_point_is_in_one_tile(sizes: tuple[int, ...], target: int) -> None
         assert origin == begun
         assert flat[box].ravel().tolist() == list(range(origin, origin + size))
         assert 0 < size <= target
-        numbers, starts = tiling.tiles_of(np.arange(origin, origin + size))
+        numbers, starts = tiling.locate(np.arange(origin, origin + size))
         assert set(numbers) == {number}
         assert set(starts) == {origin}
         begun += size

@@ -20,20 +20,20 @@ import dse
 import sweeps.bounds.merging
 import sweeps.bounds.search
 from dse.cli import main
-from sweeps.ask.source import Ask
-from sweeps.bounds.check import check
-from sweeps.bounds.merging import reduced
-from sweeps.bounds.problem import alike
+from sweeps.ask.source import Query
+from sweeps.bounds.check import check_grid
+from sweeps.bounds.merging import merge_axes
+from sweeps.bounds.problem import order_by_similarity
 from sweeps.grid.goals import objective_node, one_goal
 from sweeps.prove.fronts import Archive
-from sweeps.runtime.loop import Tally
-from sweeps.runtime.memory import in_threads
-from sweeps.runtime.stopping import _deadline, halt, halt_between, time_limited
+from sweeps.runtime.loop import SearchStats
+from sweeps.runtime.memory import run_in_threads
+from sweeps.runtime.stopping import _deadline, raise_if_interrupted, raise_if_out_of_time, time_limited
 from sweeps.sources.grids import GridScan
-from sweeps.sources.proof import best_of
+from sweeps.sources.proof import find_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
-LATE = Tally(deadline=-math.inf)
+LATE = SearchStats(deadline=-math.inf)
 
 
 def launch(count: int = 8, **more: Any) -> dse.Study:
@@ -76,14 +76,14 @@ def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> N
     sizes = {axis: grid.axes[axis].size for axis in grid.axes}
     points = []
     rng = np.random.default_rng(0)
-    whole = reduced(root, leaves, sizes, {}, Tally(deadline=0.0)).problem
+    whole = merge_axes(root, leaves, sizes, {}, SearchStats(deadline=0.0)).problem
     assert whole.sizes.tolist() == list(sizes.values())
     for most in (8, 20, 30, 10**9):
         clock = Clock(most)
-        space = reduced(root, leaves, sizes, {}, clock)  # type: ignore[arg-type]
+        space = merge_axes(root, leaves, sizes, {}, clock)  # type: ignore[arg-type]
         points.append(math.prod(space.problem.sizes.tolist()))
         places = np.stack([rng.integers(0, n, 50) for n in space.problem.sizes])
-        at = [space.original(place) for place in places.T]
+        at = [space.grid_place(place) for place in places.T]
         with np.errstate(all="ignore"):
             expected = whole.values(np.array([[place[axis] for place in at] for axis in sizes]))
             assert space.problem.values(places).tolist() == expected.tolist()
@@ -95,7 +95,7 @@ def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> N
 def test_rows_are_ordered_as_far_as_there_is_time() -> None:
     rows = np.random.default_rng(0).normal(size=(2, 300))
     for most in (0, 10, 10**9):
-        order = alike(rows, Clock(most))  # type: ignore[arg-type]
+        order = order_by_similarity(rows, Clock(most))  # type: ignore[arg-type]
         assert sorted(order.tolist()) == list(range(300))
 
 
@@ -108,8 +108,8 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
     for limit in (0, 20, 200):
         clock = Clock()
         monkeypatch.setattr("sweeps.runtime.loop.time", clock)
-        ask = Ask(goals=(goal,), time_limit=limit)
-        found = best_of(GridScan(grid=dse.Study(**given(made)).grid()), ask)
+        ask = Query(goals=(goal,), time_limit=limit)
+        found = find_optimum(GridScan(grid=dse.Study(**given(made)).grid()), ask)
         assert clock.looks < limit + 25
         assert found.attrs["bound"] <= best <= float(found.energy)
         proven.append(found.attrs["settled"])
@@ -124,17 +124,17 @@ def given(made: dse.Study) -> dict[str, Any]:
 def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be checked in time is left to the search, or told."""
     nowhere = launch(where="time <= 1 ns")
-    check(nowhere.grid(), tally=LATE)  # it is not known that there is no feasible point
+    check_grid(nowhere.grid(), stats=LATE)  # it is not known that there is no feasible point
     with pytest.raises(InfeasibleError, match="is broken at every point"):
-        check(nowhere.grid())
+        check_grid(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
         dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
-    monkeypatch.setattr("sweeps.bounds.check._GLANCE", 16)
+    monkeypatch.setattr("sweeps.bounds.check._FIRST_BLOCK_POINTS", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):
-        check(made.grid(), tally=LATE)
-    check(made.grid())
+        check_grid(made.grid(), stats=LATE)
+    check_grid(made.grid())
 
 
 def test_an_answer_loads_nothing_once_the_time_is_up() -> None:
@@ -156,16 +156,16 @@ def test_values_of_a_statistic_are_computed_within_the_limit() -> None:
     with pytest.raises(OutOfTimeError, match="give more time"):
         made.optimum(minimize=question, method="certified", time_limit=0)
     with time_limited(0), pytest.raises(OutOfTimeError, match="give more time"):
-        in_threads(lambda number: halt(), 10)  # threads know the limit too
+        run_in_threads(lambda number: raise_if_interrupted(), 10)  # threads know the limit too
 
 
 def test_cells_that_get_no_time_are_reported() -> None:
     with time_limited(0):
-        halt_between(1, 5)  # a moment of grace
+        raise_if_out_of_time(1, 5)  # a moment of grace
     with time_limited(5):
         _deadline.set(-math.inf)
         with pytest.raises(OutOfTimeError, match=r"after 2 of 5 cells of per"):
-            halt_between(2, 5)
+            raise_if_out_of_time(2, 5)
 
 
 @drawn(
@@ -178,7 +178,7 @@ def test_cells_that_get_no_time_are_reported() -> None:
 )
 def test_a_front_in_chunks_is_that_of_all_pairs(values: Any, together: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweeps.nest.reduce._TOGETHER", together)
+        patch.setattr("sweeps.nest.reduce._BATCH_POINTS", together)
         archive = Archive(len(values), 1)
         archive.add(values, np.arange(values.shape[1])[None])
     beaten = set()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.files.whole import whole, write_whole
+from sweeps.files.whole import atomic_path, write_atomic
 from symbolic.errors import DseError
 
 
@@ -25,7 +25,7 @@ def test_a_write_that_is_cut_short_leaves_the_old_file(
     path.write_text("old")
 
     def cut_short() -> None:
-        with whole(path, replace=True) as beside:
+        with atomic_path(path, replace=True) as beside:
             beside.write_text("half")
             assert path.read_text() == "old"
             raise stop
@@ -44,11 +44,11 @@ def test_a_disk_that_is_full_at_the_very_end_leaves_the_old_file(
     path = tmp_path / "a.txt"
     monkeypatch.setattr("sweeps.files.whole.os.fsync", full)
     with pytest.raises(DseError, match=r"No space left on device; nothing is left there"):
-        write_whole(path, "new")
+        write_atomic(path, "new")
     assert names(tmp_path) == []
     path.write_text("old")
     with pytest.raises(DseError, match="what is there stays as it was: free some space"):
-        write_whole(path, "new")
+        write_atomic(path, "new")
     assert (path.read_text(), names(tmp_path)) == ("old", ["a.txt"])
 
 
@@ -57,7 +57,7 @@ def test_a_file_is_replaced_with_its_permissions_and_behind_its_link(tmp_path: P
     path.write_text("old")
     path.chmod(0o640)
     link.symlink_to("a.txt")
-    assert write_whole(link, "new") == link
+    assert write_atomic(link, "new") == link
     assert link.is_symlink()
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
     assert names(tmp_path) == ["a.txt", "link.txt"]
@@ -67,10 +67,10 @@ def test_what_exists_is_kept_where_it_is_not_to_be_replaced(tmp_path: Path) -> N
     path = tmp_path / "a.txt"
     path.write_text("old")
     with pytest.raises(DseError, match="exists: remove it"):
-        write_whole(path, "new", replace=False)
+        write_atomic(path, "new", replace=False)
     (tmp_path / "folder").mkdir()
     with pytest.raises(DseError, match="is a folder: choose another name"):
-        write_whole(tmp_path / "folder", "new")
+        write_atomic(tmp_path / "folder", "new")
     assert path.read_text() == "old"
 
 
@@ -79,7 +79,7 @@ def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    write_whole(pipe, "text")
+    write_atomic(pipe, "text")
     reader.join()
     assert (read, names(tmp_path)) == (["text"], ["pipe"])
 
@@ -88,12 +88,12 @@ def test_text_that_no_file_can_hold_is_refused_before_anything_is_written(tmp_pa
     path = tmp_path / "a.txt"
     path.write_text("old")
     with pytest.raises(DseError, match=r"holds '\\ud800', half of a character"):
-        write_whole(path, "a\ud800")
+        write_atomic(path, "a\ud800")
     assert (path.read_text(), names(tmp_path)) == ("old", ["a.txt"])
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(DseError, match=r"cannot write in .*none: No such file.*create the folder"):
-        write_whole(tmp_path / "none" / "a.txt", "new")
+        write_atomic(tmp_path / "none" / "a.txt", "new")
     with pytest.raises(DseError, match="File name too long; choose a shorter name"):
-        write_whole(tmp_path / ("a" * 300), "new")
+        write_atomic(tmp_path / ("a" * 300), "new")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symbolic.crossings import Lines
-from symbolic.intervals import Interval, Parted, enclose
+from symbolic.crossings import CaseLines
+from symbolic.intervals import Interval, PartialEvaluation, enclose
 from symbolic.node import walk
 from symbolic.ops import (
     Node,
@@ -69,17 +69,17 @@ def test_what_is_decided_leaves_the_tree_and_nothing_changes(seed: int) -> None:
         told = condition(pick, 3)
         root = pick.choice([where(told, 1.0, 0.0), constant(number(pick, 4))])
         ends = np.array([[0.25, 6.0], [1.0, 3.0], [2.0, 2.0]])
-        lines = Lines(root, "x", OTHERS)
-        within = lines.within(ends[:, 0], ends[:, 1])
+        lines = CaseLines(root, "x", OTHERS)
+        within = lines.restrict(ends[:, 0], ends[:, 1])
         left += len(lines.steps) - len(within.steps)
         line = np.repeat(np.arange(3), 9)
         x = np.linspace(ends[:, 0], ends[:, 1], 9).T.reshape(-1)
         values = {"x": x, "y": OTHERS["y"][line], "z": OTHERS["z"]}
         plain = np.array(np.broadcast_to(interpret_arrays([root], values)[0], x.shape), dtype=float)
-        parted = np.broadcast_to(Parted([root], ["x"], values).at({"x": x})[0], x.shape)
+        parted = np.broadcast_to(PartialEvaluation([root], ["x"], values).evaluate({"x": x})[0], x.shape)
         assert np.array_equal(parted.astype(float), plain, equal_nan=True)
         plain[np.isnan(plain)] = -1
-        assert lines.at(line, x).tolist() == within.at(line, x).tolist() == plain.tolist()
+        assert lines.evaluate(line, x).tolist() == within.evaluate(line, x).tolist() == plain.tolist()
         low, high = x[:-1], np.maximum(x[:-1], x[1:])
         line, high = line[:-1], np.where(line[1:] == line[:-1], high, low)
         missing = np.isnan(OTHERS["y"][line])
@@ -88,14 +88,14 @@ def test_what_is_decided_leaves_the_tree_and_nothing_changes(seed: int) -> None:
         boxes = {"x": Interval(low, high), "y": box, "z": Interval(2.0, 2.0)}
         held: Any = enclose([root], boxes, outward=False)[0]
         plain_open = np.broadcast_to((held.lo != held.hi) | held.undefined, low.shape)
-        open_ = lines.open(line, low, high)
+        open_ = lines.is_undecided(line, low, high)
         assert not (open_ & ~plain_open).any()  # what is fixed is a value, not an enclosure
-        assert within.open(line, low, high).tolist() == open_.tolist()
+        assert within.is_undecided(line, low, high).tolist() == open_.tolist()
     assert left > 0
 
 
 def test_of_a_condition_that_is_decided_nothing_is_left() -> None:
     x = reference("x")
-    within = Lines(both(x > 1, x * x < 100), "x", {}).within(np.array([2.0]), np.array([9.0]))
+    within = CaseLines(both(x > 1, x * x < 100), "x", {}).restrict(np.array([2.0]), np.array([9.0]))
     assert (within.steps, len(walk((within.root,)))) == ([], 1)
-    assert within.at(np.zeros(2, dtype=np.int64), np.array([2.0, 9.0])).tolist() == [1, 1]
+    assert within.evaluate(np.zeros(2, dtype=np.int64), np.array([2.0, 9.0])).tolist() == [1, 1]

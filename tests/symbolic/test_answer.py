@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.answer import PAGE_ROWS, Answer, Table, cell_text, page_part, to_json
-from symbolic.plain_text import one_line, without_controls
+from symbolic.answer import PAGE_ROWS, Answer, Table, cell_text, to_html, to_json
+from symbolic.plain_text import one_line, escape_controls
 from tests.long import draws
 
 TEXTS = st.one_of(
@@ -41,8 +41,8 @@ def tables(draw: st.DrawFn) -> Table:
         title=draw(TEXTS),
         columns=columns,
         rows=rows,
-        most=draw(st.sampled_from([None, 1, 3, 60])),
-        opened=draw(st.booleans()),
+        max_rows=draw(st.sampled_from([None, 1, 3, 60])),
+        is_open=draw(st.booleans()),
         sortable=draw(st.booleans()),
     )
 
@@ -84,20 +84,20 @@ def test_text_and_page_hold_every_part(
     answer = Answer(
         title=title, facts=facts, tables=parts, notes=notes, certificate=certificate, data={}
     )
-    text, page = str(answer), Page(page_part(answer))
+    text, page = str(answer), Page(to_html(answer))
     assert page.seen <= {"div", "b", "table", "tr", "td", "th", "details", "summary"}
-    assert without_controls(page.text) == page.text
+    assert escape_controls(page.text) == page.text
     assert "\n" not in repr(answer)
     for part in [title, certificate, *facts.values(), *notes]:
         assert part in text
-        assert without_controls(part) in page.text or one_line(part) in page.text
+        assert escape_controls(part) in page.text or one_line(part) in page.text
     for table in parts:
-        for row in table.rows[: table.most]:
+        for row in table.rows[: table.max_rows]:
             for cell in row:
                 shown = cell_text(cell, "")
                 assert isinstance(cell, (int, float)) or one_line(shown) in text
-        if table.rows and table.columns and table.most and len(table.rows) > table.most:
-            assert f"... and {len(table.rows) - table.most:,} more (--json has them all)" in text
+        if table.rows and table.columns and table.max_rows and len(table.rows) > table.max_rows:
+            assert f"... and {len(table.rows) - table.max_rows:,} more (--json has them all)" in text
 
 
 @settings(max_examples=draws(300), deadline=None)
@@ -131,5 +131,5 @@ def test_json_is_valid_and_keeps_every_number(value: Any) -> None:
 def test_a_page_cuts_long_tables_and_text_shows_all_unless_told() -> None:
     table = Table(columns={"n": "s"}, rows=[[float(k)] for k in range(1, PAGE_ROWS + 2)])
     answer = Answer(title="many", tables=[table])
-    assert "and 1 more" in page_part(answer)
+    assert "and 1 more" in to_html(answer)
     assert str(answer).count("\n") == PAGE_ROWS + 3

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from symbolic.closed_form import symbol, to_sympy
 from symbolic.errors import DseError, UnknownNameError
-from symbolic.exact import exact
+from symbolic.exact import to_exact
 from symbolic.library import iterate_models, load_model
 from symbolic.ops import (
     NUMERIC,
@@ -57,11 +57,11 @@ def test_a_primitive_is_exact_in_rationals(op: str, data: st.DataObject) -> None
     args = [data.draw(rational) for _ in range(ARITY.get(op, 2))]
     if op == "div" and args[1] == 0:
         return
-    expected = exact(NUMERIC[op](*args))
+    expected = to_exact(NUMERIC[op](*args))
     assert SYMPY[op](*args) == expected  # Python numbers
-    assert SYMPY[op](*map(exact, args)) == expected  # SymPy numbers
+    assert SYMPY[op](*map(to_exact, args)) == expected  # SymPy numbers
     names = sympy.symbols(f"x:{len(args)}", real=True)
-    later = SYMPY[op](*names).xreplace(dict(zip(names, map(exact, args), strict=True)))
+    later = SYMPY[op](*names).xreplace(dict(zip(names, map(to_exact, args), strict=True)))
     assert later == expected  # numbers put in afterwards
 
 
@@ -70,9 +70,9 @@ def test_a_primitive_is_exact_in_rationals(op: str, data: st.DataObject) -> None
 def test_conditions_are_exact(p: bool, q: bool, a: Fraction, b: Fraction) -> None:
     for op, arity in CONDITIONS.items():
         args = (p, q)[:arity]
-        assert SYMPY[op](*args) == exact(NUMERIC[op](*args))
-    assert SYMPY["where"](p, a, b) == exact(a if p else b)
-    assert SYMPY["where"](p, q, p) == exact(q if p else p)
+        assert SYMPY[op](*args) == to_exact(NUMERIC[op](*args))
+    assert SYMPY["where"](p, a, b) == to_exact(a if p else b)
+    assert SYMPY["where"](p, q, p) == to_exact(q if p else p)
 
 
 @pytest.mark.parametrize("op", sorted(TRANSCENDENTAL - {"pow"}))
@@ -85,7 +85,7 @@ def test_a_transcendental_primitive_agrees(op: str, a: Fraction) -> None:
     if math.isnan(expected):
         assert got is sympy.nan
     elif math.isinf(expected):
-        assert got == exact(expected)
+        assert got == to_exact(expected)
     else:
         assert math.isclose(float(got), expected, rel_tol=1e-14, abs_tol=1e-15)
 
@@ -122,13 +122,13 @@ def test_extrema_are_flat_and_hold_one_number() -> None:
 
 
 def test_literals_are_read_as_they_are_written() -> None:
-    assert exact(0.1) == sympy.Rational(1, 10)
-    assert exact(1e-12) == sympy.Rational(1, 10**12)
-    assert exact(6.516e-4) == sympy.Rational(6516, 10**7)
-    assert exact(Fraction(1, 3)) == sympy.Rational(1, 3)
-    assert exact(-math.inf) == -sympy.oo
-    assert exact(math.nan) is sympy.nan
-    assert exact(True) is sympy.true
+    assert to_exact(0.1) == sympy.Rational(1, 10)
+    assert to_exact(1e-12) == sympy.Rational(1, 10**12)
+    assert to_exact(6.516e-4) == sympy.Rational(6516, 10**7)
+    assert to_exact(Fraction(1, 3)) == sympy.Rational(1, 3)
+    assert to_exact(-math.inf) == -sympy.oo
+    assert to_exact(math.nan) is sympy.nan
+    assert to_exact(True) is sympy.true
 
 
 def test_primitives_take_expressions_directly() -> None:
@@ -184,7 +184,7 @@ def test_a_decision_on_a_decision_stays_as_written() -> None:
         expected = interpret(nested, dict(zip(("threads", "lanes_width"), values, strict=True)))
         assert expression.xreplace(there) == expected
         assert expression.subs(there) == expected
-        assert (1 / expression).subs(n, values[0]).subs(m, values[1]) == exact(
+        assert (1 / expression).subs(n, values[0]).subs(m, values[1]) == to_exact(
             Fraction(1, expected)
         )
     assert sympy.diff(expression, n).subs({n: 3, m: 2}) == 1
@@ -246,9 +246,9 @@ def test_closed_forms_are_exact_at_random_rational_points(name: str, expand: boo
                 values[key] = exact_literal(
                     interpret(definition.node, values, number=exact_literal)
                 )
-        leaves = {model.symbol(key): exact(value) for key, value in values.items()}
+        leaves = {model.symbol(key): to_exact(value) for key, value in values.items()}
         for out, form in forms.items():
-            assert form.xreplace(leaves) == exact(values[out]), out
+            assert form.xreplace(leaves) == to_exact(values[out]), out
 
 
 def exact_literal(value: Any) -> Any:
@@ -313,7 +313,7 @@ def test_latex_of_all_equations_shows_sources_switches_and_symbols() -> None:
             assert " = " in line
             formula = r"\frac" in eq.symbol  # which its equation would repeat
             assert formula or not eq.symbol or line.startswith(eq.symbol)
-            for part in (eq.source, eq.switches):
+            for part in (eq.source, eq.switch_text):
                 assert part.replace("#", r"\#").replace("_", r"\_").replace("&", r"\&") in line
 
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from symbolic import ops
 from symbolic.errors import DomainError, ExpressionError, UnknownNameError
 from symbolic.expression import parse, parse_condition, parse_value
-from symbolic.quantities import Quantity, label_of, place_of, quantity
+from symbolic.quantities import Quantity, indexed_quantity, label_index_name, quantity
 
 MACHINES = ("gtx280", "c2050", "my gpu", "größe", "a 'b'", 'the "c"')
 ROWS = {
-    "machine": Quantity(name="machine", labels=(), places=MACHINES),
-    "mode": Quantity(name="mode", labels=("one", "two"), default="one", places=("one", "two")),
+    "machine": Quantity(name="machine", labels=(), axis_labels=MACHINES),
+    "mode": Quantity(name="mode", labels=("one", "two"), default="one", axis_labels=("one", "two")),
     "unset": Quantity(name="unset", labels=()),
     "time": quantity("time", unit="s"),
     "a": quantity("a"),
@@ -111,10 +111,10 @@ def test_a_number_is_made_of_the_labels_of_a_case() -> None:
 
 
 def test_no_quantity_is_called_like_a_place() -> None:
-    assert place_of("machine").isidentifier()
+    assert label_index_name("machine").isidentifier()
     with pytest.raises(DomainError, match="lower-case"):
-        quantity(place_of("machine"))
-    assert label_of(place_of("machine")) == "machine"
+        quantity(label_index_name("machine"))
+    assert indexed_quantity(label_index_name("machine")) == "machine"
 
 
 COMPARISONS = st.builds(
@@ -137,7 +137,7 @@ COMPARISONS = st.builds(
 @given(st.lists(COMPARISONS, min_size=1, max_size=5), st.lists(st.booleans()), st.data())
 def test_comparisons_combine_as_in_python(compared, joins, data) -> None:
     at = {
-        place_of(name): data.draw(st.integers(0, len(ROWS[name].places) - 1))
+        label_index_name(name): data.draw(st.integers(0, len(ROWS[name].axis_labels) - 1))
         for name in ("machine", "mode")
     }
     text, held = "", False
@@ -146,7 +146,7 @@ def test_comparisons_combine_as_in_python(compared, joins, data) -> None:
         quote = {True: quote, False: "'\""["'" in label]}[not set("'\"") & set(label)]
         sides = [row.name, f"{quote}{label}{quote}"]
         one = f" {operator} ".join(sides[::-1] if turned else sides)
-        truth = (at[place_of(row.name)] == place) is (operator == "==")
+        truth = (at[label_index_name(row.name)] == place) is (operator == "==")
         if number and (joins + [True] * 5)[number]:
             text, held = f"({text}) and {one}", held and truth
         elif number:

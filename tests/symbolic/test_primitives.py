@@ -10,7 +10,7 @@ import pytest
 
 from symbolic import ops
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.row import Primitive, Reading
+from symbolic.primitives.row import Primitive, FormulaSyntax
 from symbolic.terms import FUNCTIONS
 
 CELLS = [field.name for field in dataclasses.fields(Primitive)]
@@ -40,7 +40,7 @@ def misses(name: str, row: Primitive, cell: str) -> str:
         where = "a nest" if cell == "nest" else "JavaScript"
         return "" if used == [*range(row.arity)] else f"{name} has no text in {where}"
     if cell == "reads":
-        ok = isinstance(value, Reading) and value.names and value.fewest <= value.most
+        ok = isinstance(value, FormulaSyntax) and value.names and value.min_terms <= value.max_terms
         return "" if ok else f"formulas cannot name {name}"
     return "" if isinstance(value, int) else f"{name} has no {cell}"
 

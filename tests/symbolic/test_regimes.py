@@ -17,12 +17,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from symbolic.errors import DseError, UnknownNameError
-from symbolic.exact import exact
+from symbolic.exact import to_exact
 from symbolic.graph import Graph
 from symbolic.library import iterate_models, load_model
 from symbolic.model import Model
 from symbolic.ops import interpret
-from symbolic.regimes import families_of
+from symbolic.regimes import active_families
 from tests.long import draws, mostly_long
 from tests.one_source.points import point
 from tests.oracles.closed import at, put
@@ -67,7 +67,7 @@ def agree(got: Any, value: Any) -> bool:
     """Exactly, but where a root or a logarithm has made a float of fractions."""
     if isinstance(value, float) and math.isfinite(value):
         return bool(float(got) == pytest.approx(value, rel=1e-12))
-    return bool(got == exact(value))
+    return bool(got == to_exact(value))
 
 
 # --- regimes of transit
@@ -110,9 +110,9 @@ def test_the_regimes_of_transit_tile_the_space_and_agree_with_the_model(
             if name == "bound":
                 assert flags[int(model["bound"])] == expression
             else:
-                assert value(expression) == exact(model[name]), name
+                assert value(expression) == to_exact(model[name]), name
     for regime in holding:  # on a border the expressions of both sides agree
-        assert value(regime.outputs["ms_throughput"]) == exact(model["ms_throughput"])
+        assert value(regime.outputs["ms_throughput"]) == to_exact(model["ms_throughput"])
 
 
 def test_regimes_expand_to_the_inputs() -> None:
@@ -146,7 +146,7 @@ WITH_REGIMES = [
     JOINED.get(model.name, model.name)
     for model in iterate_models()
     if model.name != "ipp"
-    and (families_of(model.graph()) or any(eq.flags for eq in model.equations))
+    and (active_families(model.graph()) or any(eq.flags for eq in model.equations))
     and not any(eq.table for eq in model.equations)
 ]
 

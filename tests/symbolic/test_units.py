@@ -13,18 +13,18 @@ from pint import UnitRegistry
 from symbolic.errors import DseError, ExpressionError, UnitError
 from symbolic.expression import parse_condition, parse_value
 from symbolic.quantities import TABLE
-from symbolic.terms import Source
+from symbolic.terms import FormulaText
 from symbolic.units import (
     _BASES,
     _COUNTS,
     _DERIVED,
     Dimension,
-    _named,
+    _parse_name,
     dimension,
-    exact,
+    to_si_exact,
     is_unit,
-    misfit,
-    nearest_unit,
+    mismatch_message,
+    nearest_unit_hint,
     spellings,
     to_si,
 )
@@ -198,13 +198,13 @@ def test_every_name_converts():
 
 
 def test_the_nearest_unit():
-    assert nearest_unit("KIB") == "; did you mean 'KiB'?"
-    assert nearest_unit("zzzzz") == ""
-    near = misfit("'9 GHz'", dimension("GHz"), dimension("W"), "GHz")
+    assert nearest_unit_hint("KIB") == "; did you mean 'KiB'?"
+    assert nearest_unit_hint("zzzzz") == ""
+    near = mismatch_message("'9 GHz'", dimension("GHz"), dimension("W"), "GHz")
     assert near == "'9 GHz' is a frequency [1/s], expected a power [W]; give a unit such as 'W'"
-    plain = misfit("'9 s'", dimension("s"), dimension(""))
+    plain = mismatch_message("'9 s'", dimension("s"), dimension(""))
     assert plain.endswith("expected a plain number or count; give it without a unit")
-    odd = misfit("'9 s'", dimension("s"), dimension("K/W"))
+    odd = mismatch_message("'9 s'", dimension("s"), dimension("K/W"))
     assert odd.endswith("give a unit such as 'K s/J'")
 
 
@@ -219,7 +219,7 @@ def test_every_unit_is_what_pint_makes_of_its_definition():
         factor, _ = registry.get_root_units(name)
         kinds = registry.get_dimensionality(name)
         powers = sorted((symbols[kind], Fraction(exponent)) for kind, exponent in kinds.items())
-        assert _named(name) == (Fraction(factor), Dimension(tuple(powers)))
+        assert _parse_name(name) == (Fraction(factor), Dimension(tuple(powers)))
 
 
 def test_threads_agree():
@@ -245,11 +245,11 @@ def test_unit_errors_are_ours():
 
 @pytest.mark.parametrize("micro", ["\u00b5", "\u03bc"])
 def test_both_characters_for_micro_are_read_wherever_a_unit_is(micro: str) -> None:
-    assert exact(1, f"{micro}s") == exact(1, "us")
+    assert to_si_exact(1, f"{micro}s") == to_si_exact(1, "us")
     assert dimension(f"J/{micro}s") == dimension("W")
     assert is_unit(f"{micro}J")
     assert parse_value(f"200 {micro}s", TABLE["time"], TABLE) == 2e-4
     assert parse_condition(f"time <= 200{micro}s", TABLE) == parse_condition("time <= 200us", TABLE)
-    assert micro in Source(f"label == '{micro}s'").text
+    assert micro in FormulaText(f"label == '{micro}s'").text
     with pytest.raises(ExpressionError, match="ASCII"):
         parse_value(f"{micro}", TABLE["time"], TABLE)

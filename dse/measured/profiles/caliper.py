@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from dse.measured.formats import MeasuredFile
-from dse.measured.records import Records, gathered
+from dse.measured.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
 #: The attribute of a node that names an attribute.
@@ -34,7 +34,7 @@ def from_caliper(file: MeasuredFile) -> Records:
             if kind == "node":
                 nodes[entries["id"]] = {key: entries[key] for key in ("attr", "data")} | entries
             elif kind == "ctx":
-                path, _ = _along(nodes, entries.get("ref", ""))
+                path, _ = _follow_path(nodes, entries.get("ref", ""))
                 ids = re.split(r"(?<!\\)=", entries["attr"])
                 data = re.split(r"(?<!\\)=", entries["data"])
                 if len(ids) != len(data):
@@ -43,7 +43,7 @@ def from_caliper(file: MeasuredFile) -> Records:
                 values = {nodes[one]["data"]: float(value) for one, value in pairs}
                 found.append((path, values))
             elif kind == "globals":
-                about |= _along(nodes, entries.get("ref", ""))[1]
+                about |= _follow_path(nodes, entries.get("ref", ""))[1]
             else:
                 raise ValueError("neither a node, a ctx nor globals")
         except (KeyError, ValueError) as error:
@@ -58,14 +58,14 @@ def from_caliper(file: MeasuredFile) -> Records:
     for key in ("cluster", "variant", "tuning"):
         if key in about:
             columns[key] = [about[key]] * len(kept)
-    listed = gathered([values for _, values in kept])
+    listed = rows_to_columns([values for _, values in kept])
     columns |= {key.removeprefix("any#any#max#"): values for key, values in listed.items()}
     units = {column: "s" for column in columns if column.endswith("time.duration")}
     units = {n: u for n, u in units.items() if "count" not in n} | {"Bytes/Rep": "B"}
     return Records(kind="caliper", axes=(), columns=columns, units=units)
 
 
-def _along(nodes: dict[str, dict[str, str]], refs: str) -> tuple[tuple[str, ...], dict[str, str]]:
+def _follow_path(nodes: dict[str, dict[str, str]], refs: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """The path of regions, and all that the nodes up to the root say by their attributes."""
     path: list[str] = []
     told: dict[str, str] = {}

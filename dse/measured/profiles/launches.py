@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dse.delimited import input_errors
-from dse.measured.formats import MeasuredFile, printed_numbers
+from dse.delimited import table_errors
+from dse.measured.formats import MeasuredFile, number_reader
 from dse.measured.records import Records
-from stochastic.delimited import Cell, is_missing, is_numeric, lines_of_fields
-from stochastic.delimited import number as parse_number
+from stochastic.delimited import Cell, is_missing, is_numeric, iterate_records
+from stochastic.delimited import parse_number as parse_number
 from symbolic.errors import DseError
 
 # --- Units as profilers print them
@@ -46,7 +46,7 @@ def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
     """
     unit = unit.strip().replace("\u00b5", "u").replace("\u03bc", "u")
     above, _, below = unit.partition("/")
-    first, second = _part(above), _part(below) if below else (Fraction(1), "")
+    first, second = _unit_part(above), _unit_part(below) if below else (Fraction(1), "")
     if binary and first and first[1] == "B":
         first = Fraction(1024) ** round(math.log10(first[0]) / 3), "B"
     if first is None or second is None:
@@ -55,7 +55,7 @@ def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
     return first[0] / second[0], {"1/s": "Hz"}.get(named, named)
 
 
-def _part(unit: str) -> tuple[Fraction, str] | None:
+def _unit_part(unit: str) -> tuple[Fraction, str] | None:
     for prefix, power in _PREFIXES.items():
         rest = unit.removeprefix(prefix).lower()
         rest = rest if rest in _UNITS else rest.removesuffix("s")
@@ -71,21 +71,21 @@ _OF_RUN = "Time(%)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class CsvLayout:
     """A kind of header: columns it has; those of a metric's name, unit and value, if it is long."""
 
     kind: str
-    has: frozenset[str]
+    columns: frozenset[str]
     name: str = ""
     unit: str = ""
     value: str = ""
     key: tuple[str, ...] = ()
     units_below: bool = False
-    refused: str = ""
+    refusal: str = ""
 
 
-def _header(kind: str, has: str, **more: Any) -> Layout:
-    return Layout(kind=kind, has=frozenset(has.split("|")), **more)
+def _make_layout(kind: str, columns: str, **more: Any) -> CsvLayout:
+    return CsvLayout(kind=kind, columns=frozenset(columns.split("|")), **more)
 
 
 _IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
@@ -93,28 +93,28 @@ _NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
 _PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
 #: In the order in which they are tried.
 _LAYOUTS = (
-    _header(
+    _make_layout(
         "ncu", "Kernel Name|Invocations|Metric Name",
         refused="a summary of Nsight Compute over launches (--print-summary): print it without",
     ),
-    _header(
+    _make_layout(
         "ncu", "ID|Kernel Name|Metric Name|Metric Unit|Metric Value",
         value="Metric Value", key=("Process ID", "ID"), **_NCU_METRIC,
     ),
-    _header("ncu", "ID|Kernel Name|Process ID", units_below=True),
-    _header("nvprof", "Kernel|Invocations|Metric Name|Avg", name="Metric Name", **_PER_KERNEL),
-    _header("nvprof", "Kernel|Invocations|Event Name|Avg", name="Event Name", **_PER_KERNEL),
-    _header("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
-    _header("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
-    _header("nvprof", "Device|Context|Stream|Kernel", units_below=True),
-    _header(
+    _make_layout("ncu", "ID|Kernel Name|Process ID", units_below=True),
+    _make_layout("nvprof", "Kernel|Invocations|Metric Name|Avg", name="Metric Name", **_PER_KERNEL),
+    _make_layout("nvprof", "Kernel|Invocations|Event Name|Avg", name="Event Name", **_PER_KERNEL),
+    _make_layout("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
+    _make_layout("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
+    _make_layout("nvprof", "Device|Context|Stream|Kernel", units_below=True),
+    _make_layout(
         "rocprof", "Dispatch_Id|Kernel_Name|Counter_Name|Counter_Value",
         name="Counter_Name", value="Counter_Value", key=("Process_Id", "Dispatch_Id"),
     ),
-    _header("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
-    _header("rocprof", "KernelName|grd|wgr"),
+    _make_layout("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
+    _make_layout("rocprof", "KernelName|grd|wgr"),
     *(
-        _header("", has, refused=refused) for has, refused in (
+        _make_layout("", has, refused=refused) for has, refused in (
             ("Start|Duration|Name", "nvprof's trace of API calls: print --print-gpu-trace"),
             ("workload_name|gpu_model|gpu_arch", f"rocprof-compute on a machine{_IMPORT}"),
             ("device|HBMBw|FP32Flops", f"rocprof-compute's roofline of a machine{_IMPORT}"),
@@ -127,17 +127,17 @@ _LAYOUTS = (
 
 
 #: A line without any of these is no header.
-HINTS = tuple({max(layout.has, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
+HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
 
-def layout_of(fields: Sequence[str]) -> Layout | None:
+def find_layout(fields: Sequence[str]) -> CsvLayout | None:
     """The layout that these columns are of."""
     names = {field.strip() for field in fields}
-    return next((layout for layout in _LAYOUTS if layout.has <= names), None)
+    return next((layout for layout in _LAYOUTS if layout.columns <= names), None)
 
 
 #: What tells of the process rather than of the launch.
-_UNTOLD = re.compile(
+_IGNORED_COLUMNS = re.compile(
     r"ID|Process ID|Process Name|Host Name|Context|Stream|Section Name|Rule .*|Metric Description|"
     r"Estimated Speedup.*|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|tid|DispatchNs|CompleteNs|"
     r"Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id"
@@ -164,12 +164,12 @@ _PRINTED = {
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 
 
-def from_launches(file: MeasuredFile) -> Records | None:
+def from_profiler_csv(file: MeasuredFile) -> Records | None:
     """Return the records of a profiler's CSV; None where no line is a header of one."""
     name, text = str(file.path), _GLUED.sub("", file.text)
     listed = io.StringIO(text, newline="")
     header = next(
-        ((k, mark) for k, line in enumerate(listed, 1) for mark in ",;\t" if _layout(line, mark)),
+        ((k, mark) for k, line in enumerate(listed, 1) for mark in ",;\t" if _line_layout(line, mark)),
         None,
     )
     if header is None:
@@ -184,44 +184,44 @@ def from_launches(file: MeasuredFile) -> Records | None:
     def skip(line: str, place: int) -> bool:
         return place < first or line.startswith("==")
 
-    found: list[tuple[Layout, list[str], list[tuple[int, list[str]]]]] = []
-    with input_errors():
-        for number, fields, _ in lines_of_fields(text, mark, name, skip):
-            layout = layout_of(fields)
-            if layout is not None and layout.refused:
+    found: list[tuple[CsvLayout, list[str], list[tuple[int, list[str]]]]] = []
+    with table_errors():
+        for number, fields, _ in iterate_records(text, mark, name, skip):
+            layout = find_layout(fields)
+            if layout is not None and layout.refusal:
                 if found:
                     break
-                raise DseError(f"{name}, line {number}: this is {layout.refused}")
+                raise DseError(f"{name}, line {number}: this is {layout.refusal}")
             if layout is not None:
                 found.append((layout, [field.strip() for field in fields], []))
             else:
                 found[-1][2].append((number, fields))
-    gathered = _Launches(name)
+    gathered = _LaunchTable(name)
     for layout, names, lines in found:
         if layout.kind == found[0][0].kind:
             gathered.add(layout, names, lines)
     return gathered.records(found[0][0].kind, text)
 
 
-def _layout(line: str, mark: str) -> Layout | None:
+def _line_layout(line: str, mark: str) -> CsvLayout | None:
     if mark not in line or not any(hint in line for hint in HINTS):
         return None
     try:
-        return layout_of(next(csv.reader([line], delimiter=mark), []))
+        return find_layout(next(csv.reader([line], delimiter=mark), []))
     except csv.Error:
         return None
 
 
-class _Launches:
+class _LaunchTable:
     """Rows by launch; cells as texts until the separators of all of them are known."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows: dict[Any, dict[str, tuple[Cell, str]]] = {}
         self.units: dict[str, str] = {}
-        self.others = 0
+        self.other_events = 0
 
-    def add(self, layout: Layout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
+    def add(self, layout: CsvLayout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
         below = dict.fromkeys(names, "")
         while names and not names[-1]:
             names.pop()  # a separator at the end
@@ -231,7 +231,7 @@ class _Launches:
             if len(fields) < 3:
                 continue  # what the application printed
             if any(map(_NO_KERNEL.match, fields)):
-                self.others += 1  # nvprof leaves fields out of some of these
+                self.other_events += 1  # nvprof leaves fields out of some of these
                 continue
             if not any(map(str.strip, fields[len(names) :])):
                 del fields[len(names) :]
@@ -254,20 +254,20 @@ class _Launches:
             ):
                 below = row
             elif layout.name:
-                self._metric(layout, number, row)
+                self._add_metric(layout, number, row)
             elif row.get("Type") != "API calls":
                 launch = self.rows.setdefault((number,), {})
                 for column, told in row.items():
-                    self._put(
+                    self._set_cell(
                         launch, column, Cell(number, told, below[column] in _COUNTS), below[column]
                     )
 
-    def _metric(self, layout: Layout, number: int, row: dict[str, str]) -> None:
+    def _add_metric(self, layout: CsvLayout, number: int, row: dict[str, str]) -> None:
         launch = self.rows.setdefault(tuple(row.get(key, "") for key in layout.key), {})
         special = {layout.name, layout.unit, layout.value, "Min", "Max", "Avg", "Total"}
         for column, told in row.items():
             if column not in special and column not in launch:
-                self._put(launch, column, Cell(number, told), "")
+                self._set_cell(launch, column, Cell(number, told), "")
         metric, unit = row[layout.name].strip(), row.get(layout.unit, "")
         if not metric:
             return  # a rule of Nsight Compute
@@ -277,10 +277,10 @@ class _Launches:
         if metric in launch and (launch[metric][0].text, launch[metric][1]) != (told, unit):
             here = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == told
             metric = metric if here else f"{metric} ({row.get('Section Name', number)})"
-        self._put(launch, metric, Cell(number, told, known and "avg" not in metric), unit)
+        self._set_cell(launch, metric, Cell(number, told, known and "avg" not in metric), unit)
 
-    def _put(self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str) -> None:
-        if _UNTOLD.fullmatch(name) or not name:
+    def _set_cell(self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str) -> None:
+        if _IGNORED_COLUMNS.fullmatch(name) or not name:
             return
         if name in _LABELS:
             launch[name] = (cell, unit)
@@ -305,7 +305,7 @@ class _Launches:
         launches = [*self.rows.values()]
         names = dict.fromkeys(name for launch in launches for name in launch)
         cells = (one[0] for row in launches for n, one in row.items() if n not in _LABELS)
-        read = printed_numbers(cells, self.name)
+        read = number_reader(cells, self.name)
         columns: dict[str, list[Any]] = {}
         rounded: dict[str, None] = {}
         for name in names:
@@ -341,8 +341,8 @@ class _Launches:
             f"{n} is printed in thousands of bytes, rounded: print --print-units base"
             for n in rounded
         ]
-        if self.others:
-            told = f"{self.others} copies and memory events"
+        if self.other_events:
+            told = f"{self.other_events} copies and memory events"
             notes.append(f"left out, as they are no kernels: {told}")
         assumed = _with_wave_size(columns, content) if kind == "rocprof" else []
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}

@@ -6,7 +6,7 @@ from typing import Any
 
 from dse.measured.formats import MeasuredFile
 from dse.measured.profiles.launches import base_unit
-from dse.measured.records import Records, gathered
+from dse.measured.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
 _ACTUAL = "memory_l2_theoretical_sectors_global"
@@ -47,7 +47,7 @@ def from_report(file: MeasuredFile) -> Records:
     if not rows:
         raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches, or cut off")
     units = {name: unit for _, found in rows for name, unit in found.items()}
-    columns = gathered([values for values, _ in rows])
+    columns = rows_to_columns([values for values, _ in rows])
     return Records(kind="ncu", axes=(), columns=columns, units=units)
 
 
@@ -62,34 +62,34 @@ def _is_whole(raw: bytes) -> bool:
     at = 8 + int.from_bytes(raw[4:8], "little")
     while 0 < at < len(raw):
         start, at = at + 4, at + 4 + int.from_bytes(raw[at : at + 4], "little")
-        payload = _number(raw[start:at], 5)
+        payload = _protobuf_field(raw[start:at], 5)
         at = at + payload if payload is not None else -1
     return at == len(raw)
 
 
-def _number(message: bytes, wanted: int) -> int | None:
+def _protobuf_field(message: bytes, field: int) -> int | None:
     """The whole number of a field of a protocol buffer; 0 where it is left out."""
     at, found = 0, 0
     while at < len(message):
-        key, at = _varint(message, at)
+        key, at = _read_varint(message, at)
         value, at = (
-            _varint(message, at) if key & 7 in (0, 2) else (0, at + (8 if key & 7 == 1 else 4))
+            _read_varint(message, at) if key & 7 in (0, 2) else (0, at + (8 if key & 7 == 1 else 4))
         )
         if key & 7 == 2:
             at += value
-        elif key >> 3 == wanted:
+        elif key >> 3 == field:
             found = value
     return found if at == len(message) else None
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
+def _read_varint(message: bytes, start: int) -> tuple[int, int]:
     value = shift = 0
-    while at < len(message):
-        value |= (message[at] & 127) << shift
-        shift, at = shift + 7, at + 1
-        if message[at - 1] < 128 or shift > 70:
+    while start < len(message):
+        value |= (message[start] & 127) << shift
+        shift, start = shift + 7, start + 1
+        if message[start - 1] < 128 or shift > 70:
             break
-    return value, at
+    return value, start
 
 
 def _row(action: Any) -> tuple[dict[str, Any], dict[str, str]]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.machine.enclose import MAXIMUM, ONE, SUB, enclose, jitted, put
-from sweeps.bounds.machine.planes import along, cut, give, least, relax, signed
-from sweeps.bounds.machine.tape import Tape, allowed
-from symbolic.primitives.words import EVERY
+from sweeps.bounds.machine.enclose import MAXIMUM, ONE, SUB, enclose, compiled_no_nrt, copy_into
+from sweeps.bounds.machine.planes import axis_term, cut_range, add_weight, minimize_axis, relax, sign_of
+from sweeps.bounds.machine.tape import Tape, pruning_bound
+from symbolic.primitives.words import ALL_AXES
 
 # --- What is known of the objective over a box: enclosures, directions, planes, what they cut
 
@@ -22,8 +22,8 @@ INF = math.inf
 _SLACK = 1e-10
 
 
-@jitted
-def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
+@compiled_no_nrt
+def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
     """A bound below the objective over a box whose steps are worked out; it may cut the box.
 
     First the plane below the objective, then, for each comparison that must hold, the plane below
@@ -31,7 +31,7 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
     first breaks it.
     """
     lo, hi, und = state[0], state[1], state[2]
-    wide, deep, ends, weights, low, at, loss, other, spot = plane
+    wide, deep, ends, weights, low, at, loss, other, spot = buffers
     v, root = tape.value[0], tape.value[1]
     table = (tape.axis_leaves, tape.leaves, tape.numbers, tape.logs)
     steps_of, args, musts_of, atoms_of = tape.leaves, tape.args, tape.musts, tape.atoms
@@ -41,7 +41,7 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
     for k in range(leaves):
         n = steps_of[k, 6]
         ends[k, 0], ends[k, 1] = lo[n], hi[n]
-    sign = signed(lo[v], hi[v], und[v])
+    sign = sign_of(lo[v], hi[v], und[v])
     log = sign != 0 and not (limit < INF and (limit > 0) != (sign > 0))
     goal = limit
     if log and limit < INF:
@@ -53,14 +53,14 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
             wide[0, n], wide[1, n], deep[0, n], deep[1, n] = 0.0, 0.0, 0.0, 0.0
         top, row = v, 0
         if c < 0:
-            give(deep if log else wide, v, float(sign) if log else 1.0)
+            add_weight(deep if log else wide, v, float(sign) if log else 1.0)
         else:
             n = musts_of[c] if c < musts else atoms_of[c - musts]
             a, b = args[n, 0], args[n, 1]
             if c >= musts:
-                if forced[n] == 0:
+                if assumptions[n] == 0:
                     continue
-                if (forced[n] == 2) != (ops[n] == MAXIMUM):
+                if (assumptions[n] == 2) != (ops[n] == MAXIMUM):
                     a, b = b, a
             if und[a] or und[b] or hi[a] <= lo[b]:
                 continue
@@ -71,17 +71,17 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
             if und[a] or und[b]:
                 continue
             row, top = 1, max(a, b)
-            if signed(lo[a], hi[a], False) > 0 and signed(lo[b], hi[b], False) > 0:
-                give(deep, a, 1.0)
-                give(deep, b, -1.0)
+            if sign_of(lo[a], hi[a], False) > 0 and sign_of(lo[b], hi[b], False) > 0:
+                add_weight(deep, a, 1.0)
+                add_weight(deep, b, -1.0)
             else:
-                give(wide, a, 1.0)
-                give(wide, b, -1.0)
+                add_weight(wide, a, 1.0)
+                add_weight(wide, b, -1.0)
         if c < 0:
             for n in range(loss.size):
                 loss[n] = 0.0
         lost = loss if c < 0 else other
-        over, size = relax(tape, top, lo, hi, und, forced, wide, deep, lost, spot[0])
+        over, size = relax(tape, top, lo, hi, und, assumptions, wide, deep, lost, spot[0])
         if not over > -INF:
             continue
         for k in range(leaves):
@@ -98,7 +98,7 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
             if turn > 0:
                 value = over
                 for axis in range(dims):
-                    value += along(table, axis, at[0, axis], weights, 1)
+                    value += axis_term(table, axis, at[0, axis], weights, 1)
                 if value > 0:
                     below = factor
                 else:
@@ -117,7 +117,7 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
             place = 1 if row == 1 else 0
             total, more = 0.0, 0.0
             for axis in range(dims):
-                low[axis], at[place, axis] = least(
+                low[axis], at[place, axis] = minimize_axis(
                     table, axis, first[axis], last[axis], weights, row, ends
                 )
                 total += low[axis]
@@ -137,12 +137,12 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
                     value = math.exp(total) if sign > 0 else -math.exp(-total)
                 if value > bound:
                     bound = value
-                if bound >= enough:
+                if bound >= prune_at:
                     return bound
-            if shrink and most < INF:
+            if cut_box and most < INF:
                 for axis in range(dims):
                     if first[axis] < last[axis]:
-                        one, two = cut(
+                        one, two = cut_range(
                             table,
                             axis,
                             first[axis],
@@ -158,17 +158,17 @@ def _bounded(tape, first, last, forced, limit, enough, state, plane, shrink):
     return bound
 
 
-@jitted
-def _middle(tape, first, last, at, spot):
+@compiled_no_nrt
+def _enclose_middle(tape, first, last, points, buffers):
     """The steps at the middle of a box, where curves are touched."""
     for axis in range(first.size):
-        at[1, axis] = (first[axis] + last[axis]) // 2
-    lo, hi, und, up, dn, loose, alias, ranks, nothing = spot
-    enclose(tape, at[1], at[1], nothing, lo, hi, und, up, dn, loose, alias, ranks)
+        points[1, axis] = (first[axis] + last[axis]) // 2
+    lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers
+    enclose(tape, points[1], points[1], nothing, lo, hi, und, up, dn, loose, alias, ranks)
 
 
-@jitted
-def look(tape, first, last, forced, limit, enough, state, plane, turns):
+@compiled_no_nrt
+def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
     """A bound over a box, which is cut while that pays, for so many turns; 0: only looked at.
 
     It ends where the bound is ``enough`` for the box to be set aside. What is cut off is nowhere
@@ -180,16 +180,16 @@ def look(tape, first, last, forced, limit, enough, state, plane, turns):
     root = tape.value[1]
     dims = first.size
     bound = -INF
-    for turn in range(max(turns, 1)):
+    for turn in range(max(max_turns, 1)):
         before = 1.0
         for axis in range(dims):
             before *= last[axis] - first[axis] + 1
-        if not enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks):
+        if not enclose(tape, first, last, assumptions, lo, hi, und, up, dn, loose, alias, ranks):
             return INF
         bound = max(bound, lo[root])
-        if bound >= enough or before == 1.0:
+        if bound >= prune_at or before == 1.0:
             return bound
-        if turns > 0:
+        if max_turns > 0:
             for axis in range(dims):  # along which nothing gets better
                 bit = ONE << np.uint64(axis)
                 if up[root] & bit:
@@ -201,36 +201,36 @@ def look(tape, first, last, forced, limit, enough, state, plane, turns):
                 points *= last[axis] - first[axis] + 1
             if points < before:
                 for k in range(tape.atoms.size):
-                    forced[tape.atoms[k]] = 0
-                if turn < turns - 1:
+                    assumptions[tape.atoms[k]] = 0
+                if turn < max_turns - 1:
                     continue
                 return bound
-        _middle(tape, first, last, plane[5], plane[8])
+        _enclose_middle(tape, first, last, plane_buffers[5], plane_buffers[8])
         bound = max(
-            bound, _bounded(tape, first, last, forced, limit, enough, state, plane, turns > 0)
+            bound, _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns > 0)
         )
         points = 1.0
         for axis in range(dims):
             points *= last[axis] - first[axis] + 1
-        if bound >= enough or points > 0.7 * before:
+        if bound >= prune_at or points > 0.7 * before:
             break
     return bound
 
 
-_till = jitted(allowed)
+_pruning_bound = compiled_no_nrt(pruning_bound)
 #: Comparisons that are tried as something to halve along, those on which most is lost.
-_TRIED = sizes.DIG_TRIED
+_MAX_BRANCH_TESTS = sizes.DIG_TRIED
 #: What the half with the higher bound counts for, beside the other.
-_BETTER = 0.17
+_WORSE_HALF_WEIGHT = 0.17
 
 
-def rooms(tape: Tape, dims: int) -> Any:
-    """The arrays in which :func:`dig` works, made here since that compiles nothing."""
-    steps, leaves, atoms = tape.ops.size, tape.leaves.shape[0], tape.atoms.size
+def make_buffers(tape: Tape, dims: int) -> Any:
+    """The arrays in which :func:`search_depth_first` works, made here since that compiles nothing."""
+    steps, leaves, atoms = tape.ops.size, tape.leaves.shape[0], tape.branch_steps.size
 
-    def state() -> tuple[Any, ...]:
-        ends = (tape.known[0].copy(), tape.known[1].copy(), tape.known[2] > 0)
-        ways = (np.full(steps, EVERY), np.full(steps, EVERY), np.zeros(steps, dtype=np.bool_))
+    def enclosure_buffers() -> tuple[Any, ...]:
+        ends = (tape.fixed_ranges[0].copy(), tape.fixed_ranges[1].copy(), tape.fixed_ranges[2] > 0)
+        ways = (np.full(steps, ALL_AXES), np.full(steps, ALL_AXES), np.zeros(steps, dtype=np.bool_))
         return (*ends, *ways, np.arange(steps), np.zeros((atoms + 1, 3), dtype=np.int64))
 
     forced = np.zeros((2, steps), dtype=np.int8)
@@ -242,23 +242,23 @@ def rooms(tape: Tape, dims: int) -> Any:
             np.zeros((3, 2, leaves)),
         ),
         *(np.zeros(dims), np.zeros((2, dims), dtype=np.int64), np.zeros(steps), np.zeros(steps)),
-        (*state(), forced[1]),
+        (*enclosure_buffers(), forced[1]),
     )
     ends = tuple(np.zeros(dims, dtype=np.int64) for _ in range(4))
     told = np.zeros(atoms, dtype=np.int8), np.zeros(atoms), np.zeros(atoms, dtype=np.bool_)
-    return (state(), plane, ends, forced[0], *told)
+    return (enclosure_buffers(), plane, ends, forced[0], *told)
 
 
-def parts(tape: Tape, room: Any) -> None:
-    """Compile what :func:`dig` calls and is compiled apart from it."""
-    state, plane, (first, last, *_), forced, *_ = room
+def compile_parts(tape: Tape, buffers: Any) -> None:
+    """Compile what :func:`search_depth_first` calls and is compiled apart from it."""
+    state, plane, (first, last, *_), forced, *_ = buffers
     relax.apart(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
     enclose.apart(tape, first, last, forced, *state)
 
 
-@jitted
-def dig(
-    tape, count, firsts, lasts, facts, bounds, limit, gap, budget, best, counters, place, near, room
+@compiled_no_nrt
+def search_depth_first(
+    tape, count, firsts, lasts, assumptions, bounds, limit, gap, budget, best, counters, place, near_points, buffers
 ):
     """Take boxes from the end of a stack of ``count``; how many of it are left.
 
@@ -267,21 +267,21 @@ def dig(
     least value found and the least bound set aside, ``place`` where the first is; ``near`` points
     that may be as good within what the library's functions may be off; ``counters`` the boxes
     bounded, the points looked at, those that are boxes, and how many are told in ``near``; ``room``
-    is from :func:`rooms`.
+    is from :func:`make_buffers`.
     """
     dims, atoms = firsts.shape[1], tape.atoms.size
-    state, plane, ends, forced, supposed, worth, open_to = room
+    state, plane, ends, forced, supposed, worth, open_to = buffers
     lo, hi, at, loss = state[0], state[1], plane[5], plane[6]
     first, last, one, two = ends
     root = tape.value[1]
     spent = 0
-    till = _till(limit, gap)
-    while count > 0 and spent < budget and counters[3] < near.shape[0]:
+    till = _pruning_bound(limit, gap)
+    while count > 0 and spent < budget and counters[3] < near_points.shape[0]:
         count -= 1
         known = bounds[count]
-        put(first, firsts[count])
-        put(last, lasts[count])
-        put(supposed, facts[count])
+        copy_into(first, firsts[count])
+        copy_into(last, lasts[count])
+        copy_into(supposed, assumptions[count])
         alive = known < till
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
@@ -291,8 +291,8 @@ def dig(
             number, side = stage // 2, stage % 2
             if stage < 0:
                 number = -1
-            put(one, first)
-            put(two, last)
+            copy_into(one, first)
+            copy_into(two, last)
             for k in range(atoms):
                 forced[tape.atoms[k]] = 0 if stage == -1 else supposed[k]
             if stage == -1:
@@ -314,11 +314,11 @@ def dig(
                     continue
                 forced[tape.atoms[number - dims]] = side + 1
             turns = 4 if stage == -2 else 0
-            found = look(tape, one, two, forced, limit, till, state, plane, turns)
+            found = bound_box(tape, one, two, forced, limit, till, state, plane, turns)
             spent += 1
             if stage == -2:
-                put(first, one)
-                put(last, two)
+                copy_into(first, one)
+                copy_into(last, two)
                 for k in range(atoms):
                     supposed[k] = forced[tape.atoms[k]]
                 known = max(known, found)
@@ -337,7 +337,7 @@ def dig(
                             m = tape.choices[k, j]
                             if m >= 0 and lo[tape.atoms[m]] != hi[tape.atoms[m]]:
                                 worth[m] += loss[n]
-                for _ in range(_TRIED):
+                for _ in range(_MAX_BRANCH_TESTS):
                     most = -1
                     for k in range(atoms):
                         if worth[k] > 1e-9 and (most < 0 or worth[k] > worth[most]):
@@ -352,12 +352,12 @@ def dig(
                     best[0] = limit
                     for axis in range(dims):
                         place[axis] = one[axis]
-                    till = _till(limit, gap)
+                    till = _pruning_bound(limit, gap)
                     alive = known < till
                 if points == 1.0:
                     counters[2] += 1
                     if lo[root] < limit <= hi[root]:
-                        put(near[counters[3]], one)
+                        copy_into(near_points[counters[3]], one)
                         counters[3] += 1
                     alive, known = False, INF
             elif side == 0:
@@ -387,7 +387,7 @@ def dig(
                     less, more = min(left, right) - known, max(left, right) - known
                     if less == INF:
                         less, more = 1.0, 1.0
-                    gain = less + _BETTER * min(more, 1e300)
+                    gain = less + _WORSE_HALF_WEIGHT * min(more, 1e300)
                     if gain > score or chosen == -1:
                         score, chosen = gain, number
                         left_score, right_score = left, right
@@ -397,20 +397,20 @@ def dig(
                 best[1] = min(best[1], known)
             continue
         if chosen == -1:  # cut along every axis that could be halved: look again
-            put(firsts[count], first)
-            put(lasts[count], last)
-            put(facts[count], supposed)
+            copy_into(firsts[count], first)
+            copy_into(lasts[count], last)
+            copy_into(assumptions[count], supposed)
             bounds[count] = known
             count += 1
             continue
         for turn in range(2):
             second = (turn == 0) == (left_score <= right_score)
-            put(firsts[count], first)
-            put(lasts[count], last)
-            put(facts[count], supposed)
+            copy_into(firsts[count], first)
+            copy_into(lasts[count], last)
+            copy_into(assumptions[count], supposed)
             bounds[count] = max(right_score if second else left_score, known)
             if chosen >= dims:
-                facts[count, chosen - dims] = 2 if second else 1
+                assumptions[count, chosen - dims] = 2 if second else 1
             else:
                 middle = (first[chosen] + last[chosen]) // 2
                 if second:

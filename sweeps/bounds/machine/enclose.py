@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from stochastic.kept import compiled
-from sweeps.bounds.machine.tape import CODES
+from sweeps.bounds.machine.tape import OPCODES
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.words import EVERY, NONE, retold
+from symbolic.primitives.words import ALL_AXES, NO_AXES, rebind_rule
 
 #: Without counts of who holds an array: nothing is made or freed in these bodies, and counting took
 #: two thirds of their time.
-jitted = compiled(_nrt=False, flat=True)
+compiled_no_nrt = compiled(_nrt=False, flat=True)
 
 
-@jitted
-def put(place, values) -> None:
+@compiled_no_nrt
+def copy_into(place, values) -> None:
     """Write some values into a place of their size."""
     for k in range(values.size):
         place[k] = values[k]
@@ -40,112 +40,112 @@ INF = math.inf
 _OFF = 1.8e-15
 
 
-@jitted
-def _below(value):
+@compiled_no_nrt
+def _round_down(value):
     if value == INF:
         return 1.7976931348623157e308
     return value - abs(value) * _OFF - 5e-324 if value > -INF else value
 
 
-@jitted
-def _above(value):
+@compiled_no_nrt
+def _round_up(value):
     if value == -INF:
         return -1.7976931348623157e308
     return value + abs(value) * _OFF + 5e-324 if value < INF else value
 
 
-@jitted
-def _widened(low, high, _):
-    return _below(low), _above(high)
+@compiled_no_nrt
+def _widen(low, high, _):
+    return _round_down(low), _round_up(high)
 
 
-@jitted
-def _itself(value):
+@compiled_no_nrt
+def _identity(value):
     return value
 
 
-@jitted
+@compiled_no_nrt
 def _choose(test, yes, no):
     return yes if test else no
 
 
-@jitted
+@compiled_no_nrt
 def _any_of(first, second):
     return first or second
 
 
-@jitted
-def _unless(flag, test):
+@compiled_no_nrt
+def _clear_where(flag, test):
     return test and not flag
 
 
-@jitted
+@compiled_no_nrt
 def _is_empty(undefined, low, high):
     return undefined and low > high
 
 
-@jitted
-def _told(test):
+@compiled_no_nrt
+def _condition_end(test):
     return 1.0 if test else 0.0
 
 
-@jitted
-def _holds(end):
+@compiled_no_nrt
+def _is_true(end):
     return end > 0
 
 
-@jitted
-def _opposite(end):
+@compiled_no_nrt
+def _not_of(end):
     return 1.0 - end
 
 
-@jitted
-def _finite(first, second):
+@compiled_no_nrt
+def _all_finite(first, second):
     return abs(first) < INF and abs(second) < INF
 
 
-_WORDS: dict[str, Any] = {
+_RULE_OPERATIONS: dict[str, Any] = {
     "any_of": _any_of,
     "choose": _choose,
-    "finite": _finite,
-    "holds": _holds,
+    "finite": _all_finite,
+    "holds": _is_true,
     "is_empty": _is_empty,
     "least": min,
     "most": max,
-    "opposite": _opposite,
-    "told": _told,
-    "unless": _unless,
-    "widened": _widened,  # by a product, which is far quicker than four times the next float
+    "opposite": _not_of,
+    "told": _condition_end,
+    "unless": _clear_where,
+    "widened": _widen,  # by a product, which is far quicker than four times the next float
     "raised": operator.pow,
     "exp_of": np.exp,
     "log_of": np.log,
     "log2_of": np.log2,
     "log10_of": np.log10,
-    **dict.fromkeys(("every", "some", "perhaps"), _itself),
+    **dict.fromkeys(("every", "some", "perhaps"), _identity),
     **dict.fromkeys(("add_low", "add_high"), operator.add),
     **dict.fromkeys(("mul_low", "mul_high"), operator.mul),
     **dict.fromkeys(("div_low", "div_high"), operator.truediv),
     **dict.fromkeys(("sqrt_low", "sqrt_high"), math.sqrt),
 }
-_known: dict[Any, Any] = {}
+_compiled_rules: dict[Any, Any] = {}
 
 
-def ends(name: str) -> Any:
+def interval_rule(name: str) -> Any:
     """The rule for the enclosure of a primitive."""
-    return retold(PRIMITIVES[name].interval, _WORDS, jitted, _known)
+    return rebind_rule(PRIMITIVES[name].interval, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
 
 
-def goes(name: str) -> Any:
+def trend_rule(name: str) -> Any:
     """The rule for its direction."""
-    return retold(PRIMITIVES[name].trend, _WORDS, jitted, _known)
+    return rebind_rule(PRIMITIVES[name].trend, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
 
 
-@jitted
-def _nothing(op, inside, ways):
-    return -INF, INF, True, NONE, NONE
+@compiled_no_nrt
+def _unknown_step(op, inside, ways):
+    return -INF, INF, True, NO_AXES, NO_AXES
 
 
-def _or(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
+def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
     """Four rules, of which some may be the same: a body each would take far longer to compile."""
     (one, one_ends, one_goes), (two, two_ends, two_goes) = rules[:2]
     (three, three_ends, three_goes), (four, four_ends, four_goes) = rules[2:]
@@ -167,39 +167,39 @@ def _or(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
             return rest(op, inside, ways)
         return low, high, hole, rises, falls
 
-    return jitted(step)
+    return compiled_no_nrt(step)
 
 
-def chain(arity: int, but: Iterable[str]) -> Any:
+def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
     """The rules of all primitives of so many arguments, but some, told apart by their codes.
 
     What is made takes a code, and what the two rules take.
     """
     rules = [
-        (CODES[name], ends(name), goes(name))
+        (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
-        if row.arity == arity and name not in but
+        if row.arity == arity and name not in excluded
     ]
-    found = _nothing
+    found = _unknown_step
     for begin in reversed(range(0, len(rules), 4)):
-        found = _or((rules[begin : begin + 4] * 4)[:4], found)
+        found = _four_rules((rules[begin : begin + 4] * 4)[:4], found)
     return found
 
 
 ONE = np.uint64(1)
-REFERENCE, WHERE = CODES["reference"], CODES["where"]
-LESS, LESS_EQUAL = CODES["less"], CODES["less_equal"]
-ADD, SUB, MUL, DIVIDE = (CODES[n] for n in ("add", "sub", "mul", "divide"))
-MINIMUM, MAXIMUM, FLOOR, CEIL = (CODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
+REFERENCE, WHERE = OPCODES["reference"], OPCODES["where"]
+LESS, LESS_EQUAL = OPCODES["less"], OPCODES["less_equal"]
+ADD, SUB, MUL, DIVIDE = (OPCODES[n] for n in ("add", "sub", "mul", "divide"))
+MINIMUM, MAXIMUM, FLOOR, CEIL = (OPCODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
 #: The strict primitives that yield a number, as bits of their codes.
-_STRICT = [name for name, row in PRIMITIVES.items() if row.strict and not row.condition]
-STRICT = np.uint64(sum(1 << CODES[name] for name in _STRICT))
-ABSOLUTE, EXP, LOG, LOG2 = (CODES[n] for n in ("absolute", "exp", "log", "log2"))
-LOG10, SQRT, POW = (CODES[n] for n in ("log10", "sqrt", "pow"))
+_STRICT = [name for name, row in PRIMITIVES.items() if row.propagates_nan and not row.is_condition]
+STRICT = np.uint64(sum(1 << OPCODES[name] for name in _STRICT))
+ABSOLUTE, EXP, LOG, LOG2 = (OPCODES[n] for n in ("absolute", "exp", "log", "log2"))
+LOG10, SQRT, POW = (OPCODES[n] for n in ("log10", "sqrt", "pow"))
 
 
-@jitted
-def _leaf(leaves, facts, numbers, k, first, last):
+@compiled_no_nrt
+def _leaf_range(leaves, facts, numbers, k, first, last):
     """The extremes of a leaf over a box, and whether there may be a hole."""
     form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
     if form == 1 or form == 2:
@@ -235,16 +235,16 @@ def _leaf(leaves, facts, numbers, k, first, last):
 
 
 #: Steps of which something may be supposed, or which copy another, have more to them.
-_APART = ("less", "less_equal", "where", "minimum", "maximum")
-_one, _two, _three = (chain(arity, _APART) for arity in (1, 2, 3))
-_less, _less_equal, _where = (ends(name) for name in _APART[:3])
-_minimum, _maximum = (ends(name) for name in _APART[3:])
-_falling, _choice = goes("less"), goes("where")
-_lesser, _greater = goes("minimum"), goes("maximum")
+_SPECIAL_OPS = ("less", "less_equal", "where", "minimum", "maximum")
+_unary_rules, _binary_rules, _ternary_rules = (rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3))
+_less, _less_equal, _where = (interval_rule(name) for name in _SPECIAL_OPS[:3])
+_minimum, _maximum = (interval_rule(name) for name in _SPECIAL_OPS[3:])
+_less_trend, _where_trend = trend_rule("less"), trend_rule("where")
+_minimum_trend, _maximum_trend = trend_rule("minimum"), trend_rule("maximum")
 
 
 @compiled(_nrt=False, flat=True, gives=True)
-def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks):
+def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, alias, ranks):
     """Work out the steps over the box from ``first`` to ``last``; False where nothing is in it.
 
     ``forced`` holds what is supposed of each comparison: 1 that it holds, 2 that it does not, 0
@@ -262,12 +262,12 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
         alias[n] = n
         if op == REFERENCE:
             k = leaf_of[n]
-            low, high, hole = _leaf(leaves, facts, numbers, k, first, last)
-            lo[n], hi[n], und[n], loose[n] = low, high, hole, False
+            low, high, hole = _leaf_range(leaves, facts, numbers, k, first, last)
+            lo[n], hi[n], und[n], conditional[n] = low, high, hole, False
             if hole and low <= high:
                 up[n], dn[n] = trends[k, 2], trends[k, 2]
             elif hole or low == high:
-                up[n], dn[n] = EVERY, EVERY
+                up[n], dn[n] = ALL_AXES, ALL_AXES
             else:
                 rises, falls = trends[k, 0], trends[k, 1]
                 dims = leaves[k, 1]
@@ -285,23 +285,23 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
         known = ua  # that something may be NaN: of an argument, too
         empty = ua and al > ah
         idle = aup & adn
-        free = loose[a]
+        free = conditional[a]
         b = args[n, 1]
         if b < 0:
-            low, high, hole, rises, falls = _one(op, (al, ah, ua), (al, ah, aup, adn))
+            low, high, hole, rises, falls = _unary_rules(op, (al, ah, ua), (al, ah, aup, adn))
         else:
             bl, bh, ub, bup, bdn = lo[b], hi[b], und[b], up[b], dn[b]
             hole = ua or ub
             known = hole
             empty = empty or (ub and bl > bh)
             idle &= bup & bdn
-            free = free or loose[b]
+            free = free or conditional[b]
             if LESS <= op <= LESS_EQUAL:
                 if op == LESS:
                     low, high, _ = _less(al, ah, ua, bl, bh, ub)
                 else:
                     low, high, _ = _less_equal(al, ah, ua, bl, bh, ub)
-                rises, falls = _falling(al, ah, aup, adn, bl, bh, bup, bdn)
+                rises, falls = _less_trend(al, ah, aup, adn, bl, bh, bup, bdn)
                 i, j = alias[a], alias[b]
                 if low < high and ranked > 0 and not hole:
                     if i == j:
@@ -316,18 +316,18 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                             high, free = 0.0, True
                     if low > high:
                         return False
-                if forced[n] == 1 and not hole:
+                if assumptions[n] == 1 and not hole:
                     ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = i, j, op == LESS
                     ranked += 1
-                elif forced[n] == 2 and not hole:
+                elif assumptions[n] == 2 and not hole:
                     ranks[ranked, 0], ranks[ranked, 1], ranks[ranked, 2] = j, i, op == LESS_EQUAL
                     ranked += 1
                 hole = False
-                if forced[n] == 1 and low == 0:
+                if assumptions[n] == 1 and low == 0:
                     if high == 0:
                         return False
                     low, free = 1.0, True
-                elif forced[n] == 2 and high == 1:
+                elif assumptions[n] == 2 and high == 1:
                     if low == 1:
                         return False
                     high, free = 0.0, True
@@ -335,15 +335,15 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                 if op == MINIMUM:
                     low, high, hole = _minimum(al, ah, ua, bl, bh, ub)
                     one, two = ah <= bl, bh <= al
-                    rises, falls = _lesser(al, ah, aup, adn, bl, bh, bup, bdn)
+                    rises, falls = _minimum_trend(al, ah, aup, adn, bl, bh, bup, bdn)
                 else:
                     low, high, hole = _maximum(al, ah, ua, bl, bh, ub)
                     one, two = bh <= al, ah <= bl
-                    rises, falls = _greater(al, ah, aup, adn, bl, bh, bup, bdn)
-                known = ub or (ua and (al <= ah or loose[a]))
+                    rises, falls = _maximum_trend(al, ah, aup, adn, bl, bh, bup, bdn)
+                known = ub or (ua and (al <= ah or conditional[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    if ua and forced[n] == 1:  # an argument that is NaN throughout is never it
+                    if ua and assumptions[n] == 1:  # an argument that is NaN throughout is never it
                         return False
                     pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:
@@ -355,13 +355,13 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                             elif ranks[r, 0] == j and ranks[r, 1] == i:
                                 pick = 2 if op == MINIMUM else 1
                         free = free or pick > 0
-                    if forced[n] > 0 and pick != forced[n]:
+                    if assumptions[n] > 0 and pick != assumptions[n]:
                         if op == MINIMUM:
-                            if (forced[n] == 1 and al > bh) or (forced[n] == 2 and bl > ah):
+                            if (assumptions[n] == 1 and al > bh) or (assumptions[n] == 2 and bl > ah):
                                 return False
-                        elif (forced[n] == 1 and ah < bl) or (forced[n] == 2 and bh < al):
+                        elif (assumptions[n] == 1 and ah < bl) or (assumptions[n] == 2 and bh < al):
                             return False
-                        pick, free = forced[n], True
+                        pick, free = assumptions[n], True
                         first_less = (pick == 1) == (op == MINIMUM)
                         ranks[ranked, 0], ranks[ranked, 1] = (i, j) if first_less else (j, i)
                         ranks[ranked, 2] = 0
@@ -375,7 +375,7 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                 if free:
                     rises, falls = aup & bup, adn & bdn
             elif args[n, 2] < 0 or op == ADD:  # a sum has a hint there
-                low, high, hole, rises, falls = _two(
+                low, high, hole, rises, falls = _binary_rules(
                     op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
                 )
             else:
@@ -384,15 +384,15 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                 idle &= cup & cdn
                 if op == WHERE:
                     low, high, hole = _where(al, ah, ua, bl, bh, ub, cl, ch, uc)
-                    rises, falls = _choice(al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn)
+                    rises, falls = _where_trend(al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn)
                     if al > 0:
-                        alias[n], free = alias[b], loose[b]
+                        alias[n], free = alias[b], conditional[b]
                     elif ah == 0:
-                        alias[n], free = alias[c], loose[c]
+                        alias[n], free = alias[c], conditional[c]
                     else:
-                        free = loose[b] or loose[c]
-                    if loose[a] or (al == 0 and ah > 0):
-                        free = loose[a] or loose[b] or loose[c]
+                        free = conditional[b] or conditional[c]
+                    if conditional[a] or (al == 0 and ah > 0):
+                        free = conditional[a] or conditional[b] or conditional[c]
                         if free:
                             still = aup & adn
                             rises, falls = bup & cup & still, bdn & cdn & still
@@ -401,23 +401,23 @@ def enclose(tape, first, last, forced, lo, hi, und, up, dn, loose, alias, ranks)
                         known = known or ub or uc
                 else:
                     # where the divisor is zero; a value that is NaN throughout is told by ``hole``
-                    known = known or (uc and (cl <= ch or loose[c]))
+                    known = known or (uc and (cl <= ch or conditional[c]))
                     empty = empty or (uc and cl > ch)
-                    free = free or loose[c]
-                    low, high, hole, rises, falls = _three(
+                    free = free or conditional[c]
+                    low, high, hole, rises, falls = _ternary_rules(
                         op,
                         (al, ah, ua, bl, bh, ub, cl, ch, uc),
                         (al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn),
                     )
         if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
             rises, falls = idle, idle  # by ends that hold under what is supposed alone
-        if empty and (STRICT >> np.uint64(op)) & ONE != NONE:
+        if empty and (STRICT >> np.uint64(op)) & ONE != NO_AXES:
             low, high, hole = INF, -INF, True
         if known or hole:
             rises, falls = idle, idle
         if not free and (low > high if hole else low == high):
-            rises, falls = EVERY, EVERY
+            rises, falls = ALL_AXES, ALL_AXES
         lo[n], hi[n], und[n] = low, high, hole
         up[n], dn[n] = rises | constant_along[n], falls | constant_along[n]
-        loose[n] = free
+        conditional[n] = free
     return True

@@ -28,21 +28,21 @@ from sweeps.bounds.machine.enclose import (
     SQRT,
     SUB,
     WHERE,
-    jitted,
+    compiled_no_nrt,
 )
 
 SMALL, LARGE = 1e-280, 1e280
 
 
-@jitted
-def give(weights, n, weight) -> None:
+@compiled_no_nrt
+def add_weight(weights, n, weight) -> None:
     """Put some more weight on a step; row 1 holds how much there was before any cancelled."""
     weights[0, n] += weight
     weights[1, n] += abs(weight)
 
 
-@jitted
-def signed(low, high, hole):
+@compiled_no_nrt
+def sign_of(low, high, hole):
     """1 or -1 for a step of one sign whose logarithm is known, else 0."""
     if hole:
         return 0
@@ -53,62 +53,62 @@ def signed(low, high, hole):
     return 0
 
 
-@jitted
-def _near(x, low, high):
+@compiled_no_nrt
+def _clamp_magnitude(x, low, high):
     """The magnitude of a value, drawn into a range above 0; about its middle for no number."""
     return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
-@jitted
-def logarithm(weight, small, large, about):
+@compiled_no_nrt
+def linearize_log(weight, small, large, about):
     """The logarithm of a value: a chord below, a tangent above."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
         slope = (highest - lowest) / (large - small)
         return slope, weight * min(lowest - slope * small, highest - slope * large)
-    slope = 1.0 / _near(about, small, large)
+    slope = 1.0 / _clamp_magnitude(about, small, large)
     return slope, weight * (-math.log(slope) - 1.0)
 
 
-@jitted
-def exponent(weight, small, large, about):
+@compiled_no_nrt
+def linearize_exp(weight, small, large, about):
     """The value of a logarithm: a tangent below, a chord above."""
     if weight > 0:
-        slope = _near(about, small, large)
+        slope = _clamp_magnitude(about, small, large)
         return slope, weight * slope * (1.0 - math.log(slope))
     lowest, highest = math.log(small), math.log(large)
     slope = (large - small) / (highest - lowest) if highest > lowest else small
     return slope, weight * max(small - slope * lowest, large - slope * highest)
 
 
-@jitted
+@compiled_no_nrt
 def _softplus(t):
     return t + math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t))
 
 
-@jitted
-def _gap(t):
+@compiled_no_nrt
+def _log1mexp(t):
     return math.log(-math.expm1(-t))
 
 
-@jitted
-def apart(weight, xl, xh, yl, yh, about):
+@compiled_no_nrt
+def log_difference(weight, xl, xh, yl, yh, about):
     """The logarithm of x - y > 0, the share of y and the rest: a chord below, a tangent above."""
     tl, th = math.log(xl / yh), math.log(xh / yl)
-    sl, sh = _gap(tl), _gap(th)
+    sl, sh = _log1mexp(tl), _log1mexp(th)
     if weight > 0:
         share = (sh - sl) / (th - tl) if th > tl else 0.0
         return share, min(sl - share * tl, sh - share * th)
-    t = math.log(_near(about, xl / yh, xh / yl))
+    t = math.log(_clamp_magnitude(about, xl / yh, xh / yl))
     share = 1.0 / math.expm1(t)
-    return share, _gap(t) - share * t
+    return share, _log1mexp(t) - share * t
 
 
-@jitted
-def together(weight, xl, xh, yl, yh, x, y):
+@compiled_no_nrt
+def log_sum(weight, xl, xh, yl, yh, x, y):
     """The logarithm of x + y, the share of x and the rest: a weighted mean below, a chord above."""
     if weight > 0:
-        p, q = _near(x, xl, xh), _near(y, yl, yh)
+        p, q = _clamp_magnitude(x, xl, xh), _clamp_magnitude(y, yl, yh)
         share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
         return share, -(share * math.log(share) + (1 - share) * math.log(1 - share))
     tl, th = math.log(xl / yh), math.log(xh / yl)
@@ -117,19 +117,19 @@ def together(weight, xl, xh, yl, yh, x, y):
     return share, max(sl - share * tl, sh - share * th)
 
 
-@jitted
-def least_of(tl, th, weight, least, about):
+@compiled_no_nrt
+def linearize_min(tl, th, weight, is_minimum, about):
     """For the lesser (or greater) of two steps that differ by t: both their shares, constant."""
     if about != about:
         about = tl + th
-    if not least:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
-        one, two, rest = _least_of_pair(-th, -tl, -weight, -about)
+    if not is_minimum:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
+        one, two, rest = _linearize_min_pair(-th, -tl, -weight, -about)
         return one, two, -rest
-    return _least_of_pair(tl, th, weight, about)
+    return _linearize_min_pair(tl, th, weight, about)
 
 
-@jitted
-def _least_of_pair(tl, th, weight, about):
+@compiled_no_nrt
+def _linearize_min_pair(tl, th, weight, about):
     """min(a, b) against one a + two b + rest: below it for weights above zero, above it for others.
 
     With t = a - b. The smaller share is no difference of the larger from 1, in which it would be
@@ -145,8 +145,8 @@ def _least_of_pair(tl, th, weight, about):
     return (1.0, 0.0, 0.0) if about < 0 else (0.0, 1.0, 0.0)
 
 
-@jitted
-def product(al, ah, bl, bh, weight, x, y):
+@compiled_no_nrt
+def linearize_product(al, ah, bl, bh, weight, x, y):
     """Weights on a and b, and a constant, that lie below weight * a * b (McCormick's planes)."""
     if weight > 0:
         one = al * y + bl * x - al * bl
@@ -166,11 +166,11 @@ def product(al, ah, bl, bh, weight, x, y):
 
 INF = math.inf
 #: Values of an axis that are looked at one by one.
-FEW = sizes.ALONG_FEW
+SCAN_VALUES = sizes.ALONG_FEW
 
 
-@jitted
-def along(table, axis, index, weights, row):
+@compiled_no_nrt
+def axis_term(table, axis, index, weights, row):
     """What the weights of the leaves of one axis make at one of its values."""
     axis_leaves, leaves, numbers, logs = table
     found = 0.0
@@ -189,8 +189,8 @@ def along(table, axis, index, weights, row):
     return found
 
 
-@jitted
-def _mixed(w, d, low, high):
+@compiled_no_nrt
+def _min_linear_log(w, d, low, high):
     """The least of w x + d ln |x| between two values of one sign (any, where d is 0)."""
     if d == 0:
         return w * (low if w > 0 else high)
@@ -204,17 +204,17 @@ def _mixed(w, d, low, high):
     return found
 
 
-@jitted
-def least(table, axis, first, last, weights, row, ends):
+@compiled_no_nrt
+def minimize_axis(table, axis, first, last, weights, row, ends):
     """The least along an axis, where about it is, and how large its parts are.
 
     ``ends`` holds the extremes of each leaf over the range.
     """
     axis_leaves = table[0]
-    if last - first < FEW:
+    if last - first < SCAN_VALUES:
         found, place = INF, first
         for index in range(first, last + 1):
-            value = along(table, axis, index, weights, row)
+            value = axis_term(table, axis, index, weights, row)
             if value < found:
                 found, place = value, index
         return found, place
@@ -226,38 +226,38 @@ def least(table, axis, first, last, weights, row, ends):
         w, d = weights[row, 0, k], weights[row, 1, k]
         if w != 0 or d != 0:
             number += 1
-            found += _mixed(w, d, ends[k, 0], ends[k, 1])
+            found += _min_linear_log(w, d, ends[k, 0], ends[k, 1])
     if number == 0:
         return 0.0, first
-    place, value = first, along(table, axis, first, weights, row)
+    place, value = first, axis_term(table, axis, first, weights, row)
     for step in range(1, 9):
         index = first + (last - first) * step // 8
-        other = along(table, axis, index, weights, row)
+        other = axis_term(table, axis, index, weights, row)
         if other < value:
             place, value = index, other
     return found, place
 
 
-@jitted
-def _end(table, axis, above, below, weights, row, most):
+@compiled_no_nrt
+def _last_index_below(table, axis, index_above, index_below, weights, row, most):
     """The last index that does not lie above ``most``, between one that does and one that not."""
-    while abs(above - below) > 1:
-        middle = (above + below) // 2
-        if along(table, axis, middle, weights, row) > most:
-            above = middle
+    while abs(index_above - index_below) > 1:
+        middle = (index_above + index_below) // 2
+        if axis_term(table, axis, middle, weights, row) > most:
+            index_above = middle
         else:
-            below = middle
-    return below
+            index_below = middle
+    return index_below
 
 
-@jitted
-def cut(table, axis, first, last, weights, row, most):
+@compiled_no_nrt
+def cut_range(table, axis, first, last, weights, row, most):
     """The range without the values at its ends that lie above ``most``."""
     axis_leaves, leaves = table[0], table[1]
-    if last - first < FEW:
-        while first <= last and along(table, axis, first, weights, row) > most:
+    if last - first < SCAN_VALUES:
+        while first <= last and axis_term(table, axis, first, weights, row) > most:
             first += 1
-        while last > first and along(table, axis, last, weights, row) > most:
+        while last > first and axis_term(table, axis, last, weights, row) > most:
             last -= 1
         return first, last
     single, sure = -1, True
@@ -272,10 +272,10 @@ def cut(table, axis, first, last, weights, row, most):
     if single < 0 or not sure:
         return first, last
     # one leaf that rises or falls: the weight does so, too
-    if along(table, axis, first, weights, row) > most:
-        first = _end(table, axis, first, last + 1, weights, row, most)
-    elif along(table, axis, last, weights, row) > most:
-        last = _end(table, axis, last, first, weights, row, most)
+    if axis_term(table, axis, first, weights, row) > most:
+        first = _last_index_below(table, axis, first, last + 1, weights, row, most)
+    elif axis_term(table, axis, last, weights, row) > most:
+        last = _last_index_below(table, axis, last, first, weights, row, most)
     return first, last
 
 
@@ -289,7 +289,7 @@ def cut(table, axis, first, last, weights, row, most):
 # What holds after each step: at every point of the box where what is supposed is true, and neither
 # the step at the top nor one with a weight is NaN, the constant and all weights, times the values
 # that floats make of their steps, come to no more than the top, but for rounding. So a weight may
-# stand on a logarithm only where the range of *its own* step is of one sign (:func:`signed`). Of a
+# stand on a logarithm only where the range of *its own* step is of one sign (:func:`sign_of`). Of a
 # minimum of which an argument is supposed, the range is of what the minimum is: the argument's own
 # may reach beyond, and through zero. Such a weight becomes one on the value, by the range of the
 # minimum, before it moves on. Rounding is counted at each step, by what was added to its weight
@@ -299,13 +299,13 @@ def cut(table, axis, first, last, weights, row, most):
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 #: More than the magnitude of a logarithm between these. What rounding can make of one step, as a
 #: share of what it may make of a plane (`_SLACK` in look): some 180 ulp of what is added in it.
-_LOGS, _STEP = 700.0, 2e-4
+_MAX_LOG, _STEP_ERROR = 700.0, 2e-4
 #: Up to what ratio a difference is too near to 0 for its logarithm to be told from both.
-_NEAR = 1.0001
+_NEAR_RATIO = 1.0001
 
 
 @compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
-def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
+def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss, ref):
     """Move the weights of the steps up to ``top`` down to the leaves; the constant, and its size.
 
     The constant is minus infinity where nothing is known.
@@ -313,23 +313,23 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
     ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.plain
     total, size = 0.0, 0.0
     for n in range(top, -1, -1):
-        w, d, mass = wide[0, n], deep[0, n], wide[1, n]
-        if mass == 0 and deep[1, n] == 0:
+        w, d, mass = value_weights[0, n], log_weights[0, n], value_weights[1, n]
+        if mass == 0 and log_weights[1, n] == 0:
             continue
         low, high = lo[n], hi[n]
         far = max(abs(low), abs(high))
         if far <= LARGE:
-            size += _STEP * mass * far
+            size += _STEP_ERROR * mass * far
         elif mass > 2 * abs(w):  # what is left of weights may be of the other sign
             return -INF, 0.0
-        size += _STEP * _LOGS * deep[1, n]
+        size += _STEP_ERROR * _MAX_LOG * log_weights[1, n]
         op = ops[n]
         if op == REFERENCE and low < high and not und[n] and leaves[leaf_of[n], 1] == 1:
             continue
-        wide[0, n], deep[0, n] = 0.0, 0.0
+        value_weights[0, n], log_weights[0, n] = 0.0, 0.0
         if w == 0 and d == 0:
             continue
-        sign = signed(low, high, und[n])
+        sign = sign_of(low, high, und[n])
         flat = op <= REFERENCE or low == high or und[n]
         a, b, told, copied = 0, 0, n, -1
         al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
@@ -344,7 +344,7 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
                     copied = args[n, 2]
                 a, b = b, args[n, 2]
             elif MINIMUM <= op <= MAXIMUM:
-                pick = forced[n]
+                pick = assumptions[n]
                 if und[a] and lo[a] > hi[a]:  # NaN throughout
                     pick = 2
                 elif not und[a] and not und[b]:
@@ -356,24 +356,24 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
                     copied = a if pick == 1 else b
             elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
                 op, told, b = MAXIMUM, b, args[n, 2]
-                if forced[told] > 0:
+                if assumptions[told] > 0:
                     first = ops[args[told, 0]] == SUB  # the excess, not nothing
-                    copied = b if (forced[told] == 1) == first else a
+                    copied = b if (assumptions[told] == 1) == first else a
             al, ah = lo[a], hi[a]
             flat = und[a] or far > LARGE or abs(al) > LARGE or abs(ah) > LARGE
-            sa = signed(al, ah, und[a])
+            sa = sign_of(al, ah, und[a])
             if b >= 0:
                 bl, bh = lo[b], hi[b]
                 flat = flat or und[b] or abs(bl) > LARGE or abs(bh) > LARGE
-                sb = signed(bl, bh, und[b])
+                sb = sign_of(bl, bh, und[b])
             if told != n and not flat:  # two roundings, of what may be far larger than the sum
                 part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
-                size += _STEP * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
+                size += _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
             if copied >= 0 and not und[copied] and (told == n or not flat):
                 # it has the sign of the step where it is what the step is; elsewhere perhaps not
-                if d == 0 or signed(lo[copied], hi[copied], False) == sign:
-                    give(wide, copied, w)
-                    give(deep, copied, d)
+                if d == 0 or sign_of(lo[copied], hi[copied], False) == sign:
+                    add_weight(value_weights, copied, w)
+                    add_weight(log_weights, copied, d)
                     continue
                 flat, to_wide = False, True
             else:
@@ -382,27 +382,27 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
             # which view suits the step: that of values or that of logarithms
             if op <= SUB:
                 if bl == 0 and bh == 0:
-                    give(wide, a, w)
-                    give(deep, a, d)
+                    add_weight(value_weights, a, w)
+                    add_weight(log_weights, a, d)
                     continue
                 if op == ADD and al == 0 and ah == 0:
-                    give(wide, b, w)
-                    give(deep, b, d)
+                    add_weight(value_weights, b, w)
+                    add_weight(log_weights, b, d)
                     continue
                 alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
                 xl, xh = (al, ah) if sa > 0 else (-ah, -al)
                 yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
                 if op == SUB and sign != 0 and sa == sign and sb == sign and not plain[n]:
-                    far_apart = xl > _NEAR * yh and yh * xl <= xh * yl
+                    far_apart = xl > _NEAR_RATIO * yh and yh * xl <= xh * yl
                 to_wide = d != 0 and not alike and not far_apart
             elif op <= DIVIDE:
                 if op != MUL and bl <= 0 <= bh:
                     flat = True
                 elif d == 0 and op == MUL and al == ah:
-                    give(wide, b, w * al)
+                    add_weight(value_weights, b, w * al)
                     continue
                 elif d == 0 and bl == bh:
-                    give(wide, a, w * bl if op == MUL else w / bl)
+                    add_weight(value_weights, a, w * bl if op == MUL else w / bl)
                     continue
                 elif sa != 0 and sb != 0 and sign != 0:
                     to_deep = w != 0
@@ -439,53 +439,53 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
         if to_wide or to_deep:
             small, large = (low, high) if sign > 0 else (-high, -low)
             if to_wide:
-                slope, rest = logarithm(d, small, large, ref[n])
+                slope, rest = linearize_log(d, small, large, ref[n])
                 found += rest
                 w += d * slope * sign
                 d = 0.0
             else:
                 part = w * sign
-                slope, rest = exponent(part, small, large, ref[n])
+                slope, rest = linearize_exp(part, small, large, ref[n])
                 found += rest
                 d += part * slope
                 w = 0.0
         if copied >= 0:
-            give(wide, copied, w)
+            add_weight(value_weights, copied, w)
         elif op <= SUB:
             if d != 0:
                 if far_apart:  # |a| - |b|
-                    share, rest = apart(d, xl, xh, yl, yh, ref[a] / ref[b])
-                    give(deep, a, d * (1 + share))
-                    give(deep, b, -d * share)
+                    share, rest = log_difference(d, xl, xh, yl, yh, ref[a] / ref[b])
+                    add_weight(log_weights, a, d * (1 + share))
+                    add_weight(log_weights, b, -d * share)
                 else:  # |a| + |b|
-                    share, rest = together(d, xl, xh, yl, yh, ref[a], ref[b])
-                    give(deep, a, d * share)
-                    give(deep, b, d * (1 - share))
+                    share, rest = log_sum(d, xl, xh, yl, yh, ref[a], ref[b])
+                    add_weight(log_weights, a, d * share)
+                    add_weight(log_weights, b, d * (1 - share))
                 found += d * rest
             if w != 0:
-                give(wide, a, w)
-                give(wide, b, w if op == ADD else -w)
+                add_weight(value_weights, a, w)
+                add_weight(value_weights, b, w if op == ADD else -w)
         elif op <= DIVIDE:
             if d != 0:
-                give(deep, a, d)
-                give(deep, b, d if op == MUL else -d)
+                add_weight(log_weights, a, d)
+                add_weight(log_weights, b, d if op == MUL else -d)
             else:
                 if op != MUL:
                     bl, bh = 1.0 / bh, 1.0 / bl
                 x, y = ref[a], ref[b] if op == MUL else 1.0 / ref[b]
                 x = min(max(x, al), ah) if x == x else 0.5 * (al + ah)
                 y = min(max(y, bl), bh) if y == y else 0.5 * (bl + bh)
-                wa, wb, rest = product(al, ah, bl, bh, w, x, y)
-                give(wide, a, wa)
+                wa, wb, rest = linearize_product(al, ah, bl, bh, w, x, y)
+                add_weight(value_weights, a, wa)
                 found += rest
                 if op == MUL:
-                    give(wide, b, wb)
+                    add_weight(value_weights, b, wb)
                 else:  # the weight of 1 / b goes to the logarithm of b
                     part = wb * sb
                     small, large = (bl, bh) if sb > 0 else (-bh, -bl)
-                    slope, rest = exponent(part, small, large, 1.0 / ref[b])
+                    slope, rest = linearize_exp(part, small, large, 1.0 / ref[b])
                     found += rest
-                    give(deep, b, -part * slope)
+                    add_weight(log_weights, b, -part * slope)
         elif pair:
             for turn in range(2):  # of logarithms, then of values
                 view = d if turn == 0 else w
@@ -499,26 +499,26 @@ def relax(tape, top, lo, hi, und, forced, wide, deep, loss, ref):
                     least = not least
                 if op == WHERE:
                     least = view > 0
-                one, two, rest = least_of(tl, th, view, least, about)
+                one, two, rest = linearize_min(tl, th, view, least, about)
                 found += view * rest
                 if tl < 0 < th:
                     loss[told] += abs(view) * (-tl * th / (th - tl))
-                weights = deep if turn == 0 else wide
-                give(weights, a, view * one)
-                give(weights, b, view * two)
+                weights = log_weights if turn == 0 else value_weights
+                add_weight(weights, a, view * one)
+                add_weight(weights, b, view * two)
         elif LOG <= op <= LOG10:
-            give(deep, a, w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10))
+            add_weight(log_weights, a, w / (1.0 if op == LOG else _LN2 if op == LOG2 else _LN10))
         elif op == EXP:
-            give(wide, a, d)
+            add_weight(value_weights, a, d)
         elif op == SQRT:
-            give(deep, a, 0.5 * d)
+            add_weight(log_weights, a, 0.5 * d)
         elif op == POW:
-            give(deep, a, d * bl)
+            add_weight(log_weights, a, d * bl)
         elif op == ABSOLUTE:
-            give(wide, a, w * sa)
-            give(deep, a, d)
+            add_weight(value_weights, a, w * sa)
+            add_weight(log_weights, a, d)
         else:  # floor, ceil: within one of the value itself
-            give(wide, a, w)
+            add_weight(value_weights, a, w)
             if op == FLOOR and w > 0:
                 found -= w
             elif op == CEIL and w < 0:
