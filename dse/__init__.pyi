@@ -67,4 +67,4 @@ from symbolic.ops import sqrt as sqrt
 from symbolic.ops import where as where
 from symbolic.quantities import quantity as quantity
 
-_HOMES: dict[str, str]
+_MODULE_OF: dict[str, str]

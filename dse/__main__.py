@@ -19,7 +19,7 @@ def main() -> None:
     """Run the command line and end the process."""
     status: object = 0
     gc.set_threshold(50_000)  # Python's default, 700, takes 5 % of a short command
-    with signals_as_exceptions(last=True):
+    with signals_as_exceptions(is_last=True):
         try:
             from dse.cli import main as command
 

@@ -190,7 +190,7 @@ class SavedFit(FitReport):
                 to=tuple(tree["to"]),
                 machine=tree.get("machine"),
                 workload=tree.get("workload"),
-                given=dict(tree.get("set") or {}),
+                set_values=dict(tree.get("set") or {}),
                 values=dict(zip(names, values, strict=True)),
                 units=dict(zip(names, units, strict=True)),
                 standard_errors=dict(zip(names, errors, strict=True)),
@@ -290,7 +290,7 @@ def join_fits(parts: Sequence[SavedFit]) -> SavedFit:
     places = [span for one in parts for span in one.rows["places"]]
     return replace(
         parts[0],
-        given={name: value for name, value in given.items() if name not in values},
+        set_values={name: value for name, value in given.items() if name not in values},
         values=values,
         units={name: unit for one in parts for name, unit in one.units.items()},
         standard_errors={n: error for one in parts for n, error in one.standard_errors.items()},

@@ -173,7 +173,7 @@ def _run_outcome(
         ds = open_dataset(store)
         return ds.drop_vars([name for name in ds.data_vars if name not in (*names, FEASIBLE)])
 
-    return replace(outcome, open=open_outputs, kept=old_store)
+    return replace(outcome, open_dataset=open_outputs, old_store=old_store)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import whole
+from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf
 
@@ -82,8 +82,8 @@ def time_powers(
     """
     exponents = _check_exponents(exponents)
     groups, lanes = exponents.shape
-    size = whole("size", size, least=1, example=16)
-    threads = whole("threads", threads, least=lanes, example=_MOST_THREADS)
+    size = check_integer("size", size, least=1, example=16)
+    threads = check_integer("threads", threads, least=lanes, example=_MOST_THREADS)
     if threads > _MOST_THREADS:
         raise LawError(f"threads = {threads}: registers suffice for {_MOST_THREADS} in a block")
     device = _load_gpu()
@@ -233,8 +233,8 @@ def losses(
     LawError
         Where numba-cuda or a GPU is missing, or for lanes beyond a warp.
     """
-    groups = whole("groups", groups, least=1, example=2**18)
-    seed = whole("seed", seed, least=0)
+    groups = check_integer("groups", groups, least=1, example=2**18)
+    seed = check_integer("seed", seed, least=0)
     exponents = _check_exponents(law.sample((groups, lanes), seed))
 
     def measure(synchronised: bool) -> Floats:

@@ -56,7 +56,7 @@ class FileScope:
 
     def with_user_files(self, names: Iterable[str]) -> FileScope:
         """Return the reach with further names that the user gave."""
-        return replace(self, given=self.user_files | frozenset(names))
+        return replace(self, user_files=self.user_files | frozenset(names))
 
     def locate(self, name: str, what: str) -> Path:
         """Return the path of a file that may be opened.
@@ -126,7 +126,7 @@ def base_folder(base: PathBase) -> Path | None:
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
     """Return the reach of a file in a folder: of a study as the study's, else below the folder."""
     if isinstance(base, FileScope):
-        return replace(base, base=folder, given=frozenset())
+        return replace(base, base=folder, user_files=frozenset())
     return FileScope(folder, folder)
 
 

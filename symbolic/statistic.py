@@ -154,7 +154,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
     old, new = statistics_of([statistic.argument]), statistics_of([argument])
     for before, after in zip(old, new, strict=True):
         text = text.replace(before.statistic.formula_text, after.statistic.formula_text)
-    return replace(statistic, argument=argument, text=text)
+    return replace(statistic, argument=argument, argument_text=text)
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
@@ -164,7 +164,7 @@ def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
         known = with_argument(about, exclude_axes(about.argument, axes))
         if DESIGN not in known.axes:
             return known
-        return replace(known, around=tuple(dict.fromkeys((*known.outer_axes, *axes))))
+        return replace(known, outer_axes=tuple(dict.fromkeys((*known.outer_axes, *axes))))
 
     return _map_statistics(root, exclude)
 

@@ -66,7 +66,7 @@ class Site:
     def with_free_inputs(self, names: Iterable[str]) -> Site:
         """The same where what stands at the value of others is free to move."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
-        return replace(self, grid=self.rebuild(pins), pins={}, _parted={}) if pins else self
+        return replace(self, grid=self.rebuild(pins), pins={}, _evaluators={}) if pins else self
 
     # --- values
     def evaluate(self, names: Sequence[str], inputs: Mapping[str, Floats] | None = None) -> list[Floats]:
@@ -215,7 +215,7 @@ class Site:
             return False
         free = Definition(name=guide.state, kind="given", node=reference(guide.state), needs=())
         definitions = {**graph.definitions, guide.state: free}
-        goal = replace(graph, definitions=definitions, _flat={}).flat(guide.goal)
+        goal = replace(graph, definitions=definitions, _flat_nodes={}).flat(guide.goal)
         for flag in (float(self.flag), there):
             case = {**self.leaves(), guide.state: np.array([flag])}
             before, after = (

@@ -93,7 +93,7 @@ _CERTIFICATE_KEYS = (
 def compile_search_in_background() -> AbstractContextManager[object]:
     """While something may be proven: two processes compile the search, where it must be."""
     program = "from sweeps.bounds.search import parts; parts()"
-    return compile_in_background(program, bodies=("enclose", "relax"), begins="dig")
+    return compile_in_background(program, waited_functions=("enclose", "relax"), first_function="dig")
 
 
 def set_unproven_status(attributes: Mapping[str, Any], gap: float | None = None) -> None:

@@ -143,12 +143,12 @@ class LeastSquaresProblem:
         kept = np.sort(np.random.default_rng(0).permutation(total)[:limit])
         return replace(
             self,
-            _parted=[],
+            _partial=[],
             leaves={
                 n: leaf[kept] if leaf.size == total else leaf for n, leaf in self.leaves.items()
             },
             labels=self.labels[kept],
-            measured=self.measurements[:, kept],
+            measurements=self.measurements[:, kept],
             scale=self.scale[:, kept],
         )
 

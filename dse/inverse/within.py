@@ -91,7 +91,7 @@ def _boxes_of_cells(grid: Grid, per: tuple[str, ...], max_boxes: int, tally: Sea
         lo=np.concatenate([one.lo for one in parts], axis=1),
         hi=np.concatenate([one.hi for one in parts], axis=1),
         certain=np.concatenate([one.certain for one in parts]),
-        boxes_bounded=sum(one.bounded for one in parts),
+        boxes_bounded=sum(one.boxes_bounded for one in parts),
         complete=all(one.complete for one in parts),
     )
 

@@ -32,7 +32,7 @@ class Atom:
     """
 
     __slots__ = ("__weakref__", "_atoms", "kind", "args", "serial", "atom_count")
-    __match_args__ = ("kind", "of")
+    __match_args__ = ("kind", "args")
     kind: str
     args: tuple[Any, ...]
     atom_count: int
@@ -72,7 +72,7 @@ def make_product(atoms: Iterable[Atom]) -> Product:
 class IntExpr:
     """A sum of products of atoms; equal sums are equal and have one hash."""
 
-    __slots__ = ("_atoms", "_hash", "_weight", "terms")
+    __slots__ = ("_atoms", "_atom_count", "_hash", "terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
         self.terms = terms

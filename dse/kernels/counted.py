@@ -156,7 +156,7 @@ _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z",
 def _is_uniform(atom: Atom) -> bool:
     """Whether an atom is the same for every thread of a launch."""
     return not any(
-        (each.kind == "special" and each.of[0] in _THREAD_REGISTERS)
+        (each.kind == "special" and each.args[0] in _THREAD_REGISTERS)
         or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
         for each in IntExpr({(atom,): 1}).atoms()
     )
@@ -267,11 +267,11 @@ def _required_sizes(value: IntExpr) -> set[str]:
         for product in rest.terms:
             for each in product:
                 if each.kind != "special":
-                    waiting += _values_in(each.of)
-                elif each.of[0].startswith(("ctaid", "nctaid")):
+                    waiting += _values_in(each.args)
+                elif each.args[0].startswith(("ctaid", "nctaid")):
                     found.add("nctaid.x")
                     found.update({"ntid.x"} if len(product) > 1 else ())
-                elif each.of[0] != "lane":
+                elif each.args[0] != "lane":
                     found.add("ntid.x")
     return found
 

@@ -99,7 +99,7 @@ class LaunchSubstitution(Substitution):
 
     def _replace_atom(self, atom: Atom) -> IntExpr | None:
         if atom.kind == "over":
-            above, below = (self.value(each) for each in atom.of)
+            above, below = (self.value(each) for each in atom.args)
             return floordiv(above, below) if below.constant_value != 0 else atom_expr("over", above, below)
         return self._constants.get(atom)
 
@@ -109,9 +109,9 @@ class LaunchSubstitution(Substitution):
         for product, times in value.terms.items():
             top = times
             for one in product:
-                if one.kind != "special" or one.of[0] not in self._max_index:
+                if one.kind != "special" or one.args[0] not in self._max_index:
                     return operator, value
-                top *= self._max_index[one.of[0]]
+                top *= self._max_index[one.args[0]]
             low += min(top, 0) if product else top
             high += max(top, 0) if product else top
         if operator == ">=":
@@ -201,7 +201,7 @@ class KernelLaunch:
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
         """Return a sized expression in which addresses that have a number are numbers, too."""
         given = {at: constant(number) for at, number in self.arguments.items()}
-        return substitute(value, lambda one: given.get(one.of[0]) if one.kind == "argument" else None)
+        return substitute(value, lambda one: given.get(one.args[0]) if one.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""

@@ -53,7 +53,7 @@ def merge_branches(runs: IntExpr) -> IntExpr:
                 if one.kind != "if" or product not in terms:
                     continue
                 rest = divide_product(product, one) or ()
-                (opposite,) = IntExpr({(Atom("if", (negate(one.of[0]),)),): 1}).terms
+                (opposite,) = IntExpr({(Atom("if", (negate(one.args[0]),)),): 1}).terms
                 other = make_product([*rest, *opposite])
                 if other != product and terms.get(other) == times:
                     del terms[product], terms[other]
@@ -121,9 +121,9 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
     found, waiting = dict[int, IntExpr](), [value]
     while waiting:
         for one in waiting.pop().atoms():
-            if one.kind == "pass" and one.of[0] not in found:
-                found[one.of[0]] = trip_counts[one.of[0]]
-                waiting.append(found[one.of[0]])
+            if one.kind == "pass" and one.args[0] not in found:
+                found[one.args[0]] = trip_counts[one.args[0]]
+                waiting.append(found[one.args[0]])
     return found
 
 
@@ -146,7 +146,7 @@ def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
             case Atom("first" | "total", (head, inside)):
                 cache[part] = free_loops(inside, cache) - {head}
             case _:
-                cache[part] = free_loops(part.of, cache)
+                cache[part] = free_loops(part.args, cache)
     return cache[part]
 
 
@@ -156,7 +156,7 @@ def _minimum(left: IntExpr, right: IntExpr) -> IntExpr:
 
 def is_data_dependent(when: Condition, loop: Loop) -> bool:
     """Whether a condition rests on what each pass loads anew."""
-    return any(one.kind == "loaded" and one.of[0][1] in loop.blocks for one in atoms_of(when))
+    return any(one.kind == "loaded" and one.args[0][1] in loop.blocks for one in atoms_of(when))
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
@@ -180,8 +180,8 @@ def _count_by_trial(condition: Condition, head: int) -> int | None:
         def substitute_iteration(atom: Atom, now: IntExpr = now, number: int = number) -> IntExpr | None:
             if atom == Atom("pass", (head,)):
                 return now
-            if atom.kind == "power" and atom.of[1] == head:
-                return constant(atom.of[0] ** number)
+            if atom.kind == "power" and atom.args[1] == head:
+                return constant(atom.args[0] ** number)
             return None
 
         told = Substitution(substitute_iteration).condition(condition)
@@ -199,7 +199,7 @@ def _is_positive(step: IntExpr) -> bool:
 
 def is_loop_variant(when: Condition | IntExpr, head: int) -> bool:
     """True if a condition or value rests on how many passes of a loop there were."""
-    return any(one.kind in ("pass", "power") and head in one.of for one in atoms_of(when))
+    return any(one.kind in ("pass", "power") and head in one.args for one in atoms_of(when))
 
 
 def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
@@ -213,7 +213,7 @@ def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
         rest = tuple(one for one in product if one != passed)
         moving = any(
             one.kind in ("unknown", "entry", "reciprocal")
-            or (one.kind == "loaded" and one.of[0][1] in loop.blocks)
+            or (one.kind == "loaded" and one.args[0][1] in loop.blocks)
             for one in IntExpr({rest: 1}).atoms()
         )
         if many > 1 or moving or is_loop_variant(IntExpr({rest: 1}), head):
@@ -284,7 +284,7 @@ class KernelAnalysis:
             if one.guard and one.kind in MEMORY:
                 when = self.values.solved_guard(number, place)
                 every += [atom_expr("if", when)] if is_known(when) else []
-        return sorted({a.of[0] for value in every for a in value.atoms() if a.kind == "argument"})
+        return sorted({a.args[0] for value in every for a in value.atoms() if a.kind == "argument"})
 
     def _name_loaded(self) -> None:
         """Ask for what is loaded and decides, by the line that loads it."""
@@ -293,7 +293,7 @@ class KernelAnalysis:
         def name_atom(atom: Atom) -> IntExpr | None:
             if atom.kind != "loaded":
                 return None
-            _, block, place = atom.of[0]
+            _, block, place = atom.args[0]
             at = self.graph.blocks[block].body[place].at
             return atom_expr("asked", record_name("loaded", self.lines, at, self.data_inputs))
 

@@ -187,18 +187,18 @@ def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) ->
 
 def _is_iteration_or_block(atom: Atom) -> bool:
     """True if an atom is a pass of a loop or a block's number in its grid."""
-    return atom.kind == "pass" or (atom.kind == "special" and atom.of[0] in BLOCKS)
+    return atom.kind == "pass" or (atom.kind == "special" and atom.args[0] in BLOCKS)
 
 
 def _block_axes(atom: Atom) -> set[str]:
-    return {each.of[0] for each in atom.atoms() if each.kind == "special" and each.of[0] in BLOCKS}
+    return {each.args[0] for each in atom.atoms() if each.kind == "special" and each.args[0] in BLOCKS}
 
 
 def _is_block_condition(atom: Atom) -> bool:
     """True if a condition rests on nothing but the numbers of blocks."""
     return atom.kind == "if" and all(
         each.kind in ("if", "over", "scaled", "least", "most")
-        or (each.kind == "special" and each.of[0] in BLOCKS)
+        or (each.kind == "special" and each.args[0] in BLOCKS)
         for each in atom.atoms()
     )
 
@@ -217,7 +217,7 @@ def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> 
         blocks[name] = np.expand_dims(looked, [each for each in range(5) if each != at])
         weight = weight * np.expand_dims(stand_for, [each for each in range(4) if each != at])
     shape = (*weight.shape[:3], *launch.active.shape)
-    heads = [one.of[0] for one in atoms if one.kind == "pass"]
+    heads = [one.args[0] for one in atoms if one.kind == "pass"]
     most = max(_MAX_REQUESTS // math.prod(shape[:-1]), 2)
     each = int(most ** (1 / max(len(heads), 1)) + 1e-9)
     passes = [
@@ -266,9 +266,9 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
             continue
         del rest[product]
         if one.kind == "pass":
-            passes.append((times, launch.max_value(launch.trip_counts[one.of[0]])))
+            passes.append((times, launch.max_value(launch.trip_counts[one.args[0]])))
         else:
-            blocks.append((times, launch.grid["xyz".index(one.of[0][-1])]))
+            blocks.append((times, launch.grid["xyz".index(one.args[0][-1])]))
     return tuple(passes), tuple(blocks), IntExpr(rest)
 
 
@@ -445,7 +445,7 @@ class MemoryAccesses:
         """True if a value is known at each thread, and does not rest on data."""
         return not any(
             one.kind in _UNKNOWN_KINDS
-            or (one.kind == "argument" and one.of[0] not in self.launch.arguments)
+            or (one.kind == "argument" and one.args[0] not in self.launch.arguments)
             for one in value.atoms()
         )
 
@@ -455,7 +455,7 @@ class MemoryAccesses:
             return False
         (one,) = product
         if one.kind == "argument":
-            return one.of[0] in self._bases
+            return one.args[0] in self._bases
         return _is_constant(one) if shared else is_device_array(one)
 
     def _request_cost(
@@ -496,7 +496,7 @@ def _lane_part(address: IntExpr) -> IntExpr:
             product: times
             for product, times in address.terms.items()
             if any(
-                one.kind == "special" and one.of[0].startswith(("tid", "lane"))
+                one.kind == "special" and one.args[0].startswith(("tid", "lane"))
                 for one in IntExpr({product: 1}).atoms()
             )
         }
@@ -514,11 +514,11 @@ def _mean_cost(
 
 def is_device_array(atom: Atom) -> bool:
     """Whether it is where an array of the source begins, which bank 4 of the constants holds."""
-    return _is_constant(atom) and str(atom.of[0][1]).startswith("c[0x4]")
+    return _is_constant(atom) and str(atom.args[0][1]).startswith("c[0x4]")
 
 
 def _is_constant(atom: Atom) -> bool:
-    return atom.kind == "unknown" and atom.of[0][0] == "constant"
+    return atom.kind == "unknown" and atom.args[0][0] == "constant"
 
 
 def _split_constant(address: IntExpr) -> Address:
@@ -660,7 +660,7 @@ class Footprints:
     def _access_pattern(self, address: IntExpr, width: int) -> AccessPattern | None:
         """The arrays of an address, what moves it, and what a block's threads touch unmoved."""
         arrays = tuple(
-            one.of[0]
+            one.args[0]
             for product, times in address.terms.items()
             if times == 1 and len(product) == 1 and self._is_pointer(one := product[0])
         )
@@ -708,13 +708,13 @@ class Footprints:
 
     def _is_pointer(self, atom: Atom) -> bool:
         return is_device_array(atom) or (
-            atom.kind == "argument" and atom.of[0] in self.launch.pointers
+            atom.kind == "argument" and atom.args[0] in self.launch.pointers
         )
 
 
 def _distinct_values(launch: KernelLaunch, value: IntExpr) -> npt.NDArray[np.int64] | None:
     """Return the different numbers of an expression; None if there are too many."""
-    inside = {(one.kind, one.of[0]) for one in value.atoms() if one.kind in ("pass", "special")}
+    inside = {(one.kind, one.args[0]) for one in value.atoms() if one.kind in ("pass", "special")}
     heads = [name for kind, name in inside if kind == "pass"]
     blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]
     sizes = [launch.max_value(launch.trip_counts[head]) for head in heads]

@@ -203,7 +203,7 @@ def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
     """Return when a place of the table of jumps is a given one; None for any other value."""
     if place is None or (one := sole_atom(value, "table")) is None:
         return None
-    table, at = one.of
+    table, at = one.args
     found = FALSE
     for number, each in enumerate(table):
         if each == place:
@@ -637,13 +637,13 @@ class RegisterValues:
     def _value_after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
         """The last pass of a loop, for what is behind it; ``inside``: of loops within one."""
         if inside is not None and atom.kind == "entry":
-            if atom.of[0] == inside.head or atom.of[0] not in inside.blocks:
+            if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
                 return None
             found = self._loop_solution(atom)
             return None if found is None else substitute(found, lambda o: self._value_after_loop(o, block, inside))
         if atom.kind not in ("pass", "power"):
             return None
-        head = atom.of[-1]
+        head = atom.args[-1]
         if block in self.graph.loops[head].blocks or (
             inside is not None and head not in inside.blocks
         ):
@@ -652,7 +652,7 @@ class RegisterValues:
         if passes is None:
             return atom_expr("unknown", ("passes", head, 0))
         if atom.kind == "power":
-            return atom_expr("power of", atom.of[0], passes - ONE)
+            return atom_expr("power of", atom.args[0], passes - ONE)
         return passes - ONE
 
     def _loop_solution(self, atom: Atom) -> IntExpr | None:
@@ -666,7 +666,7 @@ class RegisterValues:
 
     def _solve_recurrence(self, entry: Atom) -> IntExpr | None:
         """What a register holds at the head of a loop that changes it, by the pass."""
-        head, register = entry.of
+        head, register = entry.args
         loop = self.graph.loops[head]
         here = IntExpr({(entry,): 1})
 
@@ -703,13 +703,13 @@ class RegisterValues:
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:
                 return False
-            if one.kind == "entry" and one.of[0] in loop.blocks:
+            if one.kind == "entry" and one.args[0] in loop.blocks:
                 return False
-            if one.kind == "unknown" and one.of[0][0] == "large":
+            if one.kind == "unknown" and one.args[0][0] == "large":
                 return False
-            if one.kind in ("unknown", "loaded") and _block_of_unknown(one.of) in loop.blocks:
+            if one.kind in ("unknown", "loaded") and _block_of_unknown(one.args) in loop.blocks:
                 return False
-            if one.kind == "pass" and one.of[0] in loop.blocks and one.of[0] != except_head:
+            if one.kind == "pass" and one.args[0] in loop.blocks and one.args[0] != except_head:
                 return False
         return True
 

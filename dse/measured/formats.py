@@ -214,7 +214,7 @@ _FOREIGN_SUFFIXES = {
 }
 
 
-def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
+def column_number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
     """Return the reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
     with table_errors():
         read = number_reader(cells, name)

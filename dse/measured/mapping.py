@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import split_header
-from dse.measured.formats import number_reader
+from dse.measured.formats import column_number_reader
 from dse.measured.records import Records, identifier
 from dse.toml_text import read_toml
 from stochastic.delimited import Cell, is_missing
@@ -218,7 +218,7 @@ class ColumnFormulas:
             return None
         listed = self.records.columns[name]
         cells = [Cell(k + 2, v) for k, v in enumerate(listed) if isinstance(v, str)]
-        read = number_reader(cells, f"the column {name!r}")
+        read = column_number_reader(cells, f"the column {name!r}")
         numbers: list[float] = []
         for row, value in enumerate(listed):
             number: float | None = None

@@ -54,7 +54,7 @@ class RepeatedRuns:
         count, off = values.size, values - values.mean()
         total = float(off @ off)
         if count < 3 or total == 0:
-            return cls(values=values, lag=0.0, drift=0.0, steady=True)
+            return cls(values=values, lag=0.0, drift=0.0, is_steady=True)
         lag = float(off[1:] @ off[:-1]) / total
         along = np.arange(count) - (count - 1) / 2
         slope = float(along @ off) / float(along @ along)
@@ -67,7 +67,7 @@ class RepeatedRuns:
             values=values,
             lag=lag,
             drift=slope * (count - 1) / abs(mean) if mean else 0.0,
-            steady=abs(slope) <= 2 * spread,
+            is_steady=abs(slope) <= 2 * spread,
         )
 
     @property

@@ -626,7 +626,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
         for text, node in added.items()
     }
     return {
-        key: replace(graph, definitions={**graph.definitions, **more}, _flat={})
+        key: replace(graph, definitions={**graph.definitions, **more}, _flat_nodes={})
         for key, graph in graphs.items()
     }
 
@@ -663,7 +663,7 @@ def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
         else definition
         for name, definition in graph.definitions.items()
     }
-    return replace(graph, definitions=definitions, _flat={})
+    return replace(graph, definitions=definitions, _flat_nodes={})
 
 
 def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def drop_axes(grid: Grid, axes: set[str]) -> Grid:
         graphs=graphs,
         outputs=tuple(name for name in grid.outputs if is_independent(name)),
         _dims={},
-        kept={"formulas": True},
+        cache={"formulas": True},
     )
 
 

@@ -78,7 +78,7 @@ def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
         law,
         quantile=lambda u: inner(below + share * u),
         cdf=lambda x: min(max((law.cdf(x) - below) / share, 0.0), 1.0),
-        said=f"{outside:.2g} of it lay outside {domain} and is cut off",
+        note=f"{outside:.2g} of it lay outside {domain} and is cut off",
     )
 
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import whole
+from stochastic.checks import check_integer
 from stochastic.errors import LawError
 
 Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
@@ -77,7 +77,7 @@ class _AtomProblem:
             step=step,
             values=(moved // step).astype(np.int64),
             weights=weights,
-            lanes=whole("lanes", lanes, least=1, example=32),
+            lanes=check_integer("lanes", lanes, least=1, example=32),
         )
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import check_fraction, whole
+from stochastic.checks import check_fraction, check_integer
 from stochastic.loss.moments import LONG_DOUBLE, OrderStatistics, sum_given_maximum, order_statistics
 from stochastic.work.pmf import Pmf, check_law
 
@@ -96,7 +96,7 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     True
     """
     pmf = check_law(pmf)
-    lanes = whole("lanes", lanes, least=1, example=32)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
     tol = check_fraction("tol", tol, "1e-9")
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights

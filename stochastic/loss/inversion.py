@@ -104,7 +104,7 @@ class ItemLattice:
             step=step,
             places=(used - used[0]) // step,
             weights=some[kept],
-            above=above[kept],
+            tail=above[kept],
         )
 
     @property
@@ -257,8 +257,8 @@ class SpectralMethod:
             lanes=lanes,
             end=begin + period,
             period=period,
-            log_upto=log_upto,
-            held=held,
+            log_maximum_cdf=log_upto,
+            value_count=held,
             idle=items.idle if held == len(log_upto) else 0,
             runs=runs,
             left_out=left_out,

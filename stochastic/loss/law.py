@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, check_choice, check_fraction, check_losses, check_probability, whole
+from stochastic.checks import ZERO_WORK, check_choice, check_fraction, check_losses, check_probability, check_integer
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
 from stochastic.loss.moments import any_probability, work_probability, idle_probability
@@ -109,7 +109,7 @@ class Slowdown:
 
     def var(self, groups: int) -> float:
         """Variance of n·Σmax / Σsum over a workload of that many independent groups."""
-        return self.variance_of_one / whole("groups", groups, least=1)
+        return self.variance_of_one / check_integer("groups", groups, least=1)
 
     def std(self, groups: int) -> float:
         """Its standard deviation."""
@@ -218,7 +218,7 @@ class Law:
 
     def moment(self, k: int) -> float:
         """Raw moment E[X**k], for k = 0, 1, 2, ..."""
-        k = whole("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
+        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
         work, moved = self._cut_for_moment(k)
         value, error = self._moment(k, work)
         error += moved * max(self.lanes**k - value, value)
@@ -558,7 +558,7 @@ def imbalance(
     (3.9787746, True)
     """
     pmf = check_law(pmf)
-    lanes = whole("lanes", lanes, least=1, example=32)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
     tol = check_fraction("tol", tol, "1e-9")
     check_choice("zero_work", zero_work, ZERO_WORK)
     if eps is not None:

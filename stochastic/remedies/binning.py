@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, check_real, whole
+from stochastic.checks import check_choice, check_real, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import TableResult, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
@@ -43,7 +43,7 @@ class Partition(TableResult):
     def edges(self, bins: int | None = None) -> tuple[tuple[int, int], ...]:
         """Smallest and largest value of each bin; of ``enough`` bins where none is named."""
         most = self.table.sizes["bins"]
-        bins = int(self.table["enough"]) if bins is None else whole("bins", bins, least=1)
+        bins = int(self.table["enough"]) if bins is None else check_integer("bins", bins, least=1)
         if bins > most:
             raise LawError(f"bins = {bins}: the partition has 1 to {most}")
         row = self.table.sel(bins=bins).isel(bin=slice(bins))
@@ -120,8 +120,8 @@ def partition(
     >>> found.edges(2), round(float(found["gain"][1]), 3)
     (((1, 2), (3, 4)), 1.333)
     """
-    bins = whole("bins", bins, least=1, example=8)
-    lanes = whole("lanes", lanes, least=1, example=32)
+    bins = check_integer("bins", bins, least=1, example=8)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
     check_choice("objective", objective, tuple(_MOST))
     worth = check_real("worth", worth, lambda x: x >= 0, "a share of 0 or more, as 0.01")
     rho = check_repeat_probability(alike)
@@ -195,7 +195,7 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
     if places is None:
         ends = np.arange(count + 1)
     else:
-        half = whole("places", places, least=2, example=1000) // 2
+        half = check_integer("places", places, least=2, example=1000) // 2
         steps = np.arange(1, half + 1) / (half + 1)
         shares = (np.cumsum(weights), np.cumsum(weights * values))
         near = [1 + np.searchsorted(share, steps * share[-1]) for share in shares]

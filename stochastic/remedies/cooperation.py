@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, whole
+from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import DatasetParts, make_dataset, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, slowdown
@@ -92,7 +92,7 @@ def granularity_parts(
     tol: float = 1e-9,
 ) -> DatasetParts:
     """What :func:`granularity` tells, before it is labelled."""
-    group = whole("group", group, least=1, example=32)
+    group = check_integer("group", group, least=1, example=32)
     check_choice("objective", objective, ("loss", "slowdown"))
     rho = check_repeat_probability(repeat_probability)
     work = finite_law(pmf, group, tol)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import whole
+from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.labels import TableResult, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
@@ -46,7 +46,7 @@ class Split(TableResult):
         """The law of a piece; at the best threshold where none is named."""
         if threshold is None:
             threshold = int(self.table["best_threshold"])
-        threshold = whole("threshold", threshold, least=1)
+        threshold = check_integer("threshold", threshold, least=1)
         weights = _piece_weights(self.work, threshold, self.overhead)
         return Pmf.from_weights(weights / weights.sum())
 
@@ -102,7 +102,7 @@ def split(
     """
     from stochastic.kernels.binning import piece_statistics
 
-    lanes = whole("lanes", lanes, least=1, example=32)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
     overhead, rho = _check_overhead(overhead), check_repeat_probability(alike)
     work = finite_law(pmf, lanes, tol)
     high = int(work.high)
@@ -148,7 +148,7 @@ def split(
 
 def _check_overhead(value: Any) -> int:
     try:
-        return whole("overhead", value, least=0, example=2)
+        return check_integer("overhead", value, least=0, example=2)
     except LawError as error:
         raise LawError(
             f"{error}; iterations are counted in whole numbers, so for parts of one count the work "
@@ -163,7 +163,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
     several = [threshold] if isinstance(threshold, str) or np.ndim(threshold) == 0 else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
-    return np.array(sorted({whole("threshold", one, least=1, example=64) for one in several}))
+    return np.array(sorted({check_integer("threshold", one, least=1, example=64) for one in several}))
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from stochastic import delimited, sizes
 from stochastic.arrays import Ints
-from stochastic.checks import check_choice, whole
+from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import make_dataset, ratio_variable
 from stochastic.loss.moments import mean_loss, slowdown
@@ -90,7 +90,7 @@ def measured(
     >>> float(found["loss"]) == 56 / 33
     True
     """
-    lanes = whole("lanes", lanes, least=1, example=32)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
     check_choice("order", order, _ORDERS)
     check_choice("partial", partial, ("idle", "drop"))
     items = load_items(trace, row_pointers, column)
@@ -99,9 +99,9 @@ def measured(
             f"{len(items)} items do not fill {lanes} lanes, and partial='drop' drops the group: "
             "give partial='idle', fewer lanes or more items"
         )
-    block = _BLOCK * lanes if block is None else whole("block", block, least=1, example=1024)
-    samples = whole("samples", samples, least=2)
-    seed = whole("seed", seed, least=0)
+    block = _BLOCK * lanes if block is None else check_integer("block", block, least=1, example=1024)
+    samples = check_integer("samples", samples, least=2)
+    seed = check_integer("seed", seed, least=0)
     law = Pmf.from_samples(items)
     if order == "shuffled":
         loss, error, std, ratio, neighbours = _shuffled_loss(items, lanes, partial, samples, seed)

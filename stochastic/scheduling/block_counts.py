@@ -216,7 +216,7 @@ class StartCounts:
         held = np.zeros((rows, stop - begin + 1))
         starts[: len(self.starts)] = self.starts[:, begin : stop + longest]
         held[: len(self.probabilities)] = self.probabilities[:, begin : stop + 1]
-        return replace(self, low=low, high=high, starts=starts, held=held)
+        return replace(self, low=low, high=high, starts=starts, probabilities=held)
 
     def moments(self, tilts: Floats) -> Floats:
         """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""

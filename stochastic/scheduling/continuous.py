@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import check_real, whole
+from stochastic.checks import check_real, check_integer
 from stochastic.errors import LawError
 from stochastic.scheduling.launch import launch
 from stochastic.scheduling.settings import longest_item_law
@@ -105,8 +105,8 @@ def launch_between(
     >>> low < 6 / 4 + 1 / 6 < high < low + 0.05
     True
     """
-    blocks = whole("blocks", blocks, least=1, example=4096)
-    items = whole("lanes", lanes, least=1) * whole("warps", warps, least=1)
+    blocks = check_integer("blocks", blocks, least=1, example=4096)
+    items = check_integer("lanes", lanes, least=1) * check_integer("warps", warps, least=1)
     above, below = _sf_and_cdf(work)
     allowed = tol / (2.0 * float(blocks) * items)
     if above(-1e-300) < 1.0 - 1e-15:
@@ -176,10 +176,10 @@ def coarse_unit(
     >>> coarse_unit(Pmf.uniform(10**6, 2 * 10**6), blocks=4096, slots=864) > 50
     True
     """
-    lanes = whole("lanes", lanes, least=1, example=32)
-    warps = whole("warps", warps, least=1, example=8)
-    blocks = whole("blocks", blocks, least=1, example=4096)
-    slots = whole("slots", slots, least=1, example=864)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
+    warps = check_integer("warps", warps, least=1, example=8)
+    blocks = check_integer("blocks", blocks, least=1, example=4096)
+    slots = check_integer("slots", slots, least=1, example=864)
     block, _ = longest_item_law(work, lanes * warps, _CUT_TAIL / blocks, correlation)
     mean, var, served = block.mean(), block.var(), min(slots, blocks)
     if not mean > 0 or block.low == block.high:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from stochastic.arrays import Ints
-from stochastic.checks import check_choice, check_fraction, check_real, whole
+from stochastic.checks import check_choice, check_fraction, check_real, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 from stochastic.scheduling.inversion import CertainLaunch, LaunchInversion
@@ -158,7 +158,7 @@ class Launch:
 
     def simulated(self, size: int, seed: int = 0) -> Ints:
         """Time, start of the last block and total work of simulated launches, (3, size)."""
-        size, seed = whole("size", size, least=0), whole("seed", seed, least=0)
+        size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
         return np.asarray(self._engine.setting.simulate(size, seed) * self.span)
@@ -297,9 +297,9 @@ def launch(
     (781.423, 860, True)
     """
     works, each = _check_kinds(work, slots)
-    lanes = whole("lanes", lanes, least=1, example=32)
-    warps = whole("warps", warps, least=1, example=8)
-    blocks = whole("blocks", blocks, least=1, example=4096)
+    lanes = check_integer("lanes", lanes, least=1, example=32)
+    warps = check_integer("warps", warps, least=1, example=8)
+    blocks = check_integer("blocks", blocks, least=1, example=4096)
     tol = check_fraction("tol", tol, "1e-13")
     check_choice("method", method, ("auto", "inversion"))
     if sharing is not None:
@@ -337,5 +337,5 @@ def _check_kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
         )
     if not works:
         raise LawError("work is empty: expected a law of work, such as Pmf.geometric(0.05)")
-    each = [whole("slots", one, least=1, example=864) for one in (slots if several else [slots])]
+    each = [check_integer("slots", one, least=1, example=864) for one in (slots if several else [slots])]
     return works, each

@@ -156,7 +156,7 @@ class LaunchSetting:
         return replace(
             self,
             kinds=(SlotKind(slots=kind.slots, law=law / size),),
-            idle=self.idle_probability / (self.idle_probability + work),
+            idle_probability=self.idle_probability / (self.idle_probability + work),
         )
 
     @property

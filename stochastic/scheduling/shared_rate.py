@@ -10,7 +10,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_probability, check_real, whole
+from stochastic.checks import check_probability, check_real, check_integer
 from stochastic.errors import LawError
 from stochastic.scheduling.settings import longest_item_law
 from stochastic.scheduling.times import TimeBreakdown
@@ -141,8 +141,8 @@ def simulate_shared_launch(
             f"sharing = {sharing!r:.60}: expected Sharing(full=8, resident=4), the warps that run "
             "at full rate on a multiprocessor and the blocks that it holds"
         )
-    resident = whole("resident", sharing.resident, least=1, example=4)
-    size = whole("launches", sharing.launches, least=20, example=2000)
+    resident = check_integer("resident", sharing.resident, least=1, example=4)
+    size = check_integer("launches", sharing.launches, least=20, example=2000)
     full = check_real("full", sharing.full, lambda x: x > 0, "a number of warps above 0")
     if slots % resident:
         raise LawError(
@@ -162,7 +162,7 @@ def simulate_shared_launch(
         )
     below = np.cumsum(warp.weights)
     places = slots // resident
-    rng = np.random.default_rng(whole("seed", sharing.seed, least=0))
+    rng = np.random.default_rng(check_integer("seed", sharing.seed, least=0))
     times = np.empty(size)
     step = max(1, _AT_ONCE // (blocks * warps))
     room = (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, check_choice, whole
+from stochastic.checks import ZERO_WORK, check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import make_dataset, ratio_variable
 from stochastic.threads import cpu_count
@@ -54,8 +54,8 @@ class _GroupSampler:
         from stochastic.kernels.simulate import alias_table
 
         pmf = check_law(pmf)
-        lanes = whole("lanes", lanes, least=1, example=32)
-        seed = whole("seed", seed, least=0)
+        lanes = check_integer("lanes", lanes, least=1, example=32)
+        seed = check_integer("seed", seed, least=0)
         idle = _IDLE[check_choice("zero_work", zero_work, ZERO_WORK)]
         work = pmf.cut(_CUT)
         if zero_work == "drop" and work.high == 0:
@@ -80,7 +80,7 @@ def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "
     >>> sample_losses(Pmf.uniform(1, 6), lanes=2, size=3, seed=1).shape
     (3,)
     """
-    size = whole("size", size, least=0)
+    size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     found = source.losses(0, size)
     if zero_work != "drop":
@@ -149,9 +149,9 @@ def simulate(
     >>> abs(float(found["loss"]) - 64877 / 49896) < 5 * float(found["loss_error"])
     True
     """
-    groups = whole("groups", groups, least=1, example=1_000_000)
-    bins = whole("bins", bins, least=1, example=60)
-    at_once = cpu_count() if threads is None else whole("threads", threads, least=1)
+    groups = check_integer("groups", groups, least=1, example=1_000_000)
+    bins = check_integer("bins", bins, least=1, example=60)
+    at_once = cpu_count() if threads is None else check_integer("threads", threads, least=1)
     asked = np.array(quantiles, dtype=np.float64, ndmin=1)
     if not np.all((asked >= 0) & (asked <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")

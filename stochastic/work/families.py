@@ -17,7 +17,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import whole
+from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.work import given
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
@@ -448,7 +448,7 @@ def _count_parameter(
 ) -> Parameter:
     return Parameter(
         name=name,
-        check=partial(whole, least=0, example=like),
+        check=partial(check_integer, least=0, example=like),
         quantity=quantity,
         domain=f"whole [{least}, inf)",
         meaning=meaning,

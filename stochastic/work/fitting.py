@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import whole
+from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.work import given
 from stochastic.work.families import FAMILIES, Histogram
@@ -94,7 +94,7 @@ def fit(
     ('negative_binomial', 0.3, 0.007)
     """
     asked = _requested_families(families)
-    replicates = whole("replicates", replicates, least=0, example=199)
+    replicates = check_integer("replicates", replicates, least=0, example=199)
     values = given.check_samples(samples)
     if values.max() > _LARGEST_SAMPLE:
         raise LawError(

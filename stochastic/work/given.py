@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_real, whole
+from stochastic.checks import check_real, check_integer
 from stochastic.errors import LawError
 from stochastic.work.distribution import Tabulated, check_span, tabulate
 
@@ -36,7 +36,7 @@ def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any
     """A mapping of values as the lowest one and a dense list."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
-    keys = [whole("a value", key, least=0, example=3) for key in mapping]
+    keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
     low = min(keys)
     check_span(low, max(keys), f"the range of the {what}", _UNITS)
     found: list[Any] = [0] * (max(keys) - low + 1)
@@ -53,7 +53,7 @@ def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
         if low != 0:
             raise LawError(f"low = {low!r}: a mapping names its values itself; leave low out")
         return _dense_mapping(values, what)
-    low = whole("low", low, least=0, example=0)
+    low = check_integer("low", low, least=0, example=0)
     nested = isinstance(values, np.ndarray) and values.ndim != 1
     if isinstance(values, str | bytes) or not np.iterable(values) or nested:
         raise LawError(
@@ -115,7 +115,7 @@ def law_from_weights(values: Any, low: Any, normalise: bool, constructor_text: s
 def law_from_counts(values: Any, low: Any) -> Tabulated:
     """The law of counts."""
     low, items = _dense_weights(values, low, "counts")
-    counts = [whole("a count", item, least=0, example=7) for item in items]
+    counts = [check_integer("a count", item, least=0, example=7) for item in items]
     if not any(counts):
         raise LawError("counts are all 0: expected at least one item")
     total = sum(counts)
@@ -131,7 +131,7 @@ def check_samples(values: Any) -> Ints:
     if found.size == 0:
         raise LawError("no samples: expected at least one whole number from 0 on")
     if found.dtype.kind == "O":
-        found = np.array([whole("a sample", one, least=0, example=12) for one in found.tolist()])
+        found = np.array([check_integer("a sample", one, least=0, example=12) for one in found.tolist()])
     if found.dtype.kind not in "iuf":
         raise LawError(f"samples of type {found.dtype}: expected whole numbers from 0 on")
     wrong = ~(found >= 0) | (found > 2**53)

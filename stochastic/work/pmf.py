@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import check_fraction, whole
+from stochastic.checks import check_fraction, check_integer
 from stochastic.errors import LawError
 from stochastic.work import given
 from stochastic.work.distribution import (
@@ -322,7 +322,7 @@ class Pmf:
 
     def truncate(self, high: int) -> Pmf:
         """The law without what is above ``high``, renormalised; ``missing`` tells what that was."""
-        high = whole("high", high, least=0, example=1000)
+        high = check_integer("high", high, least=0, example=1000)
         return self if high >= self.high else self._truncate_at(high, f"truncate({high})")
 
     def _truncate_at(self, high: int, how: str) -> Pmf:
@@ -339,8 +339,8 @@ class Pmf:
         >>> Pmf.geometric(0.05).between(21).mean()  # it forgets what was
         40.0
         """
-        low = whole("low", low, least=0, example=1)
-        top = math.inf if high is None else whole("high", high, least=0, example=1000)
+        low = check_integer("low", low, least=0, example=1)
+        top = math.inf if high is None else check_integer("high", high, least=0, example=1000)
         if low <= self.low and top >= self.high:
             return self
         law = self.distribution
@@ -367,12 +367,12 @@ class Pmf:
         >>> Pmf.geometric(0.05).shift(-1) == Pmf.negative_binomial(1, 0.05)
         False
         """
-        k = whole("k", k, least=-self.low, example=1)
+        k = check_integer("k", k, least=-self.low, example=1)
         return self if k == 0 else replace(self, distribution=shift_law(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
         """The law of k·W, k >= 1: the same work counted in smaller units."""
-        k = whole("k", k, least=1, example=2)
+        k = check_integer("k", k, least=1, example=2)
         of, times = self.distribution, k
         if isinstance(of, Affine) and not of.offset:
             times, of = of.factor * k, of.base
@@ -384,7 +384,7 @@ class Pmf:
         Closed for the geometric, Poisson, binomial and negative binomial; else by convolution,
         where an infinite law leaves out a tail of 1e-20.
         """
-        copies = whole("copies", copies, least=1, example=32)
+        copies = check_integer("copies", copies, least=1, example=32)
         return self if copies == 1 else self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
 
     def __add__(self, other: object) -> Pmf:
@@ -407,7 +407,7 @@ class Pmf:
 
     def max_of(self, copies: int) -> Pmf:
         """The law of the largest of independent copies, P(W <= k)**copies."""
-        copies = whole("copies", copies, least=1, example=32)
+        copies = check_integer("copies", copies, least=1, example=32)
         if copies == 1:
             return self
         law = self.distribution

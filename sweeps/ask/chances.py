@@ -303,7 +303,7 @@ def information(
         if source.exact:
             found[name] = _value_by_cells(_cell_sums(first, rivals, cells[name]), now, cells[name], first)
         elif len(sets[name]) == len(columns):
-            found[name] = replace(evpi, chosen=_shares_of_rivals(able, evpi.choice_shares, rivals))
+            found[name] = replace(evpi, choice_shares=_shares_of_rivals(able, evpi.choice_shares, rivals))
         else:
             found[name] = _value_by_nested_draws(goal, rivals, now, *nested_grid(name))
     found = _make_monotone(found, sets, evpi.value)
@@ -412,7 +412,7 @@ def _make_monotone(
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [one.value for other, one in done.items() if set(sets[other]) <= set(sets[name])]
         worth = min(max([0.0, set_values[name].value, *within]), maximum)
-        done[name] = replace(set_values[name], worth=worth)
+        done[name] = replace(set_values[name], value=worth)
     return {name: done[name] for name in set_values}
 
 

@@ -352,7 +352,7 @@ def _optimize_ties(source: QuerySource, query: Query, stage: ObjectiveStage, fir
             yield first.take(first.scores == score)
             continue
         now = ObjectiveBound(goal=stage.goal, score=score, exact=place > 0)
-        after = replace(stage, number=stage.number + 1, held=(*stage.earlier_bounds, now))
+        after = replace(stage, number=stage.number + 1, earlier_bounds=(*stage.earlier_bounds, now))
         among = query
         if query.within is None:
             among = replace(query, top=count, ties=query.ties and last)

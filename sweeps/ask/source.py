@@ -104,7 +104,7 @@ class Sliceable(Protocol):
 
 
 AnySource = TypeVar("AnySource", bound=Sliceable)
-AnyAnswer = TypeVar("Answer")
+AnyAnswer = TypeVar("AnyAnswer")
 
 
 def answers_or_errors(

@@ -58,7 +58,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
             graphs={key: graph for key, (graph, _) in found.items()},
             leaves={key: leaves for key, (_, leaves) in found.items()},
             _dims={},
-            kept={name: grid.cache[name] for name in ("formulas",) if name in grid.cache},
+            cache={name: grid.cache[name] for name in ("formulas",) if name in grid.cache},
         )
     grid.cache["expanded", cheap] = whole
     return whole
@@ -69,9 +69,9 @@ def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> s
     for key, root in roots.items():
         for name in references(root):
             leaf = grid.leaves[key][name]
-            if isinstance(leaf, LazyStatistic) and not leaf.folding.is_computed:
-                shape = leaf.folding.grid.shape
-                own, each = math.prod(shape(leaf.folding.result_axes)), math.prod(shape(leaf.reduced_axes))
+            if isinstance(leaf, LazyStatistic) and not leaf.group.is_computed:
+                shape = leaf.group.grid.shape
+                own, each = math.prod(shape(leaf.group.result_axes)), math.prod(shape(leaf.reduced_axes))
                 if own > MAX_RESULTS or own * each > MAX_VALUES:
                     return name
     return ""
@@ -96,14 +96,14 @@ def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, 
         if name not in known
     }
     given = {name: one for name, one in definitions.items() if one.is_leaf}  # some read later ones
-    return replace(graph, definitions={**points, **given, **definitions}, _flat={}), leaves
+    return replace(graph, definitions={**points, **given, **definitions}, _flat_nodes={}), leaves
 
 
 def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
     """Whether a leaf stays one: no statistic, one of many points, or one that takes little."""
     if not isinstance(leaf, LazyStatistic):
         return True
-    folding = leaf.folding
+    folding = leaf.group
     about = folding.statistics[leaf.name]
     count = math.prod(folding.grid.shape(folding.reduced_axes))
     return (
@@ -132,7 +132,7 @@ class _Expansion:
                 self.leaves[told] = _leaf_at(leaf, own)
             return reference(told)
         assert isinstance(leaf, LazyStatistic)
-        folding, values = leaf.folding, []
+        folding, values = leaf.group, []
         inner: Mapping[str, Leaf] = folding.grid.leaves[()]
         for index in np.ndindex(*folding.grid.shape(folding.reduced_axes)):
             raise_if_interrupted()

@@ -105,7 +105,7 @@ class StatisticGroup:
                 self.shared_pass.parts[key] = StatisticPass(), {}
             group, within = self.shared_pass.parts[key]
             if self not in within:
-                within[self] = replace(self, grid=subgrid(self.grid, slices), group=group)
+                within[self] = replace(self, grid=subgrid(self.grid, slices), shared_pass=group)
             return within[self]
 
     def gather(self, indices: Mapping[str, Any]) -> StatisticGroup:
@@ -113,7 +113,7 @@ class StatisticGroup:
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
-        return replace(self, grid=grid, rest=(POINT_AXIS, *whole), group=StatisticPass())
+        return replace(self, grid=grid, result_axes=(POINT_AXIS, *whole), shared_pass=StatisticPass())
 
 
 class LazyStatistic(Leaf):

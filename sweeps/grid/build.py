@@ -367,7 +367,7 @@ def _add_label_indices(
         array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
         dims = (name,) if name in over else ()
         found[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
-        rows[name] = replace(row, places=known) if row.is_label else row
+        rows[name] = replace(row, axis_labels=known) if row.is_label else row
         rows[label_index_name(name)] = Quantity(name=label_index_name(name), domain=Domain.parse("whole [0, inf)"))
     return replace(model, quantities=rows), found
 

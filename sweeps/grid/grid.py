@@ -63,7 +63,7 @@ class Leaf:
         if self.failures:
             numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
             failed = {k: self.failures[n] for k, n in enumerate(numbers.tolist()) if n in self.failures}
-        return replace(self, array=array, failed=failed)
+        return replace(self, array=array, failures=failed)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
         """Its values at some places of some axes, in that order."""
@@ -399,7 +399,7 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}
     kept = {"formulas": True} if grid.cache.get("formulas") else {}
-    return replace(grid, axes=axes, leaves=leaves, _dims={}, kept=kept)
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, cache=kept)
 
 
 def _slice_axis(axis: Axis, part: slice) -> Axis:
@@ -447,5 +447,5 @@ def gather_points(
         graphs={(): grid.graphs[key]},
         leaves={(): leaves},
         _dims={},
-        kept={},
+        cache={},
     )

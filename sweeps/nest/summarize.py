@@ -394,7 +394,7 @@ def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]
     grid = first.grid
     if len(groups) > 1:
         leaves = {n: leaf for one in groups for n, leaf in one.grid.leaves[()].items()}
-        grid = replace(grid, leaves={(): leaves}, _dims={}, kept={})
+        grid = replace(grid, leaves={(): leaves}, _dims={}, cache={})
     roots = list(dict.fromkeys(folding.root for folding in groups))
     names = [(name, about, f.root) for f in groups for name, about in f.statistics.items()]
     shape, count = grid.shape(rest), math.prod(grid.shape(along))

@@ -471,7 +471,7 @@ class _WinnerSearch:
         for chosen in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
             own = {o.name: self._interpolated_leaf(o, s) for o, s in zip(self.inputs, chosen, strict=True)}
             leaves = {self.key: {**self.grid.leaves[self.key], **own}}
-            held = replace(self.grid, leaves=leaves, kept={})
+            held = replace(self.grid, leaves=leaves, cache={})
             best = best_in_cell(held, switch_cases(held, [self.goal], ()), {}, 0.0, self.stats)
             if best.place is not None and best.bound == best.value:
                 found.append([best.place[axis] for axis in self.sizes])

@@ -80,7 +80,7 @@ class GridDrawScores(DrawScores):
         return cls(
             grid=grid,
             goal=goal,
-            rest=rest,
+            axes=rest,
             count=math.prod(grid.shape(rest)),
             weights=draws.value_weights,
             replicates=draws.replicates,
@@ -148,7 +148,7 @@ class TableDrawScores(DrawScores):
         order = np.concatenate(columns)
         rows = np.where(order >= 0, whole.reshape(-1, size)[:, order], np.inf)
         return cls(
-            rest=rest,
+            axes=rest,
             values=np.ascontiguousarray(rows),
             count=len(rows),
             weights=np.where(order >= 0, 1 / size, 0.0),

@@ -170,7 +170,7 @@ class Aggregate(Protocol):
         """What another part keeps."""
 
 
-AnyAggregate = TypeVar("AnyPart", bound=Aggregate)
+AnyAggregate = TypeVar("AnyAggregate", bound=Aggregate)
 
 
 class GridValues:

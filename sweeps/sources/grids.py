@@ -137,7 +137,7 @@ class GridScan(GridSource):
 
     def part_at(self, indices: Mapping[str, int]) -> GridScan:
         """The part at one index of some axes; what is left out is counted together."""
-        return replace(self, grid=subgrid(self.grid, indices), at={**self.fixed_indices, **indices})
+        return replace(self, grid=subgrid(self.grid, indices), fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
@@ -203,7 +203,7 @@ class GridScan(GridSource):
         """See :class:`sweeps.ask.source.QuerySource`."""
         skipped = SkippedTiles()
         places = scan_front(self.grid, goals, skipped)
-        told = replace(self, skipped=skipped).result_attributes(goals, None)
+        told = replace(self, skipped_tiles=skipped).result_attributes(goals, None)
         return Front(places=places_in_whole(places, self.fixed_indices), attributes=told)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset | None) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class GridProof(GridSource):
 
     def part_at(self, indices: Mapping[str, int]) -> GridProof:
         """The part at one index of some axes."""
-        return replace(self, at={**self.fixed_indices, **indices})
+        return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
         """The next objective where the others hold, under each label of the switch axes."""

@@ -344,7 +344,7 @@ class TileJob:
         try:
             for tile, infeasible in mark_infeasible_tiles(layout, tiles):
                 part, program = layout.parts[tile.part], writers[tile.part].program
-                at = (tile.part, *(tile.index[k] for k in program.switched))
+                at = (tile.part, *(tile.index[k] for k in program.switch_positions))
                 if at not in compiled:  # on the clock, and each nest once
                     program.compile(tile)
                     compiled.add(at)

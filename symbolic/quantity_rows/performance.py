@@ -285,7 +285,7 @@ THROUGHPUT = (
 
 def _law(name: str, meaning: str) -> Quantity:
     """A quantity whose values are laws."""
-    return replace(quantity(name, labels=(), meaning=meaning), law=True)
+    return replace(quantity(name, labels=(), meaning=meaning), is_law=True)
 
 
 LAUNCH = (

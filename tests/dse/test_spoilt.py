@@ -72,7 +72,7 @@ def test_single_numbers_divide_by_zero_as_arrays_do(tmp_path: Path) -> None:
     model.write_text(
         "import dse\nfrom symbolic.ops import ceil\n"
         "b = dse.quantity('b')\nx = dse.quantity('x')\n"
-        "@dse.equation(source='s')\ndef whole(b):\n    return ceil(b)\n"
+        "@dse.equation(source='s')\ndef check_integer(b):\n    return ceil(b)\n"
         "@dse.equation(source='s')\ndef out(whole, x):\n    return x + whole\n"
     )
     study = dse.Study(model=str(model), axes={"x": [1, 2, 3]}, set={"b": 0}, outputs=["out"])

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from stochastic.checks import ZERO_WORK, check_choice, whole
+from stochastic.checks import ZERO_WORK, check_choice, check_integer
 from stochastic.errors import LawError
 
 
@@ -51,8 +51,8 @@ class ExactLaw:
     _moments: dict[int, Fraction] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        whole("low", self.low, least=0)
-        whole("lanes", self.lanes, least=1, example=32)
+        check_integer("low", self.low, least=0)
+        check_integer("lanes", self.lanes, least=1, example=32)
         check_choice("zero_work", self.zero_work, ZERO_WORK)
         if not any(self.weights) or min(self.weights) < 0:
             raise LawError("weights: expected fractions of 0 or more, at least one of them above 0")

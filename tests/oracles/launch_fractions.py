@@ -56,7 +56,7 @@ class RationalLaunch:
     idle: Fraction = Fraction(0)
 
     @cached_property
-    def whole(self) -> int:
+    def check_integer(self) -> int:
         """What the weights sum to."""
         return sum(self.weights[0])
 

@@ -83,7 +83,7 @@ def tiled_questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, lis
     return study, draw(st.sampled_from(["toy_cost", "1 / toy_load"])) if text else "0.0", where
 
 
-def whole(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]:
+def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]:
     """Values of a formula, and whether each configuration counts, one by one over the grid."""
     study = Study(
         model=study.model,
@@ -120,7 +120,7 @@ def tiled() -> Iterator[None]:
 
 
 def same_count(study: Study, where: list[str]) -> None:
-    _, counts = whole(study, "0.0", where)
+    _, counts = check_integer(study, "0.0", where)
     found = study.count(where=where)
     assert int(found["points"]) == counts.size
     assert int(found["feasible_points"]) == counts.sum()
@@ -131,7 +131,7 @@ def same_count(study: Study, where: list[str]) -> None:
 
 
 def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None:
-    values, counts = whole(study, text, where)
+    values, counts = check_integer(study, text, where)
     known = values[counts]
     finite = known[np.isfinite(known)]
     if isinstance(bins, int) and not finite.size:
@@ -160,7 +160,7 @@ def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None
 
 
 def same_quantiles(study: Study, text: str, where: list[str], q: list[float]) -> None:
-    values, counts = whole(study, text, where)
+    values, counts = check_integer(study, text, where)
     known = np.sort(values[counts & ~np.isnan(values)])
     if not known.size:
         with pytest.raises(InfeasibleError, match=NOWHERE):

@@ -306,7 +306,7 @@ parts = [quantity(f"part_{k}", domain="[0, inf)") for k in range(3)]
 part_0, part_1, part_2 = parts
 
 @equation(inputs=[part.name for part in parts])
-def whole(*values):
+def check_integer(*values):
     return sum(values, start=0)
 """
     model = load_model(write("sums", text))

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from dse.delimited import table_errors
-from dse.measured.formats import MeasuredFile, number_reader
+from dse.measured.formats import MeasuredFile, column_number_reader
 from dse.measured.records import Records
 from stochastic.delimited import Cell, is_missing, is_numeric, iterate_records
 from stochastic.delimited import parse_number as parse_number
@@ -305,7 +305,7 @@ class _LaunchTable:
         launches = [*self.rows.values()]
         names = dict.fromkeys(name for launch in launches for name in launch)
         cells = (one[0] for row in launches for n, one in row.items() if n not in _LABELS)
-        read = number_reader(cells, self.name)
+        read = column_number_reader(cells, self.name)
         columns: dict[str, list[Any]] = {}
         rounded: dict[str, None] = {}
         for name in names:
