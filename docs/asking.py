@@ -6,7 +6,7 @@ python docs/asking.py
 from pathlib import Path
 
 from dse.verbs.query import verbs
-from sweeps.ask.matrix import support_table
+from sweeps.query.support_table import support_table
 
 MARK = "<!-- the table, by python docs/asking.py -->"
 

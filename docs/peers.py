@@ -290,8 +290,8 @@ def page(path: Path) -> str:
 
 def draw(table: Any, picture: str) -> None:
     """A panel a GPU: what each run exceeds the certified optimum by in the time of its proof."""
-    from dse.plots.frame import axes_of, new_figure
-    from dse.plots.looks import distinct_styles
+    from dse.plots.axes import axes_of, new_figure
+    from dse.plots.style import distinct_styles
 
     least, most = -6, 2
     runs = table[(table.method != "certified") & (table.budget == 1) & (table.goal == "energy")]

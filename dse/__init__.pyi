@@ -1,31 +1,31 @@
 """The public names, a line each, and where each is at home: for type checkers and the package."""
 
-from dse.answers import table as table
-from dse.calibration import calibrate as calibrate
-from dse.catalog import machine as machine
-from dse.catalog import machines as machines
-from dse.catalog import workload as workload
-from dse.catalog import workloads as workloads
+from dse.display import table as table
+from dse.fitting.calibrate import calibrate as calibrate
+from dse.catalog.entries import machine as machine
+from dse.catalog.entries import machines as machines
+from dse.catalog.entries import workload as workload
+from dse.catalog.entries import workloads as workloads
 from dse.evaluation import evaluate as evaluate
-from dse.faces import Study as Study
-from dse.files import derive as derive
-from dse.files import export as export
-from dse.files import open as open  # noqa: A004
-from dse.fitted import load_fit as load_fit
+from dse.api import Study as Study
+from dse.runs.files import derive as derive
+from dse.runs.files import export as export
+from dse.runs.files import open as open  # noqa: A004
+from dse.inputs.fit_file import load_fit as load_fit
 from dse.fitting import fit as fit
-from dse.kernels import kernel as kernel
-from dse.model_list import model as model
-from dse.model_list import models as models
-from dse.model_list import quantities as quantities
-from dse.page.explore import explore as explore
-from dse.storing import add as add
-from dse.storing import verify as verify
-from dse.uncertain.spoken import beta as beta
-from dse.uncertain.spoken import discrete as discrete
-from dse.uncertain.spoken import lognormal as lognormal
-from dse.uncertain.spoken import normal as normal
-from dse.uncertain.spoken import triangular as triangular
-from dse.uncertain.spoken import uniform as uniform
+from dse.cuda import kernel as kernel
+from dse.catalog.models import model as model
+from dse.catalog.models import models as models
+from dse.catalog.models import quantities as quantities
+from dse.page.page import explore as explore
+from dse.runs.store import add as add
+from dse.runs.store import verify as verify
+from dse.uncertain.constructors import beta as beta
+from dse.uncertain.constructors import discrete as discrete
+from dse.uncertain.constructors import lognormal as lognormal
+from dse.uncertain.constructors import normal as normal
+from dse.uncertain.constructors import triangular as triangular
+from dse.uncertain.constructors import uniform as uniform
 from dse.validation import validate as validate
 from dse.verbs.distribution import count as count
 from dse.verbs.distribution import fold as fold

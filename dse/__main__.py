@@ -12,7 +12,7 @@ if (
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it is listened to, it ends the process
 
 from dse.signals import report_interrupt, signals_as_exceptions
-from sweeps.runtime import stopping
+from sweeps.runtime import interrupts
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
             if isinstance(stopped, Exception):
                 raise
             status = report_interrupt(stopped)
-    if stopping.has_background_work():  # machine code that is still compiled, which an orderly end would wait for
+    if interrupts.has_background_work():  # machine code that is still compiled, which an orderly end would wait for
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else status is not None)

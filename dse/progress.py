@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from symbolic.answer import value_text
 from symbolic.errors import DseError
-from symbolic.plain_text import one_line
+from symbolic.safe_text import one_line
 
 if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sweeps.runtime import stopping
-from symbolic.plain_text import escape_controls
+from sweeps.runtime import interrupts
+from symbolic.safe_text import escape_controls
 
 #: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
 _REPEAT_SECONDS = 2.0
@@ -47,7 +47,7 @@ class _SignalState:
 def _handle_signal(number: int, _: Any) -> None:
     if _SignalState.has_ended:
         return
-    if number == signal.SIGINT and stopping.request_stop():
+    if number == signal.SIGINT and interrupts.request_stop():
         with suppress(OSError):
             os.write(2, b"\ninterrupted: the best so far follows; once more, and nothing does\n")
         return
@@ -122,7 +122,7 @@ def report_interrupt(error: BaseException) -> int:
     _SignalState.has_ended = True
     number = error.number if isinstance(error, SignalReceived) else int(signal.SIGINT)
     told = getattr(error, "__notes__", None)
-    if not told and isinstance(error, stopping.Interrupted):
+    if not told and isinstance(error, interrupts.Interrupted):
         told = [str(error)]
     told = told or ["nothing unfinished was left under the name of a result"]
     said = "interrupted" if number == signal.SIGINT else "terminated"

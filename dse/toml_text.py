@@ -35,15 +35,15 @@ def read_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(f"a value that cannot be read: {error}") from None
     level: list[Any] = [tree]
     for _ in range(_DEPTH):
-        found: list[Any] = []
+        result: list[Any] = []
         for value in level:
             if isinstance(value, dict):
-                found += [*value, *value.values()]
+                result += [*value, *value.values()]
             elif isinstance(value, list):
-                found += value
+                result += value
             elif isinstance(value, str) and "\0" in value:
                 raise tomllib.TOMLDecodeError(f"the text {value!r} holds the character NUL")
-        level = found
+        level = result
         if not level:
             return tree
     raise tomllib.TOMLDecodeError(f"values nested deeper than {_DEPTH} levels")

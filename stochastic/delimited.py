@@ -167,10 +167,10 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool =
         raise _contradiction_error(name, one, other, "group digits by different marks")
     if decimals or groups:
         return next(iter(decimals), "." if "," in groups else ",")
-    found = {_first_mark(cell) for cell in undecided}
-    if not found or (found == {"."} and not strict):
+    result = {_first_mark(cell) for cell in undecided}
+    if not result or (result == {"."} and not strict):
         return "."
-    cell = next(c for c in undecided if "," in c.text or found == {"."})
+    cell = next(c for c in undecided if "," in c.text or result == {"."})
     text = cell.text.strip()
     raise TableError(
         f"{name}, line {cell.line}: {text!r} may be {re.sub('[.,]', '', text)} or "
@@ -377,7 +377,7 @@ def _columns_by_name(
     names = [text.strip() for text in head.fields]
     if len(names) > 1 and not names[0] and all(names[1:]):
         names[0] = "index"  # as pandas writes its own
-    found: dict[str, Sequence[str]] = {}
+    result: dict[str, Sequence[str]] = {}
     for place, (text, column) in enumerate(zip(names, columns, strict=True), 1):
         if not text and not any(map(str.strip, column)):
             continue
@@ -385,14 +385,14 @@ def _columns_by_name(
             raise TableError(
                 f"{name}, line {head.line}: a column without a name (column {place}): give it one"
             )
-        if text in found:
+        if text in result:
             places = f"{names.index(text) + 1} and {place}"
             raise TableError(
                 f"{name}, line {head.line}: two columns {text!r} (columns {places}): give each a "
                 "name of its own"
             )
-        found[text] = column
-    return found
+        result[text] = column
+    return result
 
 
 # --- how the lines make a table: its separator, its header, its first line
@@ -400,17 +400,17 @@ def _comment_lines(text: str) -> dict[int, str]:
     """Return the lines that begin with # and are no rows, by their numbers."""
     if "#" not in text:
         return {}
-    found: dict[int, str] = {}
+    result: dict[int, str] = {}
     others: list[int] = []
     for place, line in enumerate(io.StringIO(text, newline=""), 1):
         bare = line.strip()
         word = re.split(r"[,;\t| ]", bare, maxsplit=1)[0].strip('"')
         if word.startswith("#") and re.match(r"#(?!\s*[,;\t|])", bare) and not is_missing(word):
-            found[place] = bare
+            result[place] = bare
         elif bare:
             others.append(place)
-    labels = len(others) == 1 and all(place > others[0] for place in found)
-    return {} if labels else found  # below a header, where every row begins with #
+    labels = len(others) == 1 and all(place > others[0] for place in result)
+    return {} if labels else result  # below a header, where every row begins with #
 
 
 def _trimmed_width(records: list[Record]) -> int:
@@ -474,8 +474,8 @@ def _split_header(records: list[Record], required: bool) -> tuple[Record | None,
 def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
     """Return the last comment as a header, where it names as many columns as there are."""
     for place, text in sorted(comments.items(), reverse=True)[:1]:
-        found = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
-        fields = [field.strip() for field in found]
+        result = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
+        fields = [field.strip() for field in result]
         if len(fields) == width and all(fields) and not any(map(is_numeric, fields)):
             return Record(place, fields)
     return None
@@ -485,7 +485,7 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     """Return what separates the cells: what cuts the lines alike, and gives most numbers."""
     sample = text[:_SAMPLE]
     whole, uneven = len(sample) == len(text), False
-    found: list[tuple[tuple[bool, int, bool, float], int, str]] = []
+    result: list[tuple[tuple[bool, int, bool, float], int, str]] = []
     for separator in _SEPARATORS:
         records = _sample_records(sample, separator, comments, whole)
         if not any(len(record.fields) > 1 for record in records):
@@ -503,17 +503,17 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
         share = sum(is_numeric(cell) or is_missing(cell) for cell in cells) / max(len(cells), 1)
         if separator != " " or (fits and share >= 0.5 and width > 1):
             begin = -start if fits else len(body)
-            found.append(((fits, begin, separator != " ", share), len(alike), separator))
-    if not found and uneven:
+            result.append(((fits, begin, separator != " ", share), len(alike), separator))
+    if not result and uneven:
         raise TableError(
             f"{name}: neither commas, semicolons, tabs nor bars cut its lines into as many fields"
         )
-    if not found:
+    if not result:
         return ","
-    best, lines, _ = max(found, key=lambda one: one[0])
+    best, lines, _ = max(result, key=lambda one: one[0])
     ways = [
         separator
-        for fits, count, separator in found
+        for fits, count, separator in result
         if fits == best or (best[0] and best[1] < 0 and not fits[0] and count >= lines)
     ]
     if len(ways) > 1 and best[0]:

@@ -79,8 +79,8 @@ def pmf_array(
     extra_attrs: Mapping[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
     """Return the law of the loss along ``loss``, with its fractions in lowest terms."""
-    found = law_array(chances, extra_attrs, loss=np.asarray(numerator) / np.asarray(denominator))
-    return found.assign_coords(
+    result = law_array(chances, extra_attrs, loss=np.asarray(numerator) / np.asarray(denominator))
+    return result.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),
         denominator=("loss", denominator, {"long_name": "denominator of the loss"}),
     )

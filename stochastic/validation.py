@@ -103,20 +103,20 @@ def time_powers(
 
 def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
     """Iterations of the lanes of groups as the kernel takes them, checked; see time_powers."""
-    found = np.asarray(values)
-    if found.ndim != 2 or not 1 <= found.shape[1] <= _WARP or not len(found):
+    result = np.asarray(values)
+    if result.ndim != 2 or not 1 <= result.shape[1] <= _WARP or not len(result):
         raise LawError(
-            f"exponents of shape {found.shape}: expected (groups, lanes) with 1 to {_WARP} lanes, "
+            f"exponents of shape {result.shape}: expected (groups, lanes) with 1 to {_WARP} lanes, "
             "since the lanes of a group stand in one warp"
         )
-    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= 2**31 - 1:
+    if result.dtype.kind not in "iu" or result.min() < 0 or result.max() >= 2**31 - 1:
         raise LawError("exponents: expected whole numbers from 0 to 2147483646")
-    return np.ascontiguousarray(found, dtype=np.int32)
+    return np.ascontiguousarray(result, dtype=np.int32)
 
 
 def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
-    found: npt.NDArray[np.float32] = device_array[:groups].copy_to_host()
-    return found
+    result: npt.NDArray[np.float32] = device_array[:groups].copy_to_host()
+    return result
 
 
 def _verify_powers(
@@ -125,9 +125,9 @@ def _verify_powers(
     """Compute some powers anew: the time of work that was not done is worth nothing."""
     lanes, size = matrices.shape[1:3]
     count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
-    found = timing.powers(count).reshape(-1, size, size)
+    result = timing.powers(count).reshape(-1, size, size)
     exact = matrices[:count].reshape(-1, size, size).astype(np.float64)
-    for power, matrix, exponent in zip(found, exact, exponents[:count].ravel(), strict=True):
+    for power, matrix, exponent in zip(result, exact, exponents[:count].ravel(), strict=True):
         expected = np.linalg.matrix_power(matrix, int(exponent) + 1)
         scale = np.abs(expected).max()
         if 1e-30 < scale < 1e30 and np.abs(power - expected).max() > _TOLERANCE * scale:
@@ -168,14 +168,14 @@ def _load_gpu() -> ModuleType:
     """The kernels, where they can be run."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise LawError("numba-cuda is not installed: pip install numba-cuda")
-    from stochastic.kernels import device
+    from stochastic.kernels import gpu
 
-    if not device.is_available():
+    if not gpu.is_available():
         raise LawError(
             "no NVIDIA GPU with a driver was found; for a trial without one, set "
             "NUMBA_ENABLE_CUDASIM=1 before Python starts: numba-cuda then simulates a GPU, slowly"
         )
-    return device
+    return gpu
 
 
 def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:

@@ -12,7 +12,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from symbolic.plain_text import one_line, escape_controls
+from symbolic.safe_text import one_line, escape_controls
 
 #: Rows of a table on a terminal, where JSON has them all, and in a notebook.
 TEXT_ROWS, HTML_ROWS = 60, 200
@@ -125,8 +125,8 @@ class Report(DisplayMixin):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        found: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
-        return found
+        result: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
+        return result
 
     def __str__(self) -> str:
         return str(self._answer())

@@ -70,9 +70,9 @@ def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Float
     """
     wide = half_width(replicate_shares)
     few = np.minimum(share, 1 - np.asarray(share)) * draws < MIN_NORMAL_DRAWS
-    found = np.hypot(wide, ZERO_COUNT_BOUND / draws)
-    found = np.where(few, np.maximum(wide, binomial_half_width(share, draws)), found)
-    return np.asarray(np.minimum(found, 1.0))
+    result = np.hypot(wide, ZERO_COUNT_BOUND / draws)
+    result = np.where(few, np.maximum(wide, binomial_half_width(share, draws)), result)
+    return np.asarray(np.minimum(result, 1.0))
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from symbolic.intervals import ARRAY_ALGEBRA, Decision, Interval, PartialEvaluation, EvaluationStep, interval_algebra, interval_of, run_steps
 from symbolic.ops import Node, constant, reference, references, where
-from symbolic.primitives.words import all_true, any_true
+from symbolic.primitives.rule_operations import all_true, any_true
 
 # --- A case along one quantity: its values at places, and where it is open between two of them
 
@@ -50,24 +50,24 @@ class CaseLines:
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
         """The case at points; one that is no number is -1."""
-        found = np.empty(line.size)
+        result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
             done = {node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()}
             done[self.variable] = x[part]
             run_steps(self.steps, done, ARRAY_ALGEBRA)
-            found[part] = done[self.root]
-        found[np.isnan(found)] = -1.0
-        return found
+            result[part] = done[self.root]
+        result[np.isnan(result)] = -1.0
+        return result
 
     def is_undecided(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
         """Where more than one case is possible between two places."""
-        found = np.empty(line.size, dtype=bool)
+        result = np.empty(line.size, dtype=bool)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
             held = self._enclose(line[part], low[part], high[part])[self.root]
-            found[part] = (held.lo < held.hi) | (held.undefined & (held.lo == held.hi))
-        return found
+            result[part] = (held.lo < held.hi) | (held.undefined & (held.lo == held.hi))
+        return result
 
     def _enclose(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
         done: dict[Node, Any] = {
@@ -197,9 +197,9 @@ def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
     case = lines.evaluate(line, x)
     change = np.flatnonzero((line[1:] == line[:-1]) & (case[1:] != case[:-1]))
     brackets = line[change], x[change], x[change + 1], case[change], case[change + 1]
-    found = _narrow_brackets(lines, brackets, whole)
-    order = np.lexsort((found[1], found[0]))
-    line, low, high, before, after = (part[order] for part in found)
+    result = _narrow_brackets(lines, brackets, whole)
+    order = np.lexsort((result[1], result[0]))
+    line, low, high, before, after = (part[order] for part in result)
     return _merge_ties(Crossings(line, low, high, before, after, undecided), whole)
 
 
@@ -216,14 +216,14 @@ def first_crossing(lines: CaseLines, path: Floats, *, whole: bool = False) -> tu
     if path.size < 2:
         return None
     rising = bool(path[1] > path[0])
-    found = _find_along(lines, np.sort(path)[None, :], whole)
+    result = _find_along(lines, np.sort(path)[None, :], whole)
     before, after = (0.0, 1.0) if rising else (1.0, 0.0)
-    hits = np.flatnonzero((found.before == before) & (found.after == after))
+    hits = np.flatnonzero((result.before == before) & (result.after == after))
     if not hits.size:
-        held = not found.line.size and lines.evaluate(_FIRST_LINE, path[1:2])[0]
+        held = not result.line.size and lines.evaluate(_FIRST_LINE, path[1:2])[0]
         return (float(path[0]), float(path[1])) if held else None
     place = hits[0] if rising else hits[-1]
-    low, high = float(found.low[place]), float(found.high[place])
+    low, high = float(result.low[place]), float(result.high[place])
     return (low, high) if rising else (high, low)
 
 
@@ -314,8 +314,8 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
         line, owner, low, high = line[few], owner[few], low[few], high[few]
     if not extra:
         return np.zeros(0, dtype=np.int64), np.zeros(0), given_up
-    found, xs = (np.concatenate([part[k] for part in extra]) for k in (0, 1))
-    return found, xs, given_up
+    result, xs = (np.concatenate([part[k] for part in extra]) for k in (0, 1))
+    return result, xs, given_up
 
 
 def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:

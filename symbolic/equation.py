@@ -13,7 +13,7 @@ from typing import Any
 from symbolic.errors import GraphError, UnknownNameError, nearest_hint
 from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
-from symbolic.statistic import StatisticName
+from symbolic.statistics import StatisticName
 
 # --- families of regimes, advice, where a set holds
 
@@ -309,28 +309,28 @@ class EquationSet:
     @property
     def regime_families(self) -> tuple[Family, ...]:
         """The families that are declared, and those that its equations tell."""
-        found = {family.of: family for family in self.families}
+        result = {family.of: family for family in self.families}
         yielded = {eq.name for eq in self.equations}
         for eq in self.equations:
-            if eq.name not in self.outputs or eq.name in found or eq.table:
+            if eq.name not in self.outputs or eq.name in result or eq.table:
                 continue
             if (node := eq.node).op not in ("minimum", "maximum"):
                 continue
             terms = {arg.args[0]: arg.args[0] for arg in node.args if arg.op == "reference"}
             if len(terms) == len(node.args) and not yielded.isdisjoint(terms):
-                found[eq.name] = Family(of=eq.name, terms=terms, largest=node.op == "maximum")
-        return tuple(found.values())
+                result[eq.name] = Family(of=eq.name, terms=terms, largest=node.op == "maximum")
+        return tuple(result.values())
 
     def quantity(self, name: str) -> Quantity:
         """The row of a quantity or statistic, or an error that names the nearest."""
         if isinstance(name, StatisticName):
             return name.quantity
-        found = self.quantities.get(name)
-        if found is None:
+        result = self.quantities.get(name)
+        if result is None:
             raise UnknownNameError(
                 f"{name!r} is no quantity of the model {self.name}{nearest_hint(name, self.quantities)}"
             )
-        return found
+        return result
 
     def resolve_symbol(self, name: str) -> str:
         """The quantity of which a name is the papers' symbol; the name itself where it is none.
@@ -342,8 +342,8 @@ class EquationSet:
         if name in self.quantities:
             return name
         known = {**{eq.name: eq.symbol for eq in self.equations}, **self.symbols}
-        found = [quantity for quantity, symbol in known.items() if symbol == name]
-        return found[0] if len(found) == 1 else name
+        result = [quantity for quantity, symbol in known.items() if symbol == name]
+        return result[0] if len(result) == 1 else name
 
     def variants(self, name: str) -> tuple[Equation, ...]:
         """The equations that can yield a quantity, whatever the switches."""

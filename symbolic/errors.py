@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from symbolic.plain_text import one_line, escape_controls
+from symbolic.safe_text import one_line, escape_controls
 
 #: Letters of a name up to which names like it are looked for, and of a list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000

@@ -44,8 +44,8 @@ def replace_rounding(expression: Any) -> Any:
     near = 1 + sympy.Symbol("epsilon", positive=True)
     if not hasattr(expression, "atoms"):  # a label
         return expression
-    found = expression.atoms(sympy.Rational)
-    return expression.xreplace({one: near for one in found if 0 < one - 1 < _ROUNDING})
+    result = expression.atoms(sympy.Rational)
+    return expression.xreplace({one: near for one in result if 0 < one - 1 < _ROUNDING})
 
 
 def _is_condition(value: Any) -> bool:

@@ -19,7 +19,7 @@ from symbolic import ops
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.ops import Node, reference
 from symbolic.quantity import Quantity
-from symbolic.statistic import (
+from symbolic.statistics import (
     DESIGN,
     DRAW,
     STATISTICS,
@@ -430,9 +430,9 @@ class _Parser:
             unit="" if kind == "chance" else self._statistic_unit(test),
         )
         measures = _PLAIN if kind == "chance" else test.dimension
-        found = Term(reference(StatisticName(about)), measures, word.position, self._end_position())
-        self.statistics.append((found, about))
-        return found
+        result = Term(reference(StatisticName(about)), measures, word.position, self._end_position())
+        self.statistics.append((result, about))
+        return result
 
     def _statistic_unit(self, term: Term) -> str:
         """The unit of its values: that of a quantity alone, else what is known of a formula."""

@@ -67,7 +67,7 @@ class Graph:
     @property
     def statistics(self) -> list[str]:
         """The statistics among its quantities."""
-        return [name for name, found in self.definitions.items() if found.kind == "statistic"]
+        return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
         """A formula in terms of the leaves."""
@@ -121,7 +121,7 @@ def extreme_terms(
     >>> extreme_terms(load_model("transit").graph(), "ms_throughput")
     ('thread_limit', 'ms_peak', 'computation_limit')
     """
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     stack = [graph.definitions[name].node]
     if stack[0].op != op and stack[0].op not in look_through:
         return (name,)
@@ -134,5 +134,5 @@ def extreme_terms(
         else:
             term = node.args[0]
             below = (term,) if term in stop else extreme_terms(graph, term, op, stop, look_through)
-            found.update(dict.fromkeys(below))
-    return tuple(found)
+            result.update(dict.fromkeys(below))
+    return tuple(result)

@@ -42,9 +42,9 @@ import numpy as np
 
 from symbolic.ops import Node, interpret_all, interpret_arrays, reference, walk
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.row import Primitive
-from symbolic.primitives.words import ALL_AXES, INF, either_flag, choose, is_empty, flag_or_false, rebind_rule
-from symbolic.primitives.words import outward_operations as outwards
+from symbolic.primitives.spec import Primitive
+from symbolic.primitives.rule_operations import ALL_AXES, INF, either_flag, choose, is_empty, flag_or_false, rebind_rule
+from symbolic.primitives.rule_operations import outward_operations as outwards
 
 
 class Interval(NamedTuple):
@@ -116,23 +116,23 @@ def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[...,
     """
 
     def apply(*args: Trend) -> Trend:
-        found = enclose(*(arg.enclosure for arg in args))
+        result = enclose(*(arg.enclosure for arg in args))
         parts: list[Any] = []
         for arg in args:
             parts += (*_ends(arg.enclosure), arg.up, arg.down)
         up, down = row.trend(*parts)
-        unknown = _partly_nan(row, found, [arg.enclosure for arg in args])
+        unknown = _partly_nan(row, result, [arg.enclosure for arg in args])
         if unknown is not False:
             idle = ALL_AXES
             for arg in args:
                 idle = idle & arg.up & arg.down
             up, down = np.where(unknown, idle, up), np.where(unknown, idle, down)
-        low, high = _ends(found)
+        low, high = _ends(result)
         same = low == high
-        if isinstance(found, Interval) and found.may_be_nan is not False:
-            same = np.where(found.may_be_nan, low > high, same)
+        if isinstance(result, Interval) and result.may_be_nan is not False:
+            same = np.where(result.may_be_nan, low > high, same)
         up, down = np.where(same, ALL_AXES, up), np.where(same, ALL_AXES, down)
-        return Trend(found, up, down)
+        return Trend(result, up, down)
 
     return apply
 

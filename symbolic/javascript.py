@@ -175,20 +175,20 @@ def _variants(
     graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
     """The different definitions of each quantity and condition, and which each graph takes."""
-    found: dict[str, tuple[list[Node], list[int]]] = {}
+    result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
         nodes = {name: definition.node for name, definition in graph.definitions.items()}
         nodes |= {condition_names[c.text]: c.node for c in graph.conditions if c.text in condition_names}
         for name, node in nodes.items():
-            listed, which = found.setdefault(name, ([], []))
+            listed, which = result.setdefault(name, ([], []))
             if not any(node is one for one in listed):
                 listed.append(node)
             # graphs that do not hold it may take any
             which += [0] * (place - len(which))
             which.append(next(k for k, one in enumerate(listed) if one is node))
-    for _, which in found.values():
+    for _, which in result.values():
         which += [0] * (len(graphs) - len(which))
-    return found
+    return result
 
 
 def _order(

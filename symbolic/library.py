@@ -21,7 +21,7 @@ from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
-from symbolic.reach import search_folders
+from symbolic.file_access import search_folders
 
 # --- Model files of one's own: where they lie, how one is run, how one that was run is found again
 # A model file is Python, and to load it is to run it. Only a person names the file that is run: in
@@ -89,12 +89,12 @@ def read_text_or_empty(path: Path) -> str:
 
 def _model_paths() -> dict[str, list[Path]]:
     """The files that bear each name of a model: the shipped, and those of ``DSE_PATH``."""
-    found = {path.stem: [path] for path in _shipped_files()}
+    result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
         for path in sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED_FOLDER else []:
             if "equation" in read_text_or_empty(path) and not path.stem.startswith("_"):
-                found.setdefault(path.stem, []).append(path)
-    return found
+                result.setdefault(path.stem, []).append(path)
+    return result
 
 
 @cache
@@ -110,18 +110,18 @@ def _model_path(name: str, base: Path | None) -> Path:
         if not path.is_file():
             raise DseError(f"the model file {name!r} does not exist (looked at {path})")
         return path
-    found = _model_paths()
-    if name not in found:
+    result = _model_paths()
+    if name not in result:
         raise UnknownNameError(
-            f"{name!r} is no model{nearest_hint(name, found)}; there are: {', '.join(sorted(found))} "
+            f"{name!r} is no model{nearest_hint(name, result)}; there are: {', '.join(sorted(result))} "
             "(give a model of your own as a path ending in .py, or put it in a folder of DSE_PATH)"
         )
-    if len(found[name]) > 1:
+    if len(result[name]) > 1:
         raise DseError(
-            f"{name!r} names {len(found[name])} models: {', '.join(map(str, found[name]))}; rename "
+            f"{name!r} names {len(result[name])} models: {', '.join(map(str, result[name]))}; rename "
             "one, or give the path of the one you mean"
         )
-    path = found[name][0]
+    path = result[name][0]
     return path if path.parent == SHIPPED_FOLDER else path.resolve()
 
 
@@ -188,11 +188,11 @@ _D = TypeVar("_D")
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
     """The equations, and those of energy where they yield time and power."""
-    found = list(dict.fromkeys(equations))
-    names = {eq.name for eq in found}
+    result = list(dict.fromkeys(equations))
+    names = {eq.name for eq in result}
     if {"time", "power"} <= names:
-        found += [eq for eq in _energy.EQUATIONS if eq.name not in names]
-    return found
+        result += [eq for eq in _energy.EQUATIONS if eq.name not in names]
+    return result
 
 
 def _model_from_module(module: ModuleType, name: str) -> Model:
@@ -258,11 +258,11 @@ def _add_flags(
     quantities: Mapping[str, Quantity], equations: Iterable[Equation]
 ) -> dict[str, Quantity]:
     """The quantities, with the labels of cases and bounds where all their equations agree."""
-    found: dict[str, set[tuple[int, str]]] = {}
+    result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
-        found.setdefault(eq.name, set()).update(eq.flags.items())
+        result.setdefault(eq.name, set()).update(eq.flags.items())
     rows = dict(quantities)
-    for name, flags in found.items():
+    for name, flags in result.items():
         agree = len(dict(flags)) == len(flags)
         rows[name] = replace(rows[name], flags=tuple(sorted(flags)) if agree else ())
     return rows

@@ -50,13 +50,13 @@ class Model(DisplayMixin, EquationSet):
     def _data(self) -> dict[str, Any]:
         def row(name: str) -> dict[str, Any]:
             quantity = self.quantity(name)
-            found: dict[str, Any] = {
+            result: dict[str, Any] = {
                 "name": name,
                 "unit": quantity.unit,
                 "meaning": quantity.meaning,
             }
-            found |= {"labels": list(quantity.labels)} if quantity.labels else {}
-            return found | ({} if quantity.default is None else {"default": quantity.default})
+            result |= {"labels": list(quantity.labels)} if quantity.labels else {}
+            return result | ({} if quantity.default is None else {"default": quantity.default})
 
         switches = dict.fromkeys(switch for eq in self.equations for switch in eq.when)
         return {

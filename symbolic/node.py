@@ -175,15 +175,15 @@ def conjuncts(conditions: Iterable[Node]) -> list[Node]:
     >>> conjuncts([Node("both", (a, Node("both", (b, c))))]) == [a, b, c]
     True
     """
-    found: list[Node] = []
+    result: list[Node] = []
     stack = list(reversed(list(conditions)))
     while stack:
         node = stack.pop()
         if node.op == "both":
             stack.extend(reversed(node.args))
         else:
-            found.append(node)
-    return found
+            result.append(node)
+    return result
 
 
 def references(*roots: Node) -> tuple[str, ...]:

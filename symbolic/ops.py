@@ -18,7 +18,7 @@ import numpy as np
 
 from symbolic.node import Node, constant, reference, references, substitute, walk
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.row import Primitive
+from symbolic.primitives.spec import Primitive
 
 __all__ = [
     "SYMPY",

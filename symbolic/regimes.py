@@ -57,15 +57,15 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 def active_families(graph: Graph) -> dict[str, Family]:
     """The families that hold under the switches: ``of`` is the extreme of just those terms."""
-    found = {}
+    result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
         op = "maximum" if family.largest else "minimum"
         if family.of in graph.definitions and terms == set(
             extreme_terms(graph, family.of, op, stop=terms, look_through=())
         ):
-            found[family.of] = family
-    return found
+            result[family.of] = family
+    return result
 
 
 def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...]:
@@ -81,13 +81,13 @@ def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...
     if family is not None and family not in flagged:
         said = f"{family!r} has no regimes in the model {graph.model.name}"
         check_name(family, known, said, "there are regimes of")
-    found: list[Regime] = []
+    result: list[Regime] = []
     for of in known if family is None else (family,):
         if of in families:
-            found += _family_regimes(graph, families[of], expand)
+            result += _family_regimes(graph, families[of], expand)
         else:
-            found += _case_regimes(graph, flagged[of], expand)
-    return tuple(found)
+            result += _case_regimes(graph, flagged[of], expand)
+    return tuple(result)
 
 
 def _regime_outputs(
@@ -185,7 +185,7 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
             f"depend on {', '.join(sorted(moving)) or 'nothing'}"
         )
     unknown = sympy.Dummy(solve_for, **_sign_assumption(symbol(row)))
-    found: dict[Any, Any] = {}
+    result: dict[Any, Any] = {}
     sides = [_branches(graph.model.quantities, node, solve_for, unknown) for node in (left, right)]
     if len(sides[0]) * len(sides[1]) > _MAX_BRANCHES:
         raise _too_many_branches(solve_for)
@@ -193,15 +193,15 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
         for solution in _solve(first - second, unknown, (a, b, solve_for)):
             condition = _settle_comparisons(sympy.And(when_first, when_second).subs(unknown, solution))
             if condition != sympy.false:
-                found[solution] = sympy.Or(found.get(solution, sympy.false), condition)
-    if not found:
+                result[solution] = sympy.Or(result.get(solution, sympy.false), condition)
+    if not result:
         raise DseError(
             f"the regimes {a} and {b} of {family.of} never meet as {solve_for} varies within "
             f"{row.domain}"
         )
     answers = [
         solution if condition == sympy.true else piecewise((solution, condition))
-        for solution, condition in found.items()
+        for solution, condition in result.items()
     ]
     return answers[0] if len(answers) == 1 else answers
 
@@ -248,16 +248,16 @@ def _branches(
         elif name not in references(node):
             done[id(node)] = [(to_sympy(node, quantities), sympy.true)]
         else:
-            found: dict[Any, Any] = {}
+            result: dict[Any, Any] = {}
             for parts in product(*(done[id(arg)] for arg in node.args)):
                 given = sympy.And(*(condition for _, condition in parts))
                 for value, condition in _primitive_branches(node.op, [value for value, _ in parts]):
                     both = sympy.And(given, condition)
                     if both != sympy.false:
-                        found[value] = sympy.Or(found.get(value, sympy.false), both)
-            if len(found) > _MAX_BRANCHES:
+                        result[value] = sympy.Or(result.get(value, sympy.false), both)
+            if len(result) > _MAX_BRANCHES:
                 raise _too_many_branches(name)
-            done[id(node)] = list(found.items())
+            done[id(node)] = list(result.items())
     return done[id(root)]
 
 

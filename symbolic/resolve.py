@@ -9,9 +9,9 @@ from symbolic.equation import Equation, EquationSet
 from symbolic.errors import GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
-from symbolic.lawful import law_definition, check_labels
+from symbolic.statistic_laws import law_definition, check_labels
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
-from symbolic.statistic import StatisticName, check_direction
+from symbolic.statistics import StatisticName, check_direction
 
 #: How many equations that need a missing quantity are named before the rest is counted.
 _MAX_NAMED = 4
@@ -73,26 +73,26 @@ class _Resolver:
 
     def select_equation(self, name: str, switches: Mapping[str, str]) -> Equation | None:
         """The one equation that yields a quantity under some switches, or None."""
-        found = [
+        result = [
             eq
             for eq in self.variants.get(name, ())
             if all(switches[switch] == label for switch, label in eq.when.items())
         ]
-        if len(found) > 1:
+        if len(result) > 1:
             raise GraphError(
-                f"{name} has two definitions: {found[0].describe()} and {found[1].describe()}; "
+                f"{name} has two definitions: {result[0].describe()} and {result[1].describe()}; "
                 "keep one, tell them apart by a switch (when=), or give the quantity a value"
             )
-        return found[0] if found else None
+        return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
         """The definition by equation or default, as if no value were given."""
-        found = self.equation(name)
-        if found is not None:
-            kind = "table" if found.table else "equation"
-            node = reference(name) if found.table else found.node
-            needs = found.inputs if found.table else references(node)
-            return Definition(name=name, kind=kind, node=node, needs=needs, equation=found)
+        result = self.equation(name)
+        if result is not None:
+            kind = "table" if result.table else "equation"
+            node = reference(name) if result.table else result.node
+            needs = result.inputs if result.table else references(node)
+            return Definition(name=name, kind=kind, node=node, needs=needs, equation=result)
         default = self.model.quantity(name).default
         if isinstance(default, str) and not self.model.quantity(name).is_label:
             return Definition(name=name, kind="formula", node=reference(default), needs=(default,))
@@ -103,12 +103,12 @@ class _Resolver:
     def definition(self, name: str) -> Definition | None:
         """How a quantity gets its value, or None where nothing says."""
         if isinstance(name, StatisticName):
-            found = law_definition(name, self.model, self.definition)
-            if found is None:
+            result = law_definition(name, self.model, self.definition)
+            if result is None:
                 check_direction(name)
                 needs = references(name.statistic.argument)
-                found = Definition(name=name, kind="statistic", node=reference(name), needs=needs)
-            return found
+                result = Definition(name=name, kind="statistic", node=reference(name), needs=needs)
+            return result
         if name not in self.values:
             return self.model_definition(name)
         formula = self.values[name]

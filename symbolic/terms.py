@@ -16,7 +16,7 @@ from symbolic.errors import DseError, ExpressionError, UnitError, UnknownNameErr
 from symbolic.ops import Node, constant, either, equal, negate, reference
 from symbolic.primitives import PRIMITIVES
 from symbolic.quantity import Quantity, label_index_name
-from symbolic.statistic import resolve_direction
+from symbolic.statistics import resolve_direction
 from symbolic.units import Dimension, dimension, mismatch_message
 
 # --- words
@@ -283,10 +283,10 @@ def _label_clause(label: str | Quantity) -> str:
 
 def _label_numbers(row: Quantity) -> dict[str, list[int]]:
     """The labels of a quantity, each with the numbers that stand for it."""
-    found: dict[str, list[int]] = {}
+    result: dict[str, list[int]] = {}
     for number, label in row.flags or enumerate(row.axis_labels):
-        found.setdefault(label, []).append(number)
-    return found
+        result.setdefault(label, []).append(number)
+    return result
 
 
 def _label_list(row: Quantity) -> str:

@@ -127,7 +127,7 @@ class Browser:
         given = np.ascontiguousarray(np.stack(columns, axis=1) if columns else np.zeros((1, 0)))
         count, width = given.shape
         text = base64.b64encode(given.tobytes()).decode()
-        found = self.run(
+        result = self.run(
             f"""(() => {{
               const f = {source};
               const bytes = Uint8Array.from(atob("{text}"), (one) => one.charCodeAt(0));
@@ -146,7 +146,7 @@ class Browser:
               return btoa(made);
             }})()"""
         )
-        return np.frombuffer(base64.b64decode(found), dtype=np.float64).reshape(count, outputs)
+        return np.frombuffer(base64.b64decode(result), dtype=np.float64).reshape(count, outputs)
 
     def size(self, width: int, height: int, *, dark: bool = False) -> None:
         """How large the window is, and which colours are preferred."""
@@ -188,14 +188,14 @@ def _pipes(given: int, told: int) -> None:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser of its own, with an empty profile."""
-    found = chromium()
-    if found is None:
+    result = chromium()
+    if result is None:
         pytest.skip("no chromium on this machine")
     given, write = os.pipe()
     read, told = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [found, f"--user-data-dir={profile}", *FLAGS],
+            [result, f"--user-data-dir={profile}", *FLAGS],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

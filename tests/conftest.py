@@ -69,8 +69,8 @@ def pytest_collection(session: pytest.Session) -> None:
     gc.disable()
     if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2:
         folders = [session.config.invocation_params.dir / given for given in session.config.args]
-        found = {path for folder in folders for path in folder.rglob("test_*.py")}
-        for path in sorted((path for path in found if HERE in path.parents), reverse=True):
+        result = {path for folder in folders for path in folder.rglob("test_*.py")}
+        for path in sorted((path for path in result if HERE in path.parents), reverse=True):
             name = ".".join(path.relative_to(HERE.parent).with_suffix("").parts)
             with contextlib.suppress(
                 Exception, pytest.skip.Exception
@@ -87,9 +87,9 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector]]:
     """Files of tests hold no doctests, and are not searched for any."""
-    found = yield
+    result = yield
     tests = file_path.name.startswith("test_")
-    return [one for one in found if not (tests and isinstance(one, DoctestModule))]
+    return [one for one in result if not (tests and isinstance(one, DoctestModule))]
 
 
 @pytest.fixture(scope="session")

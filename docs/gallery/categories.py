@@ -6,7 +6,7 @@ Dotp sooner; with fewer active cores later.
 
 import dse
 from dse import plots
-from dse.plots.frame import new_figure
+from dse.plots.axes import new_figure
 
 figure = new_figure(13, 4.8)
 left, right = figure.subplots(1, 2)

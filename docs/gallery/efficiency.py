@@ -7,7 +7,7 @@ that the series lie upon each other. Right, energy efficiency over speed-up: wha
 
 import dse
 from dse import plots
-from dse.plots.frame import new_figure
+from dse.plots.axes import new_figure
 
 shares = [k / 10 for k in range(11)]
 axes = {"benchmark_series": range(1, 17), "gpu_share": shares}

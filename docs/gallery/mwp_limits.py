@@ -6,7 +6,7 @@ the bandwidth is never reached.
 
 import dse
 from dse import plots
-from dse.plots.frame import new_figure
+from dse.plots.axes import new_figure
 
 figure = new_figure(13, 4.2)
 for ax, workload in zip(figure.subplots(1, 2), ("mb4_c", "mb4_uc"), strict=True):

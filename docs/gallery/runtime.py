@@ -6,7 +6,7 @@ is hidden; larger sub-blocks get there with fewer threads.
 
 import dse
 from dse import plots
-from dse.plots.frame import new_figure
+from dse.plots.axes import new_figure
 
 TITLES = {
     "root_blocks_per_thread": "all runs on one line, until latency is hidden",

@@ -6,7 +6,7 @@ Left, computation bounds: more multiprocessors are always better. Right, bandwid
 
 import dse
 from dse import plots
-from dse.plots.frame import new_figure
+from dse.plots.axes import new_figure
 
 GIVEN = {"threads_per_block": 512, "active_blocks_per_sm": 1, "elements": 1536000, "sync_insts": 0}
 GIVEN |= {"coalesced_insts": 100, "uncoalesced_insts": 0, "mem_bandwidth": "120 GB/s"}

@@ -6,7 +6,7 @@ not help where threads are short.
 """
 
 from dse import plots
-from dse.plots.frame import new_figure
+from dse.plots.axes import new_figure
 
 MOVES = [(450, 200, "threads"), (450, 200, "intensity"), (900, 150, "intensity")]
 MOVES += [(900, 150, "ms_peak"), (900, 400, "lanes_width"), (900, 400, "intensity")]

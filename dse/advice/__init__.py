@@ -1,5 +1,5 @@
 """What limits a configuration, what would help, and how far until something else limits."""
 
-from dse.advice.words import Advice, Move, Suggestion
+from dse.advice.report import Advice, Move, Suggestion
 
 __all__ = ["Advice", "Move", "Suggestion"]

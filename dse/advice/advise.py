@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.advice.site import Floats, Site, extreme_names
-from dse.advice.words import Advice, Move
-from dse.given import axis_indices
-from dse.inputs import with_declared, merge_inputs
-from dse.study.data import StudyData
-from sweeps.bounds.check import check_grid, outside_domain
+from dse.advice.report import Advice, Move
+from dse.arguments import axis_indices
+from dse.inputs.merge import with_declared, merge_inputs
+from dse.study.study import StudyData
+from sweeps.bounds.checks import check_grid, outside_domain
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
 from symbolic.advice import guides, search_values
@@ -39,7 +39,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 from symbolic.quantity import LEVERS
-from symbolic.statistic import DRAW, statistics_of
+from symbolic.statistics import DRAW, statistics_of
 
 # --- The advice on one configuration
 
@@ -131,8 +131,8 @@ def build_advice(
         rebuild=lambda held: build({**parts.values, **held}, outputs),
         largest=largest,
     )
-    found = [move for names in site.candidates() for move in find_moves(site, names)]
-    unique = {(move.quantity, move.together, move.direction): move for move in found}
+    result = [move for names in site.candidates() for move in find_moves(site, names)]
+    unique = {(move.quantity, move.together, move.direction): move for move in result}
     return Advice(
         state=site.guide.state,
         bound=site.label(site.flag),
@@ -148,19 +148,19 @@ def build_advice(
 
 
 def _choose_guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
-    found = guides(model)
-    if not found:
+    result = guides(model)
+    if not result:
         raise DseError(
             f"there is no advice on the model {model.name}: a model is advised on where one of its "
             "outputs is the minimum(...) or maximum(...) of others, each with a name, or where a "
             "dse.Guide named ADVICE stands beside its equations, as in transit and mwp_cwp"
         )
     if goal is None:
-        return next((guide for guide in found if guide.state in wanted), found[0])
-    for guide in found:
+        return next((guide for guide in result if guide.state in wanted), result[0])
+    for guide in result:
         if guide.goal == goal:
             return guide
-    goals = list(dict.fromkeys(guide.goal for guide in found))
+    goals = list(dict.fromkeys(guide.goal for guide in result))
     raise UnknownNameError(
         f"goal = {goal!r}: the model {model.name} is advised on to improve {', '.join(goals)}"
         f"{nearest_hint(goal, goals)}"
@@ -289,10 +289,10 @@ class _MovePath:
         """The move to the first border, or to the end of the way; None where it is no advice."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
-        found = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
-        if found is None:
+        result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
+        if result is None:
             return self._move_to_end(xs) if len(xs) else None
-        low, high = found
+        low, high = result
         best = self._best_before(low, xs)
         if best is not None:
             return self._make_move(best, limit=f"where {self.site.guide.goal} is best")

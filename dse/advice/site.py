@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.advice.words import Suggestion
-from sweeps.bounds.check import outside_domain
+from dse.advice.report import Suggestion
+from sweeps.bounds.checks import outside_domain
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.graph import Definition
 from symbolic.intervals import PartialEvaluation
@@ -78,8 +78,8 @@ class Site:
 
     def holds(self, condition: Node, inputs: Mapping[str, Floats]) -> NDArray[np.bool_]:
         """A condition over the leaves, with some inputs moved to each of several values."""
-        found = self._evaluate_nodes([condition], inputs)[0]
-        return np.broadcast_to(found, next(iter(inputs.values())).shape)
+        result = self._evaluate_nodes([condition], inputs)[0]
+        return np.broadcast_to(result, next(iter(inputs.values())).shape)
 
     def _evaluate_nodes(self, roots: Iterable[Node], inputs: Mapping[str, Floats]) -> list[Any]:
         """Trees over the leaves; what does not move is computed once."""
@@ -108,17 +108,17 @@ class Site:
     def change_condition(self, state_from_terms: bool) -> Node:
         """Whether another term binds than here, or the state differs; terms may tell it alone."""
         graph = self.grid.graph
-        found: list[Any] = []
+        result: list[Any] = []
         if self.has_state and not state_from_terms:
-            found = [negate(equal(graph.flat(self.guide.state), float(self.flag)))]
+            result = [negate(equal(graph.flat(self.guide.state), float(self.flag)))]
         rest = [graph.flat(name) for name in self.terms if name not in self.binding]
         if rest:
             held = [graph.flat(name) for name in self.binding]
             if self.largest:
-                found.append(maximum(*rest) > maximum(*held) * (1 + ROUNDING))
+                result.append(maximum(*rest) > maximum(*held) * (1 + ROUNDING))
             else:
-                found.append(minimum(*rest) < minimum(*held) * (1 - ROUNDING))
-        return constant(either(*found) if found else False)
+                result.append(minimum(*rest) < minimum(*held) * (1 - ROUNDING))
+        return constant(either(*result) if result else False)
 
     def value(self, name: str) -> float:
         """A quantity here."""

@@ -10,7 +10,7 @@ import click
 
 import dse
 from dse.cli.borders import borders, meets, ranges
-from dse.cli.catalog import machines, models, quantities, workloads
+from dse.cli.models import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
 from dse.cli.command import Commands, best_on_interrupt, read_source
 from dse.cli.command import command as make_command
@@ -68,14 +68,14 @@ def verb_command(name: str) -> click.Command:
     takes_progress = any(parameter.name == "progress" for parameter in parameters)
 
     def run_verb(source: str, **options: Any) -> Any:
-        from dse.answers import column_order, result_answer
+        from dse.display import column_order, result_answer
 
         read = read_source(source)
         asked = nonempty_options(options) | ({"progress": True} if takes_progress else {})
         for name in spread:
             asked |= asked.pop(name, {})
-        found = best_on_interrupt(lambda: verb(read, **asked))
-        return result_answer(found, column_order(read))
+        result = best_on_interrupt(lambda: verb(read, **asked))
+        return result_answer(result, column_order(read))
 
     run_verb.__doc__ = text.partition("\nParameters\n")[0]
     for parameter in reversed(parameters):
@@ -86,8 +86,8 @@ def verb_command(name: str) -> click.Command:
 
 def _help(name: str, text: str) -> str:
     """Return what the text of a function says of a parameter, in one line."""
-    found = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    result = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
+    return " ".join(result[1].split()) if result else ""
 
 
 def _numbers(texts: list[str]) -> list[Any]:

@@ -43,12 +43,12 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
     its domain. Enclosures rule out borders between the values that were looked at.
     """
     read = read_study(study)
-    found = dse.borders(read, quantity, along=along or None, **options, progress=True)
-    return _borders_answer(found)
+    result = dse.borders(read, quantity, along=along or None, **options, progress=True)
+    return _borders_answer(result)
 
 
 def _borders_answer(ds: xr.Dataset) -> Answer:
-    from dse.inverse.crossing import border_rows, case_name, next_rows
+    from dse.inverse.borders import border_rows, case_name, next_rows
     from sweeps.grid.dataset import read_flag_meanings
 
     case, name = str(ds.attrs["question"]).removeprefix("borders of "), case_name(ds)
@@ -112,9 +112,9 @@ def meets(study: str, where: list[str], boxes: int, time_limit: float | None) ->
     its end the answer is exact, whatever the size of the space.
     """
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=time_left(time_limit))
-    found = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))
-    set_unproven_status(found.attrs)
-    return _meets_answer(found, list(read.grid().axes))
+    result = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))
+    set_unproven_status(result.attrs)
+    return _meets_answer(result, list(read.grid().axes))
 
 
 def _meets_answer(ds: xr.Dataset, axes: Sequence[str]) -> Answer:
@@ -155,17 +155,17 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     How far an input may be off is a share (5%) or an amount with its unit. With an objective,
     which configurations can be the best for some values of the inputs, shared by all.
     """
-    from dse.answers import dataset_answer, column_order, rows_answer
+    from dse.display import dataset_answer, column_order, rows_answer
 
     if None not in (options["minimize"], options["maximize"]):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
-    found = dse.ranges(read, within, outputs=output or None, **options, progress=True)
-    told = dataset_answer(_flatten_ends(found), column_order(read))
-    if "can_be_best" not in found:
+    result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
+    told = dataset_answer(_flatten_ends(result), column_order(read))
+    if "can_be_best" not in result:
         return told
-    best, size = int(found.can_be_best.sum()), found.can_be_best.size
-    objective = found.attrs["objective"]
+    best, size = int(result.can_be_best.sum()), result.can_be_best.size
+    objective = result.attrs["objective"]
     data = {**told.data, "objective": objective, "can_be_best": best, "of": size}
     shown = [row for row in data["rows"] if row["can_be_best"]]
     note = f"{best:,} of {size:,} configurations can be the best: {objective}"

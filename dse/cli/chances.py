@@ -56,13 +56,13 @@ def chances(source: str, **options: Any) -> Any:
     study's [best] is asked.
     """
     read, given = read_query(source, options)
-    found = best_on_interrupt(lambda: dse.chances(read, **given, progress=True))
-    return _chances_answer(found, given.get("top"))
+    result = best_on_interrupt(lambda: dse.chances(read, **given, progress=True))
+    return _chances_answer(result, given.get("top"))
 
 
 def read_query(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What is asked, and the question of the options or of the study's ``[best]``."""
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
     from dse.verbs.sources import load_if_study_file
 
     with input_errors():
@@ -78,7 +78,7 @@ def read_query(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, 
 
 
 def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
-    from dse.answers import dataset_answer, rows_answer
+    from dse.display import dataset_answer, rows_answer
 
     lists = ds.drop_vars([name for name in ds.data_vars if "rank" not in ds[name].dims])
     told = dataset_answer(lists)
@@ -125,8 +125,8 @@ def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     asked_of = ("minimize", "maximize", "where")
     wanted: dict[str, Any] = {name: given[name] for name in asked_of}
     wanted["sets"] = [split_list([text]) for text in sets]
-    found = best_on_interrupt(lambda: dse.information(read, **wanted, progress=True))
-    return _information_answer(found)
+    result = best_on_interrupt(lambda: dse.information(read, **wanted, progress=True))
+    return _information_answer(result)
 
 
 def _information_answer(ds: xr.Dataset) -> Answer:
@@ -181,20 +181,20 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     not exact. It is exact where all laws are enumerated, and where one input alone is random in the
     output, along which it is proven to go one way.
     """
-    found = dse.law(read_study(study), quantity, at)
+    result = dse.law(read_study(study), quantity, at)
     if plot is not None:
         from dse.plots.laws import draw_output_law
 
-        write_figure(draw_output_law(found).figure, plot)
-    unit, undefined = found.unit, found.undefined
+        write_figure(draw_output_law(result).figure, plot)
+    unit, undefined = result.unit, result.undefined
     atoms = None
-    if found.way == "enumerated":
-        atoms = [found.values.tolist(), found.weights.tolist()]
-    moments = {name: [getattr(found, name), found.error(name)] for name in ("mean", "std")}
-    levels = [[q, found.quantile(q), found.error("quantile", q)] for q in _QUANTILES]
-    data: dict[str, Any] = {"quantity": quantity, "unit": unit, "at": dict(found.at)}
+    if result.way == "enumerated":
+        atoms = [result.values.tolist(), result.weights.tolist()]
+    moments = {name: [getattr(result, name), result.error(name)] for name in ("mean", "std")}
+    levels = [[q, result.quantile(q), result.error("quantile", q)] for q in _QUANTILES]
+    data: dict[str, Any] = {"quantity": quantity, "unit": unit, "at": dict(result.at)}
     data |= {
-        "way": found.way,
+        "way": result.way,
         "undefined": undefined,
         "atoms": atoms,
         **moments,
@@ -202,10 +202,10 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     }
     pairs = [*moments.items(), *((f"quantile {q:g}", each) for q, *each in levels)]
     rows = [[name, (value, unit), half_width_text(error, unit)] for name, (value, error) in pairs]
-    place = ", ".join(f"{name} = {value}" for name, value in found.at.items())
+    place = ", ".join(f"{name} = {value}" for name, value in result.at.items())
     return Answer(
         kind="Law",
-        title=f"{quantity}{f' at {place}' if place else ''} ({_WAYS[found.way]})",
+        title=f"{quantity}{f' at {place}' if place else ''} ({_WAYS[result.way]})",
         tables=[Table(columns=(quantity, "", ""), rows=rows)],
         notes=[f"nothing is feasible: {undefined:.3g}"] if undefined else [],
         data=data,

@@ -24,7 +24,7 @@ from dse.cli.options import echo, nonempty_options
 from dse.signals import SignalReceived, report_interrupt, received_signal
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
-from sweeps.runtime.stopping import Interrupted
+from sweeps.runtime.interrupts import Interrupted
 from symbolic.answer import to_json
 from symbolic.errors import (
     DamagedError,
@@ -37,7 +37,7 @@ from symbolic.errors import (
     UnfinishedError,
     UnreachableError,
 )
-from symbolic.plain_text import escape_controls
+from symbolic.safe_text import escape_controls
 
 if TYPE_CHECKING:
     import subprocess
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.study.comparison import ComparisonData
-    from dse.study.data import BestQuery, StudyData
+    from dse.study.study import BestQuery, StudyData
     from sweeps.runtime.progress import Progress
 
 
@@ -77,14 +77,14 @@ def _error_message(error: Exception) -> str:
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text
-    from dse.model_list import models
+    from dse.catalog.models import models
 
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name in re.findall(r"^  (\w+)[, ]", text, flags=re.MULTILINE):
         able = [each for each in models().values() if name in each.yields]
         if able:
-            found[name] = min(able, key=lambda each: len(each.equations)).name
-    named = ", ".join(f"{model} for {name}" for name, model in found.items())
+            result[name] = min(able, key=lambda each: len(each.equations)).name
+    named = ", ".join(f"{model} for {name}" for name, model in result.items())
     return f"{text}: {named}" if named else text
 
 
@@ -149,12 +149,12 @@ class Commands(click.Group):
         """Run a command."""
         try:
             with show_wait_line(), plain_warnings():
-                found = super().invoke(ctx)
+                result = super().invoke(ctx)
             if (number := received_signal()) is not None:  # what it raised was lost where nobody could tell
                 ctx.exit(report_interrupt(SignalReceived(number)))
             if status := ctx.meta.get(_STATUS):
                 ctx.exit(status)
-            return found
+            return result
         except (SignalReceived, KeyboardInterrupt) as stopped:
             ctx.exit(report_interrupt(stopped))
         except click.ClickException as error:
@@ -198,8 +198,8 @@ def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
         if stopped.best is None:
             raise
         set_exit_status(128 + signal.SIGINT)
-        found: xr.Dataset = stopped.best
-        return found
+        result: xr.Dataset = stopped.best
+        return result
 
 
 def command(
@@ -223,10 +223,10 @@ def command(
                 return
             echo(to_json(answer.to_dict()) if as_json else str(answer))
 
-        found: click.Command = click.command(name, cls=command_class, epilog=told)(run_and_print)
+        result: click.Command = click.command(name, cls=command_class, epilog=told)(run_and_print)
         help_of_json = "Print one JSON document."
-        found.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_of_json))
-        return found
+        result.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_of_json))
+        return result
 
     return decorate
 
@@ -249,7 +249,7 @@ def _is_interactive() -> bool:
 
 def _read_study_file(path: str) -> StudyData | ComparisonData:
     """The study of a file; a model file that lies elsewhere is run if a person says so."""
-    from dse.study_file import is_trusted
+    from dse.study.file import is_trusted
     from dse.verbs.sources import load_study_file
 
     folder = Path(path).resolve().parent
@@ -271,7 +271,7 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
 
 def read_study(path: str) -> StudyData:
     """The study of a file."""
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
     study = _read_study_file(path)
     if not isinstance(study, StudyData):
@@ -299,7 +299,7 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
     That is measured, of models compared, or a store whose model is not at hand, or any if
     ``values``.
     """
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run
 
@@ -307,10 +307,10 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
         study = _read_study_file(path)
         return study if isinstance(study, StudyData) else run(study)
     with input_errors():
-        found = resolve_source(path, values=values)
-    if not isinstance(found, StudyData) and "statuses" in found.attrs:  # measured
-        _print_assumptions(json.loads(found.attrs.get("assumptions", "[]")))
-    return found
+        result = resolve_source(path, values=values)
+    if not isinstance(result, StudyData) and "statuses" in result.attrs:  # measured
+        _print_assumptions(json.loads(result.attrs.get("assumptions", "[]")))
+    return result
 
 
 def print_table_assumptions(path: str) -> None:
@@ -332,7 +332,7 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """The dataset of several models, and what its study file asks under [best]."""
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
     from dse.verbs.study import run
 
     if Path(path).suffix != ".toml":
@@ -364,14 +364,14 @@ def progress_from_option(
 def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The question of the options, in the form of a study's ``[best]``."""
     names = ("minimize", "maximize", "per", "where", "top")
-    found = nonempty_options({name: options.get(name) for name in names})
-    alone = {name: found[name][0] for name in names[:2] if len(found.get(name, ())) == 1}
-    return found | alone
+    result = nonempty_options({name: options.get(name) for name in names})
+    alone = {name: result[name][0] for name in names[:2] if len(result.get(name, ())) == 1}
+    return result | alone
 
 
 def query_from_options(query: Mapping[str, Any], study_query: Mapping[str, Any] | None) -> BestQuery | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
-    from dse.study.data import read_best
+    from dse.study.study import read_best
 
     if "minimize" in query or "maximize" in query:
         return read_best(query, origin="the question")
@@ -445,7 +445,7 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.kept.build" in sys.modules:  # loaded where code is not kept compiled
+                if "stochastic.compile_cache.build" in sys.modules:  # loaded where code is not kept compiled
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
@@ -492,7 +492,7 @@ def compile_in_background(
     the body from which on it is run, where that is no other. Whatever becomes of it, what is
     missing is compiled when it is needed.
     """
-    from stochastic.kept import cache_folder, compile_listener
+    from stochastic.compile_cache import cache_folder, compile_listener
 
     others: list[subprocess.Popen[bytes]] = []
     alone = cache_folder() is None or (os.cpu_count() or 1) < 2

@@ -78,9 +78,9 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
     Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
     so that large spaces take no longer than small ones where all conditions are of that kind.
     """
-    found = dse.count(read_source(source), where=where, per=per, progress=True)
-    counts = {name: int(found[name].sum()) for name in ("feasible_points", "points")}
-    return count_answer(found, per, tuple(counts), **counts)
+    result = dse.count(read_source(source), where=where, per=per, progress=True)
+    counts = {name: int(result[name].sum()) for name in ("feasible_points", "points")}
+    return count_answer(result, per, tuple(counts), **counts)
 
 
 @command(
@@ -102,16 +102,16 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
     edges = split_list([bins])
     asked = int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
     options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
-    found = dse.histogram(read_source(source), output, **options, progress=True)
-    unit = str(found["low"].attrs.get("units", ""))
+    result = dse.histogram(read_source(source), output, **options, progress=True)
+    unit = str(result["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")
-    whole = found.sum(per) if per else found
+    whole = result.sum(per) if per else result
     rows = [*zip(*(whole[name].values.tolist() for name in names), strict=True)]
     most = max(many for *_, many in rows) or 1
     shown = [[low, high, f"{many:,}", "#" * -(-many * _BAR // most)] for low, high, many in rows]
     table = Table(columns={"from": unit, "to": unit, "configurations": "", "": ""}, rows=shown)
     bars = [dict(zip(names, row, strict=True)) for row in rows]
-    return count_answer(found, per, names[2:], table, units=unit, bins=bars)
+    return count_answer(result, per, names[2:], table, units=unit, bins=bars)
 
 
 @command(
@@ -130,12 +130,12 @@ def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]
     """
     shares = [parse_number(share, [float]) for share in split_list([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}
-    found = dse.quantiles(read_source(source), output, shares, **options)
-    (name,) = found.data_vars
-    unit = str(found[name].attrs.get("units", ""))
+    result = dse.quantiles(read_source(source), output, shares, **options)
+    (name,) = result.data_vars
+    unit = str(result[name].attrs.get("units", ""))
     if per:
-        return count_answer(found, per, (str(name),), units=unit, q=shares)
-    pairs = [*zip(found["quantile"].values.tolist(), found[name].values.tolist(), strict=True)]
+        return count_answer(result, per, (str(name),), units=unit, q=shares)
+    pairs = [*zip(result["quantile"].values.tolist(), result[name].values.tolist(), strict=True)]
     rows = [{"quantile": share, "value": value} for share, value in pairs]
     table = Table(columns={"quantile": "", output: unit}, rows=pairs)
-    return count_answer(found, per, (), table, units=unit, quantiles=rows)
+    return count_answer(result, per, (), table, units=unit, quantiles=rows)

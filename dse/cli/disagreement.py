@@ -42,10 +42,10 @@ def disagreement(source: str, store: str | None, **options: Any) -> Any:
     if not {"minimize", "maximize"} & set(given):
         given = {**filed, **given}
     given.pop("top", None)
-    found = dse.disagreement(ds, **given, progress=True)
+    result = dse.disagreement(ds, **given, progress=True)
     if store is not None:
         export(ds, Path(store))
-    return _answer(found, store)
+    return _answer(result, store)
 
 
 def _answer(ds: xr.Dataset, store: str | None) -> Answer:

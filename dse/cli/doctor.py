@@ -47,11 +47,11 @@ def doctor() -> Any:
       _DSE_COMPLETE=fish_source dse | source
     """
 
-    found = list(_findings())
-    if any(state == "wrong" for _, state, _ in found):
+    result = list(_findings())
+    if any(state == "wrong" for _, state, _ in result):
         set_exit_status(1)
-    data = {"findings": [dict(zip(_COLUMNS, row, strict=True)) for row in found]}
-    table = Table(columns=_COLUMNS, rows=found)
+    data = {"findings": [dict(zip(_COLUMNS, row, strict=True)) for row in result]}
+    table = Table(columns=_COLUMNS, rows=result)
     return Answer(kind="Doctor", title="", tables=[table], data=data)
 
 
@@ -109,7 +109,7 @@ def _packages() -> Iterator[_Finding]:
 
 
 def _cache() -> tuple[str, str]:
-    from stochastic.kept.folder import cache_folder
+    from stochastic.compile_cache.cache import cache_folder
 
     folder, itself = cache_folder(), "each process compiles for itself"
     if folder is None:

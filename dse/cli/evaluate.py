@@ -23,7 +23,7 @@ from dse.cli.options import (
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
@@ -48,7 +48,7 @@ def study_from_point(
     model: str, point: dict[str, str], outputs: Sequence[str] | None = None
 ) -> StudyData:
     """The study of a model at values, of which several are an axis."""
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
     read = {name: parse_axis_text(text) for name, text in point.items()}
     axes = {name: each for name, each in read.items() if isinstance(each, dict) or len(each) > 1}
@@ -74,8 +74,8 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
     workloads too. dse explain tells every quantity on the way.
     """
-    from dse.answers import dataset_answer, column_order
-    from dse.validity import validity_warnings
+    from dse.display import dataset_answer, column_order
+    from dse.inputs.validity import validity_warnings
     from dse.verbs.study import run
 
     at = parse_point(options)
@@ -84,14 +84,14 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
         study = study_from_point(model, at, outputs)
     else:
         study, lacking = _computable_study(model, at)
-    found = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
+    result = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = validity_warnings(study._parts)
     notes = [f"{name}: not told: {text}" for name, text in lacking.items()]
     notes += [f"note: {text}" for text in validity]
-    data = {**found.data, "lacking": lacking, "notes": validity}
-    (table,) = found.tables
-    tables = [table] if len(table.rows) > 1 else [_single_point_table(found)]
-    return replace(found, tables=tables, notes=notes, data=data)
+    data = {**result.data, "lacking": lacking, "notes": validity}
+    (table,) = result.tables
+    tables = [table] if len(table.rows) > 1 else [_single_point_table(result)]
+    return replace(result, tables=tables, notes=notes, data=data)
 
 
 def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, str]]:

@@ -14,7 +14,7 @@ from dse.cli.options import StudyPath, point_argument, echo, entry_options, file
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
 #: How a page of this library begins, which may be replaced unasked.
 _OURS = '<meta name="generator" content="simt-dse explore">'
@@ -77,8 +77,8 @@ def explore(
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
-    from dse.files import open as opened
-    from dse.page.explore import HOST, make_server
+    from dse.runs.files import open as opened
+    from dse.page.page import HOST, make_server
     from sweeps.store.records import check_finished
 
     with input_errors():

@@ -106,8 +106,8 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
     """
     print_table_assumptions(data)
     with input_errors():
-        found = dse.fit(model, data, **nonempty_options(options))
-    return write_fit(found, save, out)
+        result = dse.fit(model, data, **nonempty_options(options))
+    return write_fit(result, save, out)
 
 
 @command(
@@ -135,8 +135,8 @@ def calibrate(
     labels = {name: text.split(",") for name, text in choose.items()}
     print_table_assumptions(data)
     with input_errors():
-        found = dse.calibrate(data, model=model, choose=labels, **nonempty_options(options))
-    return write_fit(found, save)
+        result = dse.calibrate(data, model=model, choose=labels, **nonempty_options(options))
+    return write_fit(result, save)
 
 
 # --- predictions against measured rows, with trivial baselines

@@ -79,16 +79,16 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
     of_law = {name: options.pop(name) for name in ("tol", "eps", "zero_work")}
     seed = options.pop("seed")
     with input_errors(), compile_in_background(_BACKGROUND_PROGRAM) as other:
-        found = law_of(Pmf.parse(law), parse_number(lanes), **of_law)
-        found.std()
+        result = law_of(Pmf.parse(law), parse_number(lanes), **of_law)
+        result.std()
         other()
-        data = imbalance_data(found, **options)
+        data = imbalance_data(result, **options)
         if trace:
-            data["trace"] = _trace(law, found.lanes, seed)
+            data["trace"] = _trace(law, result.lanes, seed)
     if plot is not None:
         from dse.plots import law_figure
 
-        write_figure(law_figure(found, seed=seed), plot)
+        write_figure(law_figure(result, seed=seed), plot)
         data["plot"] = plot
     return imbalance_answer(data)
 
@@ -98,12 +98,12 @@ def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
     from stochastic import measured
 
     check_trace_file(path)
-    found = {}
+    result = {}
     for order in ("given", "blocked", "sorted", "shuffled"):
         told = measured(path, lanes, order=order, seed=seed)
         names = ("loss", "loss_error", "slowdown", "loss_over_iid", "autocorrelation")
-        found[order] = {name: float(told[name]) for name in names}
-    return found
+        result[order] = {name: float(told[name]) for name in names}
+    return result
 
 
 def imbalance_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
@@ -166,8 +166,8 @@ def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
     except LawError:
         if len(law.work.weights) <= _PLACES:
             raise
-        found = partition(law.source, bins, law.lanes, tol=law.tol, places=_PLACES)
-        return found.parts, _PLACES
+        result = partition(law.source, bins, law.lanes, tol=law.tol, places=_PLACES)
+        return result.parts, _PLACES
 
 
 def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
@@ -309,12 +309,12 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
             if lengths is None:
                 raise click.UsageError("--blocks is needed: how many blocks the launch has")
             blocks = -(-len(lengths) // (options["lanes"] * options["warps"]))
-        found, data = launch_data(work, blocks=blocks, lengths=lengths, **options)
+        result, data = launch_data(work, blocks=blocks, lengths=lengths, **options)
     if plot is not None:
         from dse.plots import launch_figure
 
         unit = data["rounding"]["steps"] if "rounding" in data else 1
-        write_figure(launch_figure(found, step=unit * (data["step"] or 1.0)), plot)
+        write_figure(launch_figure(result, step=unit * (data["step"] or 1.0)), plot)
         data["plot"] = plot
     return launch_answer(data)
 
@@ -324,7 +324,7 @@ def launch_data(
 ) -> tuple[Launch, dict[str, Any]]:
     """The law, and what the command tells: of time, of where it goes, of what would help."""
     from stochastic import launch as law_of
-    from stochastic.scheduling.continuous import coarse_unit, round_durations
+    from stochastic.launch_time.continuous import coarse_unit, round_durations
 
     shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
     alike, step = options["alike"], _parse_seconds("step", options["step"])
@@ -333,11 +333,11 @@ def launch_data(
     given = {"deadline": deadline, "step": step or 1.0, "alike": alike, **shape}
     given["powers"] = {name: options[name] for name in ("working", "on", "idling")}
     if unit == 1:
-        found, data = _launch_law_data(work, 1, **given)
+        result, data = _launch_law_data(work, 1, **given)
     else:
         text = f"{unit:,} steps are counted as one: durations are rounded down, then up"
         click.echo(text, err=True)
-        (_, early), (found, late) = (_launch_law_data(one, unit, **given) for one in round_durations(work, unit))
+        (_, early), (result, late) = (_launch_law_data(one, unit, **given) for one in round_durations(work, unit))
         data = _combine(early, late, lambda one, other: (one + other) / 2)
         names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
         bounds = {name: late[name] for name in names}
@@ -346,7 +346,7 @@ def launch_data(
     data = {"law": repr(work), **shape, "alike": alike, "step": step, **data}
     if (lengths := options["lengths"]) is not None:
         from stochastic import stickiness
-        from stochastic.remedies.launching import order_makespans
+        from stochastic.remedies.launch import order_makespans
 
         orders = order_makespans(lengths, slots=slots, items=lanes * warps)
         data["trace"] = {name: time * (step or 1.0) for name, time in orders.items()}
@@ -359,7 +359,7 @@ def launch_data(
             work, more["cut_overhead"] = round_durations(work, unit)[1], -(-more["cut_overhead"] // unit)
             mean = float(law_of(work, alike=alike, **shape).mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
-    return found, data
+    return result, data
 
 
 def _launch_law_data(
@@ -375,16 +375,16 @@ def _launch_law_data(
     """Return the law of a launch, and its figures; ``unit`` steps are counted as one."""
     from stochastic import launch as law_of
 
-    found = law_of(work, alike=correlation, **shape)
+    result = law_of(work, alike=correlation, **shape)
     blocks, slots, time = shape["blocks"], shape["slots"], unit * step
-    spent, idle = found.energy(**powers), found.idle()
+    spent, idle = result.energy(**powers), result.idle()
     data: dict[str, Any] = {
-        "mean": float(found.mean()) * time,
-        "std": found.std() * time,
-        "quantiles": {str(q): float(found.quantile(q)) * time for q in QUANTILES},
-        "cvar": {"0.95": float(found.cvar(0.95)) * time},
-        "work_bound": float(found.total()) / slots * time,
-        "waves": -(-blocks // slots) * float(found.total()) / blocks * time,
+        "mean": float(result.mean()) * time,
+        "std": result.std() * time,
+        "quantiles": {str(q): float(result.quantile(q)) * time for q in QUANTILES},
+        "cvar": {"0.95": float(result.cvar(0.95)) * time},
+        "work_bound": float(result.total()) / slots * time,
+        "waves": -(-blocks // slots) * float(result.total()) / blocks * time,
         "shares": {
             "working": idle.working_share,
             "lanes": idle.lane_share,
@@ -392,16 +392,16 @@ def _launch_law_data(
             "tail": idle.slot_share,
         },
         "idle_slot_time": idle.slot_time * time,
-        "error": found.error,
-        "method": found.method,
+        "error": result.error,
+        "method": result.method,
     }
     if deadline is not None:
-        chance = float(found.chance(deadline / unit))
+        chance = float(result.chance(deadline / unit))
         data["deadline"] = {"time": deadline * step, "chance": chance}
     if any(powers.values()):
         parts = {name: getattr(spent, name) * time for name in powers}
         data["energy"] = {"mean": spent.mean * time, "std": spent.std * time, **parts}
-    return found, data
+    return result, data
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
@@ -412,7 +412,7 @@ def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], fl
 
 
 def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str, Any]]:
-    from stochastic.remedies.launching import remedies
+    from stochastic.remedies.launch import remedies
 
     return [
         {

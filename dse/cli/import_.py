@@ -62,9 +62,9 @@ def import_(
     becomes a workload file of one row.
     """
     from dse.cli.run import byte_size
-    from dse.files import export
-    from dse.measured import open_measurements
-    from dse.measured.workload import workload_text
+    from dse.runs.files import export
+    from dse.importers import open_measurements
+    from dse.importers.workload import workload_text
 
     with input_errors():
         if row is not None and not out.endswith(".toml"):
@@ -78,7 +78,7 @@ def import_(
             **options,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""
-    from dse.entry_file import write_entry_file
+    from dse.catalog.entry_file import write_entry_file
 
     path = write_entry_file(Path(out), text, "workload") if text else export(ds, Path(out))
     return _answer(ds, {"source": measured, "written": path, "bytes": byte_size(path)})
@@ -99,7 +99,7 @@ def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
     from symbolic.expression import parse_value
     from symbolic.quantities import TABLE
 
-    found: dict[str, float | str] = {}
+    result: dict[str, float | str] = {}
     for name, text in texts.items():
         row = TABLE.get(name)
         value: Any = text
@@ -110,8 +110,8 @@ def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
         elif row is None:
             with suppress(ValueError):
                 value = float(text)
-        found[name] = value
-    return found
+        result[name] = value
+    return result
 
 
 def _answer(ds: xr.Dataset, data: dict[str, Any]) -> Answer:

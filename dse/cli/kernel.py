@@ -83,26 +83,26 @@ def kernel(
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
-        found = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
+        result = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
     if options["beside"] is not None:
-        return _profile_comparison(found, out)
+        return _profile_comparison(result, out)
     if any(isinstance(each, list) for each in macros.values()):
-        return _variants_answer(found, out)
-    text = str(found.toml())
+        return _variants_answer(result, out)
+    text = str(result.toml())
     if out is not None:
         with input_errors():
-            from dse.entry_file import write_entry_file
+            from dse.catalog.entry_file import write_entry_file
 
             write_entry_file(Path(out), text, "workload")
-    data = {"kernel": path, "values": dict(found)}
+    data = {"kernel": path, "values": dict(result)}
     for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):
-        data[name] = getattr(found, name)
-    return Answer(title=text if out is None else f"{out}: {len(found)} quantities", data=data)
+        data[name] = getattr(result, name)
+    return Answer(title=text if out is None else f"{out}: {len(result)} quantities", data=data)
 
 
 def _profile_comparison(ds: Any, out: str | None) -> Any:
     """Counts beside measured ones, a line each; what was not counted, and why."""
-    from dse.kernels.spaces import agreement_rows
+    from dse.cuda.tuning_space import agreement_rows
 
     if out is not None:
         dse.export(ds, out)

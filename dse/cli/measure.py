@@ -67,7 +67,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     NUMBA_ENABLE_CUDASIM=1 makes a trial without a GPU, whose numbers mean nothing: say little to be
     done (--threads 2 --steps 3 --size 64).
     """
-    from dse.files import export
+    from dse.runs.files import export
 
     path = new_file(out, ".csv", ".nc", ".parquet", ".zarr")
     given = _command_line_options(ctx, what)
@@ -99,7 +99,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
 
 def _command_line_options(ctx: click.Context, what: str) -> list[str]:
     """The options of the command line, as they were given; those of something else are refused."""
-    found = []
+    result = []
     for parameter in ctx.command.params:
         name = str(parameter.name)
         if not isinstance(parameter, click.Option) or name == "as_json":
@@ -112,11 +112,11 @@ def _command_line_options(ctx: click.Context, what: str) -> list[str]:
             raise InputError(f"{option} is of {', '.join(whose)}, and {what} does not take it")
         value = ctx.params[name]
         if parameter.is_flag:
-            found.append(option)
+            result.append(option)
         else:
             each = value if isinstance(value, (list, tuple)) else (value,)
-            found += [f"{option} {one}" for one in each]
-    return found
+            result += [f"{option} {one}" for one in each]
+    return result
 
 
 def _measurement(

@@ -11,13 +11,13 @@ import click
 from dse.cli.command import command, new_file, input_errors
 from dse.cli.options import example_studies
 from dse.toml_text import printable_line, toml_value, value_line
-from sweeps.files.whole import write_atomic
+from sweeps.files.atomic_write import write_atomic
 from symbolic.answer import Answer
 from symbolic.errors import check_name
 
 if TYPE_CHECKING:
-    from dse.catalog import Entry
-    from dse.entry_file import Value
+    from dse.catalog.entries import Entry
+    from dse.catalog.entry_file import Value
     from symbolic.quantity import Quantity
 
 #: What a file starts from where nothing is named.
@@ -82,7 +82,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
                 text = known[base].read_text(encoding="utf-8")
             write_atomic(path, text, replace=False)
         else:
-            from dse.catalog import machine, workload
+            from dse.catalog.entries import machine, workload
 
             name = base or _DEFAULT_BASE[kind]
             entry = (machine if kind == "machine" else workload)(name)
@@ -90,7 +90,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
             other = entry if kind == "workload" else _similar_machine(entry)
             closed = {} if kind == "workload" else _models_gained(entry, other)
             text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
-            from dse.entry_file import write_entry_file
+            from dse.catalog.entry_file import write_entry_file
 
             write_entry_file(path, text, kind, replace=False)
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
@@ -100,7 +100,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
 def _similar_machine(entry: Entry) -> Entry:
     """The machine of the nearest compute capability of which most is known, the latency too."""
-    from dse.catalog import machines
+    from dse.catalog.entries import machines
 
     def distance(other: Entry) -> tuple[float, int, int]:
         here, there = entry.compute_capability or 0, other.compute_capability or 0
@@ -119,7 +119,7 @@ def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
     """
     from dataclasses import replace
 
-    from dse.catalog import unavailable_models
+    from dse.catalog.entries import unavailable_models
 
     still = unavailable_models(other)
     closed = unavailable_models(replace(entry, values={**_transferable_values(other), **entry.values}))
@@ -128,7 +128,7 @@ def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
 
 def _transferable_values(other: Entry) -> dict[str, Value]:
     """What holds for other machines as well: formulas, and what is said of workloads."""
-    from dse.catalog import formula_inputs
+    from dse.catalog.entries import formula_inputs
     from symbolic.quantities import TABLE
 
     return {

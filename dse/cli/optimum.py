@@ -39,7 +39,7 @@ from symbolic.answer import Answer
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import BestQuery, StudyData
+    from dse.study.study import BestQuery, StudyData
     from sweeps.store.fill import WatchedOutput
 
 #: Below this many points no loop nest is compiled for the question.
@@ -110,12 +110,12 @@ def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> 
     if value is None:
         return None
     try:
-        found = float(value.strip().removesuffix("%")) / (100 if value.strip()[-1:] == "%" else 1)
+        result = float(value.strip().removesuffix("%")) / (100 if value.strip()[-1:] == "%" else 1)
     except ValueError:
-        found = -1.0
-    if not 0 <= found < float("inf"):
+        result = -1.0
+    if not 0 <= result < float("inf"):
         raise click.BadParameter(f"{value!r} is no share such as 1% or 0.01", param=param)
-    return found
+    return result
 
 
 def method_option(text: str) -> OptionDecorator:
@@ -146,16 +146,16 @@ def with_certificate(answer: Answer, attributes: Mapping[str, Any]) -> Answer:
 
 def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
-    found: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    found |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
-    found |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
+    result: dict[str, Any] = {"method": attributes.get("method", "scan")}
+    result |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
+    result |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
     if attributes.get("interrupted"):
-        found["interrupted"] = True
+        result["interrupted"] = True
     if "bound" in attributes:
-        found["certificate"] = {key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes}
+        result["certificate"] = {key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes}
         if "settled" in attributes:
-            found["certificate"]["settled"] = bool(attributes["settled"])
-    return found
+            result["certificate"]["settled"] = bool(attributes["settled"])
+    return result
 
 
 def _objectives_text(gaps: Any, bounds: Any, settled: bool) -> str:
@@ -271,8 +271,8 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     objectives each decides among what is best by those before it; a minus turns one around.
     Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
-    from dse.answers import dataset_answer, column_order
-    from dse.study.data import StudyData
+    from dse.display import dataset_answer, column_order
+    from dse.study.study import StudyData
 
     read = read_source(source)
     wanted = query_options({**options, "where": [*where, *at]})
@@ -281,9 +281,9 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits = search_limits(options) | {"ties": ties, "progress": True}
     with compile_search_in_background():
-        found = best_on_interrupt(lambda: dse.optimum(read, **best.as_keywords(), **limits))
-    set_unproven_status(found.attrs, options["gap"])
-    told = with_certificate(dataset_answer(found, column_order(read)), found.attrs)
+        result = best_on_interrupt(lambda: dse.optimum(read, **best.as_keywords(), **limits))
+    set_unproven_status(result.attrs, options["gap"])
+    told = with_certificate(dataset_answer(result, column_order(read)), result.attrs)
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
     notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
     return replace(told, notes=notes)
@@ -315,7 +315,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    from dse.answers import dataset_answer, column_order
+    from dse.display import dataset_answer, column_order
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")
@@ -324,7 +324,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
     with compile_search_in_background():
-        found = best_on_interrupt(lambda: dse.pareto(read, **wanted, **limits))
-    set_unproven_status(found.attrs)
-    told = with_certificate(dataset_answer(found, column_order(read)), found.attrs)
+        result = best_on_interrupt(lambda: dse.pareto(read, **wanted, **limits))
+    set_unproven_status(result.attrs)
+    told = with_certificate(dataset_answer(result, column_order(read)), result.attrs)
     return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")

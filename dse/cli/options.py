@@ -11,8 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 import dse
-from symbolic.plain_text import escape_controls
-from symbolic.reach import PathBase, FileScope
+from symbolic.safe_text import escape_controls
+from symbolic.file_access import PathBase, FileScope
 
 #: What adds an option or an argument to the function of a command.
 OptionDecorator = Callable[[Any], Any]
@@ -40,9 +40,9 @@ def _make_completer(names: Callable[[], Iterable[str]], *files: str) -> _Complet
             return []
         cut = max(typed.rfind(","), typed.rfind("+"), typed.rfind(" ")) + 1
         before, last = typed[:cut], typed[cut:]
-        found = [CompletionItem(before + name) for name in known if name.startswith(last)]
-        if found or not files:
-            return found
+        result = [CompletionItem(before + name) for name in known if name.startswith(last)]
+        if result or not files:
+            return result
         folder = Path(typed).parent
         paths = sorted(folder.glob(Path(typed).name + "*")) if folder.is_dir() else []
         return [CompletionItem(str(p)) for p in paths if p.suffix in files or p.is_dir()]
@@ -84,33 +84,33 @@ def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def split_list(texts: Sequence[str]) -> list[str]:
     """Names or formulas, given one by one or with commas between them (not within brackets)."""
-    found = []
+    result = []
     for text in texts:
         depth, piece = 0, ""
         for letter in text + ",":
             depth += (letter in "([") - (letter in ")]")
             if letter == "," and depth <= 0:
-                found.append(piece.strip())
+                result.append(piece.strip())
                 piece = ""
             else:
                 piece += letter
-        found += [piece.strip()] if piece.strip() else []
-    if "" in found:
+        result += [piece.strip()] if piece.strip() else []
+    if "" in result:
         raise click.UsageError(f"{' '.join(texts)!r} has an empty place between commas")
-    return found
+    return result
 
 
 def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     """What an option gives as NAME=VALUE, each name once."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value.strip()):
             raise click.UsageError(f"{option} {text!r}: expected QUANTITY=VALUE")
-        if name.strip() in found:
+        if name.strip() in result:
             raise click.UsageError(f"{option} gives {name.strip()} twice")
-        found[name.strip()] = value.strip()
-    return found
+        result[name.strip()] = value.strip()
+    return result
 
 
 def option_callback(parse: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -185,8 +185,8 @@ def figure_option(flag: str, **about: Any) -> OptionDecorator:
 def example_studies() -> dict[str, Path]:
     """The shipped studies that run no file beside them, by name."""
     inside, beside = (Path(dse.__file__).parents[k] / "examples" for k in (0, 1))
-    found = sorted((inside if inside.is_dir() else beside).glob("*.toml"))
-    return {path.stem: path for path in found if ".py" not in path.read_text(encoding="utf-8")}
+    result = sorted((inside if inside.is_dir() else beside).glob("*.toml"))
+    return {path.stem: path for path in result if ".py" not in path.read_text(encoding="utf-8")}
 
 
 class StudyPath(click.Path):
@@ -309,8 +309,8 @@ def override_inputs(
             raise click.UsageError(f"{name} is set and is an axis: keep one of them")
     own = {name: axes.get(name, v) for name, v in fields["axes"].items() if name not in set_values}
     values = {**fields["set"], **{name: parse_number(text) for name, text in set_values.items()}}
-    found = {name: values.pop(name, fields[name]) for name in ("machine", "workload")}
+    result = {name: values.pop(name, fields[name]) for name in ("machine", "workload")}
     for name in axes:
         values.pop(name, None)
-        found |= {name: None} if name in found else {}
-    return {**found, "axes": {**own, **axes}, "set": values}
+        result |= {name: None} if name in result else {}
+    return {**result, "axes": {**own, **axes}, "set": values}

@@ -18,7 +18,7 @@ from symbolic.answer import Answer, Table
 if TYPE_CHECKING:
     from dse.plots.kinds import PlotKind
     from dse.plots.papers import Paper
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
 
 #: Options that are given to the function of a kind.
@@ -128,7 +128,7 @@ def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function of a kind, and those that were chosen for it."""
-    from dse.plots.sources import GENERAL_KINDS, complete_options
+    from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
     if "where" not in kind.option_names:
@@ -186,7 +186,7 @@ def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
 
 def _study(kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]) -> StudyData:
     """Return the study that the options describe."""
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
     model = options["model"] or kind.model
     if not model:
@@ -322,7 +322,7 @@ def write_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format of its suffix; the file appears when it is complete."""
     buffer = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
-    from sweeps.files.whole import write_atomic
+    from sweeps.files.atomic_write import write_atomic
 
     write_atomic(path, buffer.getvalue())
 
@@ -331,7 +331,7 @@ def new_axes(size: str | None) -> Any:
     """Return the Axes of a figure of a given size; None where the kind chooses it."""
     if size is None:
         return None
-    from dse.plots.frame import new_figure
+    from dse.plots.axes import new_figure
 
     wide, times, high = size.lower().partition("x")
     try:

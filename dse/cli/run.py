@@ -39,8 +39,8 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import StudyData
-    from sweeps.grid.space import Axis
+    from dse.study.study import StudyData
+    from sweeps.grid.axes import Axis
     from sweeps.runtime.progress import Outcome
 
 
@@ -62,22 +62,22 @@ def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
     """Return an axis for JSON, and its values as text."""
     values, row = axis.coordinate, study.grid().model.quantities.get(axis.name)
     unit = row.unit if row is not None and not axis.columns else ""
-    found = {"size": axis.size} | ({"unit": unit} if unit else {})
+    result = {"size": axis.size} | ({"unit": unit} if unit else {})
     if axis.labels or axis.size <= _VALUES_SHOWN:
         shown = values.tolist()
-        return {**found, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
+        return {**result, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
     first, last = values[0], values[-1]
     text = f"{value_text(first, unit)} to {value_text(last, unit)}"
-    return {**found, "first": first, "last": last}, text
+    return {**result, "first": first, "last": last}, text
 
 
 def _report(
     study: StudyData, outcome: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
 ) -> Answer:
     """Return the report of a run that took so many ``seconds`` in all."""
-    from dse.answers import dataset_answer, failure_lines, column_order, rows_answer
+    from dse.display import dataset_answer, failure_lines, column_order, rows_answer
     from dse.study.plan import bytes_text
-    from dse.validity import validity_warnings
+    from dse.inputs.validity import validity_warnings
 
     grid, ds = study.grid(), outcome.open_dataset() if store is None else None
     computed = outcome.tiles is None or outcome.tiles[0] > 0
@@ -206,7 +206,7 @@ def run(
     --set and --axis stand instead of what the file says of their quantities, or of machine and
     workload; a store is that of the study so changed.
     """
-    from dse.runner import run_study
+    from dse.runs.run import run_study
 
     read = filed = read_study(study)
     if axes or set_values:
@@ -227,15 +227,15 @@ def run(
             watch=watch,
             **{name: options[name] for name in _RUN},
         )
-    found = None
+    result = None
     if best is not None:
         values = done.open_dataset() if store is None else None
         with compile_search_in_background():
-            found = best_on_interrupt(lambda: find_winners(best, read, values))
+            result = best_on_interrupt(lambda: find_winners(best, read, values))
     seconds = time.monotonic() - began
     if done.failures:
         set_exit_status(1)
-    return _report(read, done, seconds, store, found)
+    return _report(read, done, seconds, store, result)
 
 
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
@@ -253,14 +253,14 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
     from dse.study.plan import make_plan
 
     if no_code:
-        from dse.study_file import find_model_code
+        from dse.study.file import find_model_code
 
         with input_errors():
-            found = find_model_code(study)
-        if found:
-            data = {"study": study, "would_run": [asdict(code) for code in found]}
+            result = find_model_code(study)
+        if result:
+            data = {"study": study, "would_run": [asdict(code) for code in result]}
             lines = [f"{study} would run this; nothing was run, so there is no plan:"]
-            return Answer(title="\n  ".join([*lines, *map(str, found)]), data=data)
+            return Answer(title="\n  ".join([*lines, *map(str, result)]), data=data)
     return make_plan(read_study(study), expand=expand)
 
 
@@ -296,25 +296,25 @@ def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     with the configurations of its tile. Exit status 1 says that there is damage left.
     """
     with progress_from_option(progress) as listener:
-        found = dse.verify(
+        result = dse.verify(
             store, repair=repair, study=read_study(study) if study else None, progress=listener
         )
     data = {
         "store": store,
-        "tiles": found.tiles,
-        "not_stored_yet": found.pending,
-        "damages": [asdict(damage) for damage in found.damages],
-        "repaired": found.is_repaired,
-        "kept": found.moved_to,
+        "tiles": result.tiles,
+        "not_stored_yet": result.pending,
+        "damages": [asdict(damage) for damage in result.damages],
+        "repaired": result.is_repaired,
+        "kept": result.moved_to,
     }
-    lines = [f"{'repaired' if found.is_repaired else 'damaged'}: {d}" for d in found.damages]
-    if found.moved_to:
-        lines.append(f"what does not belong to the store is kept in {found.moved_to}")
-    if found.pending:
-        lines.append(f"{found.pending:,} tiles are not stored yet: dse run continues")
-    if not found.damages:
-        lines.append(f"{found.tiles - found.pending:,} tiles as they were written: no damage")
-    if found.damages and not found.is_repaired:
+    lines = [f"{'repaired' if result.is_repaired else 'damaged'}: {d}" for d in result.damages]
+    if result.moved_to:
+        lines.append(f"what does not belong to the store is kept in {result.moved_to}")
+    if result.pending:
+        lines.append(f"{result.pending:,} tiles are not stored yet: dse run continues")
+    if not result.damages:
+        lines.append(f"{result.tiles - result.pending:,} tiles as they were written: no damage")
+    if result.damages and not result.is_repaired:
         set_exit_status(1)
     return Answer(title="\n".join(lines), data=data)
 

@@ -15,7 +15,7 @@ from dse.cli.command import command, read_source
 from dse.cli.options import figure_option, source_argument, names_option, values_option, where_option
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
-from symbolic.plain_text import one_line
+from symbolic.safe_text import one_line
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -44,12 +44,12 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     """
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
-    found = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
+    result = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
     if plot is not None:
         from dse.plots.bar_charts import draw_tornado
 
-        write_figure(draw_tornado(found, output[0]).figure, plot)
-    return _answer(found, plot)
+        write_figure(draw_tornado(result, output[0]).figure, plot)
+    return _answer(result, plot)
 
 
 _SHARES = ("first", "total", "low", "high")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitting.coordinates import FreeParameter, Floats, check_free, free_parameters
+from dse.fitting.parameters import FreeParameter, Floats, check_free, free_parameters
 from dse.fitting.result import Fit, covariance, fit_dataset, euclidean_norm
 from dse.fitting.rows import (
     FitCase,
@@ -25,9 +25,9 @@ from dse.fitting.rows import (
     read_rows,
 )
 from dse.fitting.search import Solution, LeastSquaresProblem, left_out_residuals, search
-from dse.inputs import merge_inputs
+from dse.inputs.merge import merge_inputs
 from dse.progress import ProgressOption, show_progress
-from sweeps.bounds.check import check_grid
+from sweeps.bounds.checks import check_grid
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.library import load_model
 from symbolic.ops import references
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from dse.fitting.coordinates import Start
+    from dse.fitting.parameters import Start
     from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
@@ -163,7 +163,7 @@ def fit(
         rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
         relative = residuals == "relative"
         problem = _build_problem(case, rows, make_parameters(rows.distinct_labels), relative)
-        if (found := search(problem)) is None:
+        if (result := search(problem)) is None:
             raise InfeasibleError(
                 f"{', '.join(targets)} cannot be computed for all rows wherever the search begins "
                 f"({_explain_missing(case, rows, problem)}): give start= or bounds= of what is free, or "
@@ -182,7 +182,7 @@ def fit(
             "outputs": list(targets),
         }
         labels = rows.distinct_labels if column is not None else ()
-        return _make_fit(case, rows, problem, found, left_out, labels, request)
+        return _make_fit(case, rows, problem, result, left_out, labels, request)
 
 
 def data_identity(data: Any) -> dict[str, str]:
@@ -211,11 +211,11 @@ def _explain_missing(case: FitCase, rows: FitRows, problem: LeastSquaresProblem)
 
 def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Floats]:
     """What is free at a point: a value, or one for each row."""
-    found: dict[str, float | Floats] = {}
+    result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
         shared = problem.parameters[places[0]].label is None
-        found[name] = float(point[places[0]]) if shared else point[places][problem.labels]
-    return found
+        result[name] = float(point[places[0]]) if shared else point[places][problem.labels]
+    return result
 
 
 def _build_problem(case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool) -> LeastSquaresProblem:

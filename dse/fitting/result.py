@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitted import FitReport, SavedFit
-from dse.fitting.coordinates import Floats
+from dse.inputs.fit_file import FitReport, SavedFit
+from dse.fitting.parameters import Floats
 from dse.fitting.rows import ROW, FitCase, FitRows
 from dse.fitting.search import FLAT_TOLERANCE, STEP, Solution, LeastSquaresProblem, jacobian_at, normalize_columns, step_sizes
 from sweeps.grid.dataset import assemble, variable_attributes
@@ -39,7 +39,7 @@ def fit_dataset(
     relative: bool,
 ) -> xr.Dataset:
     """The Dataset of a fit; ``grid`` is that of the rows at the fitted values, ``text`` says it."""
-    from dse.provenance import provenance_attributes
+    from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
     predicted = grid.evaluate([grid.graph.flat(name) for name in case.targets], (), tuple(grid.axes))
@@ -95,13 +95,13 @@ def fit_dataset(
 def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.bool_]:
     """Which values could be larger, or could be smaller, with no change of any prediction."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
-    found = none > 0
+    result = none > 0
     low, high = np.array([c.low for c in problem.parameters]), np.array([c.high for c in problem.parameters])
     for ahead, back, room in ((steps, none, point < high), (none, steps, point > low)):
         slopes = problem.jacobian(point, ahead, back)
         change = steps * np.sqrt(np.square(slopes).sum(axis=0))
-        found |= room & (change <= FLAT_TOLERANCE * STEP * problem.measured_norm)
-    return found
+        result |= room & (change <= FLAT_TOLERANCE * STEP * problem.measured_norm)
+    return result
 
 
 def _compensating_changes(problem: LeastSquaresProblem, solution: Solution, slopes: Floats) -> NDArray[np.bool_]:
@@ -260,7 +260,7 @@ class Fit(FitReport):
 
     def to_dict(self) -> dict[str, Any]:
         """The fit as plain data, without its rows."""
-        found = {
+        result = {
             name: {
                 "value": value,
                 "standard_error": self.standard_errors[name],
@@ -274,7 +274,7 @@ class Fit(FitReport):
             "model": self.model,
             "to": list(self.to),
             "rows": self.rows,
-            "fitted": found,
+            "fitted": result,
             **{key: getattr(self, key) for key in keys},
             "how_left_out": self.how_left_out,
         }

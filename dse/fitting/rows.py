@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import split_column_header
-from dse.fitting.coordinates import FreeParameter, Floats
-from dse.inputs import StudyInputs
+from dse.fitting.parameters import FreeParameter, Floats
+from dse.inputs.merge import StudyInputs
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.grid.space import Axis
+from sweeps.grid.axes import Axis
 from sweeps.store.records import check_finished
 from symbolic.errors import (
     DseError,
@@ -126,8 +126,8 @@ def _open_data(path: Path) -> Any:
 
 def _from_text(path: Path) -> ColumnTable:
     """Return the columns of a file of delimited text."""
-    from dse.measured.formats import MeasuredFile, from_table
-    from dse.measured.records import assumed_units
+    from dse.importers.formats import MeasuredFile, from_table
+    from dse.importers.records import assumed_units
 
     records = from_table(MeasuredFile(path))
     kept = [k for k, why in enumerate(records.status) if not why]
@@ -200,7 +200,7 @@ def read_columns(
         return {name: _stored_values(table, header, model, name) for name, header in choice.items()}
     if isinstance(choice, str):
         raise DseError(f"columns = {choice!r}: expected a list of names, or a mapping")
-    found = {}
+    result = {}
     for header in table.columns if choice is None else choice:
         name, _ = table.find_column(header)
         if name in excluded:
@@ -216,8 +216,8 @@ def read_columns(
                 "columns= which columns are read: a list of their names, or a mapping from "
                 f"quantities to headers, such as {{'time': '{name} [ms]'}}"
             )
-        found[name] = _stored_values(table, header, model, name)
-    return found
+        result[name] = _stored_values(table, header, model, name)
+    return result
 
 
 def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> Floats:
@@ -514,8 +514,8 @@ def read_rows(
     named = WORKLOAD in table.columns and labelled != WORKLOAD
     named = named and (columns is None or WORKLOAD in columns)
     apart = tuple(n for n in (column, labelled, WORKLOAD if named else None) if n is not None)
-    found = read_columns(table, model, columns, excluded=apart)
-    targets = resolve_targets(to, model, found)
+    result = read_columns(table, model, columns, excluded=apart)
+    targets = resolve_targets(to, model, result)
     weighed = np.ones(table.rows)
     if column is not None:
         weighed = to_floats(table.columns[column], column)
@@ -535,8 +535,8 @@ def read_rows(
                 f"the column {labelled} holds no label at row {place}: leave the row out"
             )
     rows = FitRows(
-        inputs={name: array for name, array in found.items() if name not in targets},
-        measurements={name: found[name] for name in targets},
+        inputs={name: array for name, array in result.items() if name not in targets},
+        measurements={name: result[name] for name in targets},
         weights=weighed,
         labels=np.array(list(map(str, told)), dtype=np.str_),
         places=np.arange(table.rows),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.coordinates import FreeParameter, Floats
+from dse.fitting.parameters import FreeParameter, Floats
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node
@@ -45,10 +45,10 @@ class LeastSquaresProblem:
     @property
     def positions(self) -> dict[str, list[int]]:
         """Where in a point the values of each quantity stand."""
-        found: dict[str, list[int]] = {}
+        result: dict[str, list[int]] = {}
         for place, coordinate in enumerate(self.parameters):
-            found.setdefault(coordinate.name, []).append(place)
-        return found
+            result.setdefault(coordinate.name, []).append(place)
+        return result
 
     @property
     def measured_norm(self) -> float:
@@ -66,8 +66,8 @@ class LeastSquaresProblem:
         for name, own in places.items():
             shared = self.parameters[own[0]].label is None
             moved[name] = points[:, own] if shared else points[:, own][:, self.labels]
-        found = self._partial[0].evaluate(moved)
-        return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in found], axis=1)
+        result = self._partial[0].evaluate(moved)
+        return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in result], axis=1)
 
     def residuals(self, points: Floats) -> Floats:
         """Scaled residuals at points, shape (points, measured x rows)."""
@@ -86,11 +86,11 @@ class LeastSquaresProblem:
         """Sums of squares at points; infinite where anything is not a number."""
         step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
-            found = [
+            result = [
                 np.square(self.residuals(points[low : low + step])).sum(axis=1)
                 for low in range(0, len(points), step)
             ]
-        costs = np.concatenate(found)
+        costs = np.concatenate(result)
         return np.where(np.isfinite(costs), costs, math.inf)
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
@@ -116,15 +116,15 @@ class LeastSquaresProblem:
         for number, places in enumerate(moving):
             moved[:, 1 + 2 * number, places] = ahead[:, places]
             moved[:, 2 + 2 * number, places] = behind[:, places]
-        found = self.scaled_predictions(moved.reshape(-1, len(self.parameters)))
-        found = found.reshape(*moved.shape[:2], self.measurements.size)
-        here = found[:, 0]
+        result = self.scaled_predictions(moved.reshape(-1, len(self.parameters)))
+        result = result.reshape(*moved.shape[:2], self.measurements.size)
+        here = result[:, 0]
         slopes = np.zeros((*here.shape, len(self.parameters)))
         for number, places in enumerate(moving):
             own = np.array(places)
             if self.parameters[places[0]].label is not None:  # of each residual, that of its label
                 own = np.tile(own[self.labels], len(self.measurements))
-            up, down = found[:, 1 + 2 * number], found[:, 2 + 2 * number]
+            up, down = result[:, 1 + 2 * number], result[:, 2 + 2 * number]
             each = _finite_difference(here, up, down, points[:, own], ahead[:, own], behind[:, own])
             slopes[:, np.arange(here.shape[1]), own] = each
         return here, slopes
@@ -292,7 +292,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
 
 def _linear_mask(problem: LeastSquaresProblem, point: Floats, step: float) -> NDArray[np.bool_]:
     """Which values the predictions depend on linearly from a point on, each by itself."""
-    found = np.zeros(len(point), dtype=bool)
+    result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
         units = step * np.array([problem.parameters[place].typical_size for place in places])
@@ -301,8 +301,8 @@ def _linear_mask(problem: LeastSquaresProblem, point: Floats, step: float) -> ND
         here, near, far = problem.scaled_predictions(trial)
         bend = np.abs(far - 2 * near + here)
         size = np.abs(far) + 2 * np.abs(near) + np.abs(here)
-        found[places] = bool(np.all(bend <= NOISE * size)) and math.isfinite(float(size.sum()))
-    return found
+        result[places] = bool(np.all(bend <= NOISE * size)) and math.isfinite(float(size.sum()))
+    return result
 
 
 #: How many of the rough searches are made precise, and the most rows on which these are made.
@@ -340,12 +340,12 @@ def search(problem: LeastSquaresProblem) -> Solution | None:
     does not draw them all; values that come near an end of their domain are tried there.
     """
     few = problem.subsample(MAX_ROUGH_ROWS)
-    found = sorted(
+    result = sorted(
         (_refine(few, point, rough=True) for point in starting_points(few)), key=itemgetter(1)
     )
-    if not found:
+    if not result:
         return None
-    best = min((_refine(problem, point) for point, _ in found[:REFINED]), key=itemgetter(1))
+    best = min((_refine(problem, point) for point, _ in result[:REFINED]), key=itemgetter(1))
     if not math.isfinite(best[1]):
         return None
     best = min(best, _refine(problem, best[0], own_units=True), key=itemgetter(1))
@@ -392,13 +392,13 @@ def _refine(
         return place
 
     def full_point(place: Floats) -> Floats:
-        found = point.copy()
-        found[moves] = value_of(place)
-        return found
+        result = point.copy()
+        result[moves] = value_of(place)
+        return result
 
     def residuals(place: Floats) -> Floats:
-        found: Floats = problem.residuals(full_point(place)[None, :])[0] / size
-        return found
+        result: Floats = problem.residuals(full_point(place)[None, :])[0] / size
+        return result
 
     def scaled_jacobian(place: Floats) -> Floats:
         value = np.abs(value_of(place))

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dse.gpu.measuring import (
+from dse.gpu.measurements import (
     blocks,
     demand,
     latency,
@@ -22,7 +22,7 @@ from dse.gpu.measuring import (
     shortest_paths,
     supply,
 )
-from dse.measured.records import Records, to_dataset
+from dse.importers.records import Records, to_dataset
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from stochastic.kernels.device import SIMULATED, clock
+from stochastic.kernels.gpu import SIMULATED, clock
 
 #: Operations of a round of :func:`multiply_add`, one after the other without a jump.
 OPERATIONS_PER_ROUND = 64
@@ -159,7 +159,7 @@ if SIMULATED:
         return time.perf_counter_ns()
 
 else:
-    from stochastic.kernels.device import special_register
+    from stochastic.kernels.gpu import special_register
 
     #: The multiprocessor on which a block runs, as hardware numbers it.
     multiprocessor_id = special_register(32, "mov.u32 $0, %smid;")

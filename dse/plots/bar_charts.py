@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.frame import axes_of, label_with_unit, add_legend, axis_label, label_rows, format_axis, set_title, unit_of
-from dse.plots.looks import STYLES, style_of, distinct_styles
-from dse.plots.sources import (
+from dse.plots.axes import axes_of, label_with_unit, add_legend, axis_label, label_rows, format_axis, set_title, unit_of
+from dse.plots.style import STYLES, style_of, distinct_styles
+from dse.plots.data import (
     MAX_SERIES,
     AxisValues,
     PlotSource,
@@ -24,7 +24,7 @@ from dse.plots.sources import (
     is_numeric,
     needed_quantities,
 )
-from dse.study.data import StudyData
+from dse.study.study import StudyData
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError, InfeasibleError
 

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dse.evaluation import evaluate
-from dse.given import axis_indices
-from dse.plots.curves import draw_lines
-from dse.plots.frame import axes_of, label_with_unit, add_legend, new_figure, label_rows, format_axis, set_title
-from dse.plots.looks import STYLES, distinct_styles
-from dse.plots.sources import MAX_SERIES, AxisValues, Line, PlotSource, mask_infeasible, only_axis, plot_data
-from dse.study.data import StudyData
+from dse.arguments import axis_indices
+from dse.plots.line_charts import draw_lines
+from dse.plots.axes import axes_of, label_with_unit, add_legend, new_figure, label_rows, format_axis, set_title
+from dse.plots.style import STYLES, distinct_styles
+from dse.plots.data import MAX_SERIES, AxisValues, Line, PlotSource, mask_infeasible, only_axis, plot_data
+from dse.study.study import StudyData
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dse.uncertain.output import OutputLaw
+    from dse.uncertain.output_law import OutputLaw
     from stochastic import Launch, Law
 
 
@@ -477,8 +477,8 @@ def slots(
     **point: Any,
 ) -> Axes:
     """Draw one simulated launch: the blocks of each slot in time, and the wait for the end."""
-    from stochastic.scheduling.settings import longest_item_law
-    from sweeps.grid.laws import read_law
+    from stochastic.launch_time.settings import longest_item_law
+    from sweeps.grid.work_laws import read_law
 
     if "distribution" not in point:
         raise DseError("slots needs the law of an item: distribution = 'geometric:0.05'")

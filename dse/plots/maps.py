@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.plots.frame import (
+from dse.plots.axes import (
     axes_of,
     is_geometric,
     add_legend,
@@ -18,14 +18,14 @@ from dse.plots.frame import (
     format_axis,
     set_title,
 )
-from dse.plots.looks import GREY, STYLES, UNIFORM, Style, distinct_styles
-from dse.plots.sources import AxisValues, PlotSource, plot_data, check_finite, flags_of, is_numeric, needed_quantities
-from dse.study.data import StudyData
+from dse.plots.style import GREY, STYLES, UNIFORM, Style, distinct_styles
+from dse.plots.data import AxisValues, PlotSource, plot_data, check_finite, flags_of, is_numeric, needed_quantities
+from dse.study.study import StudyData
 from dse.verbs.optimum import best_config, optimum
 from sweeps.grid.dataset import add_label_indices, quantities_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE
-from sweeps.prove.borders import NO_BORDER
+from sweeps.certify.borders import NO_BORDER
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret_arrays, references
@@ -291,7 +291,7 @@ def _draw_borders(cells: _Cells, source: Any, quantity: str, at: AxisValues, whe
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
 
-    from dse.inverse.crossing import read_case
+    from dse.inverse.borders import read_case
     from dse.verbs.inverse import borders
 
     ds, over, by = cells.ds, cells.over, cells.by
@@ -323,7 +323,7 @@ def border_segments(
     way where an axis is not ``real``, so that there are no values between. In each cell two places
     on its sides are joined with each other, more through their middle.
     """
-    from dse.inverse.crossing import case_name
+    from dse.inverse.borders import case_name
 
     case = case_name(table)
     missing = {name: ds.sizes[name] for name in (over, by) if name not in table[case].dims}

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.plots.frame import axes_of, new_figure
+from dse.plots.axes import axes_of, new_figure
 from dse.plots.kinds import KINDS
-from dse.plots.looks import STYLES, Style, style_variants
-from dse.study.data import StudyData
+from dse.plots.style import STYLES, Style, style_variants
+from dse.study.study import StudyData
 from sweeps.grid.goals import texts_of
 from symbolic.errors import UnknownNameError, nearest_hint
 

@@ -13,7 +13,7 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
 
 
 class ComparisonData:

@@ -12,7 +12,7 @@ from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.units import dimension, to_si
 
 if TYPE_CHECKING:
-    from dse.study.data import StudyData
+    from dse.study.study import StudyData
     from sweeps.grid.grid import Grid
     from symbolic.quantity import Quantity
 
@@ -39,7 +39,7 @@ def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> 
     >>> unitless_limits(["time <= 1.2.3"], TABLE)  # no number, as who reads it will say
     ()
     """
-    found = []
+    result = []
     for text in conditions:
         for part in re.split(r"\b(?:and|or)\b", text):
             limit = _LIMIT.fullmatch(part.strip())
@@ -47,11 +47,11 @@ def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> 
             if limit and row is not None and row.unit in _NEVER_BARE_UNITS and float(limit["number"]):
                 near = next(u for u in _COMMON_UNITS if dimension(u) == dimension(row.unit))
                 number = limit["number"]
-                found.append(
+                result.append(
                     f"{part.strip()} is a limit of {number} {row.unit}: write it with its unit, "
                     f"such as '{number} {row.unit}' or '{number} {near}'"
                 )
-    return tuple(found)
+    return tuple(result)
 
 
 def unusual_numbers(study: StudyData) -> tuple[str, ...]:
@@ -63,9 +63,9 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
     ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
     """
     rows = study.grid().model.quantities
-    found = (_unusual_number(rows[name], number) for name, number in _unitless_numbers(study) if name in rows)
+    result = (_unusual_number(rows[name], number) for name, number in _unitless_numbers(study) if name in rows)
     limits = unitless_limits(study.where, rows)
-    return tuple(dict.fromkeys(text for text in [*found, *limits] if text))
+    return tuple(dict.fromkeys(text for text in [*result, *limits] if text))
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from dse.uncertain.joint import JointNormal, JointRows, read_correlations, read_joint_law
 from dse.uncertain.laws import InputLaw, read_input_law
 from stochastic import sizes
-from stochastic.kept import load, save
-from sweeps.grid.space import Axis
+from stochastic.compile_cache import load, save
+from sweeps.grid.axes import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.quantities import Quantity
-from symbolic.reach import PathBase
-from symbolic.statistic import DRAW
+from symbolic.file_access import PathBase
+from symbolic.statistics import DRAW
 
 Floats = NDArray[np.float64]
 Span = tuple[float, float]
@@ -120,16 +120,16 @@ class RandomInputs:
             from scipy.special import ndtr, ndtri
 
             points[:, :own] = ndtr(ndtri(points[:, :own]) @ root.T)
-        found = {n: law.quantile(points[:, k]) for k, (n, law) in enumerate(self.laws.items())}
+        result = {n: law.quantile(points[:, k]) for k, (n, law) in enumerate(self.laws.items())}
         first = own
         for one in self.joint.values():
-            found |= one.values_at(points[:, first : first + one.dimensions])
+            result |= one.values_at(points[:, first : first + one.dimensions])
             first += one.dimensions
-        return found
+        return result
 
     def _drawn_and_full_ranges(self, columns: Mapping[str, Floats]) -> dict[str, tuple[Span, Span]]:
         """Return the range in which each random quantity is drawn, and that of its law."""
-        found: list[dict[str, Floats]] = []
+        result: list[dict[str, Floats]] = []
         for levels in (_END_LEVELS, np.array([0.0, 1.0])):
             ends = {
                 name: np.array(law.values) if law.values else law.quantile(levels)
@@ -137,8 +137,8 @@ class RandomInputs:
             }
             for one in self.joint.values():
                 ends |= one.ends(levels)
-            found.append(ends)
-        drawn, whole = found
+            result.append(ends)
+        drawn, whole = result
 
         def range_with_draws(name: str, values: Floats) -> Span:
             values = np.concatenate([values, columns[name]])
@@ -248,12 +248,12 @@ def read_random(
             raise DseError(f"random gives {', '.join(table)} and no quantity a law: name one")
         return None
     root = read_correlations(table.get("correlation"), list(laws))
-    found = RandomInputs(laws=laws, joint=joint, root=root, draws=draws, seed=int(seed))
-    names = found.names
+    result = RandomInputs(laws=laws, joint=joint, root=root, draws=draws, seed=int(seed))
+    names = result.names
     for name in names:
         if names.count(name) > 1:
             raise DseError(f"random gives {name} two laws: keep one of them")
-    return found
+    return result
 
 
 def _read_draw_count(draws: Any) -> int:
@@ -307,6 +307,6 @@ def root_for_known(root: Floats, is_known: NDArray[np.bool_]) -> Floats:
     from their conditional law.
     """
     order = np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])
-    found = np.zeros_like(root)
-    found[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T
-    return found
+    result = np.zeros_like(root)
+    result[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T
+    return result

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitted import load_fit
+from dse.inputs.fit_file import load_fit
 from dse.uncertain.laws import normalize_weights, read_csv_columns
 from symbolic.errors import DomainError, DseError, UnknownNameError, check_name, nearest_hint
 from symbolic.quantities import Quantity
-from symbolic.reach import PathBase, allowed_path
+from symbolic.file_access import PathBase, allowed_path
 
 Floats = NDArray[np.float64]
 
@@ -73,11 +73,11 @@ class JointNormal:
         from scipy.special import ndtri
 
         widths = np.sqrt(np.square(self.root).sum(axis=1))
-        found = {}
+        result = {}
         for name, mean, width in zip(self.names, self.means, widths, strict=True):
             domain = self.rows[name].domain
-            found[name] = np.clip(mean + width * ndtri(levels), domain.low, domain.high)
-        return found
+            result[name] = np.clip(mean + width * ndtri(levels), domain.low, domain.high)
+        return result
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
         """The values at points between 0 and 1; what leaves a domain is drawn nearer to the mean.
@@ -146,12 +146,12 @@ def read_joint_law(
         raise DseError(f"{where}: columns = {columns!r}, expected {{ quantity = 'column', ... }}")
     rows = {name: find_random_quantity(name, quantities, where) for name in columns}
     units = {columns[name]: unit for name, unit in value.get("units", {}).items()}
-    found, weights = read_csv_columns(value, columns, rows, units, where, folder)
-    for name, column in found.items():
+    result, weights = read_csv_columns(value, columns, rows, units, where, folder)
+    for name, column in result.items():
         rows[name].check(np.array(column), where)
-    count = len(next(iter(found.values())))
+    count = len(next(iter(result.values())))
     return JointRows(
-        columns={name: np.array(column) for name, column in found.items()},
+        columns={name: np.array(column) for name, column in result.items()},
         weights=normalize_weights(weights, count, where),
     )
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import split_column_header, table_errors, normalize_unit, read_delimited
-from dse.uncertain.spoken import LawSpec, discrete
+from dse.uncertain.constructors import LawSpec, discrete
 from stochastic.errors import LawError
 from stochastic.work.parse import LawSyntax, split_law
 from symbolic.errors import DomainError, DseError, UnitError, check_name
 from symbolic.quantities import Quantity
-from symbolic.reach import TABLE_LIMIT, PathBase, allowed_path
+from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
@@ -229,11 +229,11 @@ def normalize_weights(weights: Sequence[Any] | None, count: int, where: str) -> 
         raise DseError(
             f"{where} has {count} values and {len(weights)} weights: give one for each value"
         )
-    found = [_read_weight(weight, where) for weight in weights]
-    total = sum(found)
+    result = [_read_weight(weight, where) for weight in weights]
+    total = sum(result)
     if not total:
         raise DseError(f"{where}: all weights are 0: give one value a weight above 0")
-    return tuple(weight / total for weight in found)
+    return tuple(weight / total for weight in result)
 
 
 def _read_weight(weight: Any, where: str) -> Fraction:
@@ -241,12 +241,12 @@ def _read_weight(weight: Any, where: str) -> Fraction:
         if isinstance(weight, (bool, np.bool_)):
             raise ValueError
         # as it was written: 0.1 is a tenth
-        found = weight if isinstance(weight, Fraction) else Fraction(str(weight))
-        if found < 0:
+        result = weight if isinstance(weight, Fraction) else Fraction(str(weight))
+        if result < 0:
             raise ValueError
     except (ValueError, ZeroDivisionError):
         raise DseError(f"{where}: the weight {weight!r} is no number of at least 0") from None
-    return found
+    return result
 
 
 # --- laws as people give them
@@ -297,10 +297,10 @@ def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = Non
         family = FAMILIES[value.name]
         law = family.make(*read_parameters(value, family, row, where, text))
         return truncate_to_domain(law, row, str(value))
-    found = _law_of_object(value, where)
-    if found is None:
+    result = _law_of_object(value, where)
+    if result is None:
         raise DseError(f"{where} = {value!r} is no law: expected {_LAW}")
-    return truncate_to_domain(found, row, where)
+    return truncate_to_domain(result, row, where)
 
 
 def _law_of_table(value: Mapping[str, Any], row: Quantity, where: str, folder: PathBase) -> InputLaw:
@@ -312,8 +312,8 @@ def _law_of_table(value: Mapping[str, Any], row: Quantity, where: str, folder: P
     if {"file", "column"} <= keys <= {"file", "column", "unit", "weights"}:
         units = {value["column"]: str(value.get("unit", ""))}
         wanted = {row.name: value["column"]}
-        found, weights = read_csv_columns(value, wanted, {row.name: row}, units, where, folder)
-        return discrete_law(found[row.name], weights, where)
+        result, weights = read_csv_columns(value, wanted, {row.name: row}, units, where, folder)
+        return discrete_law(result[row.name], weights, where)
     raise DseError(f"{where} = {dict(value)!r} is no law: expected {_LAW}")
 
 
@@ -357,7 +357,7 @@ def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
 
     if isinstance(value, str):
         try:
-            found = parse_value(value, row, {})
+            result = parse_value(value, row, {})
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
@@ -368,7 +368,7 @@ def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
                 f"{where} holds {value!r} without a unit, and {row.name} is in {row.unit}: write "
                 f"the unit, as in {value.strip()} {row.unit}"
             )
-        return float(found)  # without a name it is no formula
+        return float(result)  # without a name it is no formula
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, np.integer, np.floating)
     ):
@@ -382,19 +382,19 @@ def read_parameters(
     spec: LawSpec, family: InputLawFamily, row: Quantity, where: str, text: bool
 ) -> list[float]:
     """Return the numbers that a family takes; a share is one of the first."""
-    found: list[float] = []
+    result: list[float] = []
     for name, value in zip(family.form.numbers, spec.numbers, strict=False):
         share = _PERCENT_PATTERN.fullmatch(value) if isinstance(value, str) else None
         if share and name in family.relative:
-            found.append(abs(found[0]) * float(share[1]) / 100)
+            result.append(abs(result[0]) * float(share[1]) / 100)
         elif name in family.unitless:
-            found.append(read_number(value, Quantity(name=name), where, text=False))
+            result.append(read_number(value, Quantity(name=name), where, text=False))
         else:
-            found.append(read_number(value, row, where, text=text))
-    if not family.is_valid(*found):
+            result.append(read_number(value, row, where, text=text))
+    if not family.is_valid(*result):
         shown = ", ".join(map(str, spec.numbers))
         raise DseError(f"{where}: {spec.name} of {shown}: expected that {family.requirement}")
-    return found
+    return result
 
 
 def _read_csv(path: Any, where: str, folder: PathBase) -> dict[str, list[str]]:
@@ -436,7 +436,7 @@ def read_csv_columns(
     """
     path = value["file"]
     rows = _read_csv(path, where, folder)
-    found = {}
+    result = {}
     for name, column in columns.items():
         header = _find_header(rows, column, path, where)
         row, unit, own = quantities[name], units.get(column, ""), split_column_header(header)[1] or ""
@@ -452,7 +452,7 @@ def read_csv_columns(
                 f"one, as in unit = {row.unit!r}"
             )
         texts = rows[header]
-        found[name] = [read_number(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
+        result[name] = [read_number(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
     if value.get("weights") is None:
-        return found, None
-    return found, [text.strip() for text in rows[_find_header(rows, value["weights"], path, where)]]
+        return result, None
+    return result, [text.strip() for text in rows[_find_header(rows, value["weights"], path, where)]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.fitting import Fit, fit
-from dse.fitting.coordinates import Floats
+from dse.fitting.parameters import Floats
 from dse.fitting.rows import FitCase, FitRows, ColumnTable, select_rows, read_rows, read_table
 from dse.progress import ProgressOption, show_progress
 from dse.validation.baselines import baseline_scorers, fixed_parts
@@ -28,7 +28,7 @@ from dse.validation.scores import (
     score_ties,
 )
 from sweeps.grid.goals import texts_of
-from sweeps.grid.laws import LAW_QUANTITY as LAW
+from sweeps.grid.work_laws import LAW_QUANTITY as LAW
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -245,8 +245,8 @@ def _score_model(request: Any) -> Validation:
 def _read_data(data: Any) -> ColumnTable:
     """The columns; profiles and what tuners write are read row by row."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
-        from dse.measured import open_measurements
-        from dse.measured.formats import is_measurement_file
+        from dse.importers import open_measurements
+        from dse.importers.formats import is_measurement_file
 
         if is_measurement_file(Path(data)):
             return read_table(open_measurements(Path(data), shape="rows"))
@@ -342,24 +342,24 @@ def predict(
     Rows that tell laws of work are predicted law by law.
     """
     to = tuple(rows.measurements)[:1]
-    found = np.full(len(rows.places), math.nan)
+    result = np.full(len(rows.places), math.nan)
     laws = _rows_by_law(request, model, table, rows)
     if not request.fitted:
         for law, own in laws.items():
             parts = fixed_parts(request, model, rows, **({} if law is None else {LAW: law}))
             case = FitCase(model=model, parts=parts, targets=to, free=())
-            found[own] = _evaluate_model(case, rows.select(own), {})
-        return found, []
+            result[own] = _evaluate_model(case, rows.select(own), {})
+        return result, []
     parts = fixed_parts(request, model, rows, request.fitted)
     case, values = FitCase(model=model, parts=parts, targets=to, free=request.fitted), []
     for out, known in folds:
         fold: dict[str, float] = {}
         for own, one, label in _fit_folds(request, table, rows, out, known):
             own_values = one.set_of(label) if label else one.set
-            found[own] = _evaluate_model(case, rows.select(own), own_values)
+            result[own] = _evaluate_model(case, rows.select(own), own_values)
             fold |= one.values
         values.append(fold)
-    return found, values
+    return result, values
 
 
 def _rows_by_law(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> dict[Any, Places]:
@@ -420,5 +420,5 @@ def _evaluate_model(case: FitCase, rows: FitRows, values: Mapping[str, float]) -
     """What the model yields on rows; NaN where a rule is broken."""
     grid = case.grid(rows, values)
     roots = [grid.graph.flat(case.targets[0]), grid.feasible_node(())]
-    found, feasible = grid.evaluate(roots, (), tuple(grid.axes))
-    return np.where(np.asarray(feasible, dtype=bool), np.asarray(found, dtype=float), math.nan)
+    result, feasible = grid.evaluate(roots, (), tuple(grid.axes))
+    return np.where(np.asarray(feasible, dtype=bool), np.asarray(result, dtype=float), math.nan)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dse.fitting.coordinates import Floats
+from dse.fitting.parameters import Floats
 from dse.fitting.rows import FitRows, ColumnTable, to_floats
-from dse.inputs import StudyInputs, merge_inputs
+from dse.inputs.merge import StudyInputs, merge_inputs
 from dse.validation.scores import TIES_SUFFIX, Folds, Places, Score, group_rows, row_keys, score, score_ties
 from symbolic.errors import DseError
 from symbolic.expression import parse
@@ -22,27 +22,27 @@ from symbolic.quantity import Quantity
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
     """A formula times the one factor that is right in the median of what is known."""
-    found = np.full(measured.size, math.nan)
+    result = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
         ratio = measured / formula
     for out, rest in folds:
         right = ratio[rest][np.isfinite(ratio[rest])]
         if right.size:
-            found[out] = formula[out] * np.median(right)
-    return found
+            result[out] = formula[out] * np.median(right)
+    return result
 
 
 def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Sequence[str]) -> Floats:
     """Linear interpolation over a column, between the known rows of the same key."""
-    found = np.full(measured.size, math.nan)
+    result = np.full(measured.size, math.nan)
     labels = np.array(keys)
     for out, rest in folds:
         for key in np.unique(labels[out]):
             at, near = out[labels[out] == key], rest[labels[rest] == key]
             if near.size:
                 near = near[np.argsort(x[near])]
-                found[at] = np.interp(x[at], x[near], measured[near])
-    return found
+                result[at] = np.interp(x[at], x[near], measured[near])
+    return result
 
 
 def constant_choice(
@@ -52,7 +52,7 @@ def constant_choice(
 
     A score to choose by, no prediction of what is measured. A choice that was not seen comes last.
     """
-    found = np.full(measured.size, math.nan)
+    result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
     for out, rest in folds:
         logs: dict[str, list[float]] = {}
@@ -63,8 +63,8 @@ def constant_choice(
                 logs.setdefault(label, []).append(math.log(time / best))
         worst = max(map(np.mean, logs.values()), default=0.0)
         means: Mapping[str, float] = {label: float(np.mean(of)) for label, of in logs.items()}
-        found[out] = [math.exp(means.get(label, worst + 1)) for label in labels[out].tolist()]
-    return found
+        result[out] = [math.exp(means.get(label, worst + 1)) for label in labels[out].tolist()]
+    return result
 
 
 def random_search(
@@ -72,11 +72,11 @@ def random_search(
 ) -> Score:
     """Taking the best of ``budget`` configurations measured at random, of each space."""
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for rows in spaces:
         picks = rng.integers(0, rows.size, (draws, budget))
-        found.append(measured[rows][picks].min(axis=1) / measured[rows].min())
-    slow = np.concatenate(found) if found else np.array([math.nan])
+        result.append(measured[rows][picks].min(axis=1) / measured[rows].min())
+    slow = np.concatenate(result) if result else np.array([math.nan])
     return Score(
         rank=0.0,
         slowdown_median=float(np.median(slow)),
@@ -107,39 +107,39 @@ def baseline_scorers(
     def make_scorer(predicted: Floats, **more: Any) -> Scorer:
         return lambda own, spaces: score(measured[own], predicted[own], spaces, **more)
 
-    found: dict[str, Scorer] = {}
+    result: dict[str, Scorer] = {}
     for name, text in request.baselines.items():
         values = _evaluate_formula(text, request, model, table, rows)
-        found[name] = make_scorer(values)
+        result[name] = make_scorer(values)
         if score_ties(measured, values, choice_spaces) is not None:
-            found[name + TIES_SUFFIX] = _tie_scorer(measured, values)
+            result[name + TIES_SUFFIX] = _tie_scorer(measured, values)
         if request.leave_out:
-            found[f"{name}, one factor{elsewhere}"] = make_scorer(fit_median_factor(measured, folds, values))
+            result[f"{name}, one factor{elsewhere}"] = make_scorer(fit_median_factor(measured, folds, values))
     for name, text in request.orders.items():
-        found[name] = make_scorer(_evaluate_formula(text, request, model, table, rows), errors=False)
+        result[name] = make_scorer(_evaluate_formula(text, request, model, table, rows), errors=False)
     if request.along is not None:
         name, _ = table.find_column(request.along)
         x = to_floats(table.columns[name], name)[rows.places]
         curves = row_keys(table, [next(iter(request.own))], rows.places) if request.own else keys
-        found[f"linear interpolation over {name}"] = make_scorer(interpolate(measured, folds, x, curves))
+        result[f"linear interpolation over {name}"] = make_scorer(interpolate(measured, folds, x, curves))
     if request.choose:
         shapes = row_keys(table, request.choose, rows.places)
-        found[f"one choice of {', '.join(request.choose)}{elsewhere}"] = make_scorer(
+        result[f"one choice of {', '.join(request.choose)}{elsewhere}"] = make_scorer(
             constant_choice(measured, folds, keys, shapes), errors=False
         )
     if choice_spaces:
         tried = "one configuration" if request.budget == 1 else f"best of {request.budget}"
-        found[f"{tried} at random"] = lambda own, spaces: random_search(
+        result[f"{tried} at random"] = lambda own, spaces: random_search(
             measured[own], spaces, request.budget
         )
     median = fit_median_factor(measured, folds, np.ones(measured.size))
-    found[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
+    result[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
         score(measured[own], median[own], spaces),
         rank=math.nan,
         slowdown_median=math.nan,
         slowdown_p90=math.nan,
     )
-    return found
+    return result
 
 
 def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
@@ -172,8 +172,8 @@ def _evaluate_formula(text: str, request: Any, model: Model, table: ColumnTable,
             raise DseError(
                 f"the baseline {text!r} needs {name}: give it as a column, by set= or machine="
             )
-    found = np.asarray(interpret_arrays([node], values)[0], dtype=np.float64)
-    return np.broadcast_to(found, (len(rows.places),)).copy()
+    result = np.asarray(interpret_arrays([node], values)[0], dtype=np.float64)
+    return np.broadcast_to(result, (len(rows.places),)).copy()
 
 
 def fixed_parts(

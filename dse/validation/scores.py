@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.coordinates import Floats
+from dse.fitting.parameters import Floats
 from dse.fitting.rows import ColumnTable
 from symbolic.answer import Answer, Report
 from symbolic.answer import Table as AnswerTable
@@ -107,12 +107,12 @@ def slowdowns(
     >>> [slowdowns(one, told, [np.arange(3)], drawn=mean).item() for mean in (False, True)]
     [2.0, 1.5]
     """
-    found = []
+    result = []
     for rows in spaces:
         hoped = np.where(np.isfinite(predicted[rows]), predicted[rows], math.inf)
         chosen = _best_rows(hoped) if over_ties else [np.argmin(hoped)]
-        found.append(measured[rows][chosen].mean() / measured[rows].min())
-    return np.array(found)
+        result.append(measured[rows][chosen].mean() / measured[rows].min())
+    return np.array(result)
 
 
 def _best_rows(predictions: Floats) -> NDArray[np.int64]:
@@ -135,7 +135,7 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
     A space in which all predictions are the same tells no order: it counts as 0.
     """
     known = np.isfinite(predicted)
-    found = []
+    result = []
     for rows in spaces or [np.arange(len(measured))]:
         rows = rows[known[rows]]
         if rows.size < 3 or np.ptp(measured[rows]) == 0:
@@ -145,8 +145,8 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
         pair = pd.DataFrame({"measured": measured[rows], "predicted": predicted[rows]})
         one, other = (pair.rank() - (rows.size + 1) / 2).to_numpy().T
         length = math.sqrt(float((one @ one) * (other @ other)))
-        found.append(float(one @ other) / length if length else 0.0)
-    return float(np.mean(found)) if found else math.nan
+        result.append(float(one @ other) / length if length else 0.0)
+    return float(np.mean(result)) if result else math.nan
 
 
 # --- Which rows are left out together, and in which spaces a configuration is chosen
@@ -160,10 +160,10 @@ def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list
 
 def group_rows(keys: Sequence[str]) -> dict[str, Places]:
     """The rows of each key, in the order in which keys come."""
-    found: dict[str, list[int]] = {}
+    result: dict[str, list[int]] = {}
     for place, key in enumerate(keys):
-        found.setdefault(key, []).append(place)
-    return {key: np.array(rows, dtype=np.int64) for key, rows in found.items()}
+        result.setdefault(key, []).append(place)
+    return {key: np.array(rows, dtype=np.int64) for key, rows in result.items()}
 
 
 def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
@@ -254,8 +254,8 @@ class Validation(Report):
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """For each label of ``by``, the baselines that are better there, and in which measures."""
-        found = {k: _find_losses(each, None, self.beside[k]) for k, each in self.by.items()}
-        return {label: losses for label, losses in found.items() if losses}
+        result = {k: _find_losses(each, None, self.beside[k]) for k, each in self.by.items()}
+        return {label: losses for label, losses in result.items() if losses}
 
     @property
     def table(self) -> dict[str, Score]:
@@ -353,14 +353,14 @@ def score_cells(score: Score, measures: Mapping[str, str]) -> list[str]:
     >>> score_cells(Score(median=0.123, rank=0.9), {"median": "", "rank": "", "slowdown_p90": ""})
     ['12.3 %', '0.900', '-']
     """
-    found = []
+    result = []
     for name in measures:
         value = getattr(score, name)
         share = name in ("median", "mean", "p90", "coverage")
-        found.append(
+        result.append(
             "-" if math.isnan(value) else f"{100 * value:.1f} %" if share else f"{value:.3f}"
         )
-    return found
+    return result
 
 
 def _to_dict(score: Score) -> dict[str, float | int | None]:

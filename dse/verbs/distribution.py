@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dse.given import require_mapping
+from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
 from dse.verbs.query import resolve_source, run_query, run_query_with_identity, verb
 from dse.verbs.sources import SourceLike
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.query import ScanSource
-    from sweeps.ask.spread import AnyFold
+    from sweeps.query.distribution import AnyFold
     from sweeps.grid.grid import Indexers
 
 
@@ -49,7 +49,7 @@ def count(
     >>> int(study.count(where=["threads <= 1024", "intensity > 1"]).feasible_points)
     1024
     """
-    from sweeps.ask.spread import count as count_of
+    from sweeps.query.distribution import count as count_of
 
     return _query_feasible("count", source, count_of, where, per, progress)
 
@@ -88,7 +88,7 @@ def histogram(
         ``configurations`` along ``bin``, with the edges ``low`` and ``high``; its attributes say
         how many lie ``below`` and ``above``, and how many are no number (``undefined``).
     """
-    from sweeps.ask.spread import histogram as histogram_of
+    from sweeps.query.distribution import histogram as histogram_of
 
     ask = partial(histogram_of, text=quantity, bins=bins)
     return _query_feasible("histogram", source, ask, where, per, progress, texts=[quantity])
@@ -125,7 +125,7 @@ def quantiles(
     progress : bool
         Tell on standard error, after a second, for how long the count goes on.
     """
-    from sweeps.ask.spread import quantiles as quantiles_of
+    from sweeps.query.distribution import quantiles as quantiles_of
 
     ask = partial(quantiles_of, text=quantity, q=q)
     return _query_feasible("quantiles", source, ask, where, per, progress, texts=[quantity])
@@ -174,7 +174,7 @@ def fold(
         What is asked.
     make : callable
         Makes a fold that has seen nothing: an object with ``feed(values, weight)``,
-        ``merge(other)`` and ``answer()``; see :class:`sweeps.ask.spread.Fold`.
+        ``merge(other)`` and ``answer()``; see :class:`sweeps.query.distribution.Fold`.
     formulas : str or list of str
         Quantities or formulas: ``values`` has a row for each, of shape (formulas, configurations);
         each column stands for ``weight`` configurations.
@@ -213,8 +213,8 @@ def fold(
     >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
     [7.53, 14.925]
     """
-    from sweeps.ask.source import stack_answers
-    from sweeps.ask.spread import make_checked_fold, run_fold
+    from sweeps.query.source import stack_answers
+    from sweeps.query.distribution import make_checked_fold, run_fold
     from sweeps.cluster.scheduler import open_workers
     from sweeps.grid.dataset import assemble
     from sweeps.grid.goals import texts_of
@@ -241,8 +241,8 @@ def fold(
     def compute(whole: ScanSource) -> Any:
         if not axes:
             return answer(whole)
-        found = stack_answers(whole, axes, answer_dataset)
-        return found.get("answer", found)
+        result = stack_answers(whole, axes, answer_dataset)
+        return result.get("answer", result)
 
     with show_progress(progress, "folding"), open_workers(client, workers) as crew:
         of = resolve_source(source)
@@ -253,7 +253,7 @@ def _partial_fold(
     source: Any, part: Indexers, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
 ) -> AnyFold:
     """A fold that has seen a part of what is asked."""
-    from sweeps.ask.spread import run_fold
+    from sweeps.query.distribution import run_fold
 
     of = resolve_source(source)
     return run_query("fold", of, lambda whole: run_fold(whole, make, texts, part), texts=texts, **about)
@@ -318,8 +318,8 @@ def sensitivity(
     >>> found.total.sel(output="cs_throughput").values.round(3).tolist()
     [0.525, 0.528]
     """
-    from dse.effects import analyse, read_analysis_source
-    from sweeps.ask.source import stack_answers
+    from dse.sensitivity_analysis import analyse, read_analysis_source
+    from sweeps.query.source import stack_answers
     from sweeps.grid.goals import texts_of
 
     point = require_mapping(at)
@@ -332,9 +332,9 @@ def sensitivity(
 
         def compute(part: ScanSource) -> xr.Dataset:
             place = dict(part.fixed_indices)
-            found = analyse(read_analysis_source(of, texts, conditions, point, place))
-            here = [str(axis) for axis in found.axis.values if axis in place]
-            return found.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
+            result = analyse(read_analysis_source(of, texts, conditions, point, place))
+            here = [str(axis) for axis in result.axis.values if axis in place]
+            return result.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
 
         about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
         return run_query_with_identity(

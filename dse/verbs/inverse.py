@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.given import require_mapping
+from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
 from dse.verbs.query import verb
 from dse.verbs.sources import SourceLike, joined_answer
-from sweeps.runtime.stopping import return_best_on_interrupt, time_limited
+from sweeps.runtime.interrupts import return_best_on_interrupt, time_limited
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,7 +77,7 @@ def borders(
     >>> found.border.sel(along="threads", side="above", threads=256).values.tolist()
     [610.0, 620.0]
     """
-    from dse.inverse.crossing import borders_of
+    from dse.inverse.borders import borders_of
     from sweeps.grid.goals import texts_of
 
     given = quantity, along, require_mapping(at), texts_of(where, "where"), closed_form
@@ -142,7 +142,7 @@ def meets(
     >>> int(found.threads_first.min()), int(found.intensity_first.min())
     (322, 31)
     """
-    from dse.inverse.within import meets_of
+    from dse.inverse.ranges import meets_of
     from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(targets, "targets"), texts_of(per, "per")
@@ -211,7 +211,7 @@ def ranges(
     >>> found.can_be_best.values.tolist()
     [False, False, True]
     """
-    from dse.inverse.within import ranges_of
+    from dse.inverse.ranges import ranges_of
     from sweeps.grid.goals import read_goals, texts_of
 
     named = minimize is not None or maximize is not None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import ProgressOption, show_progress
-from dse.study.data import StudyData
+from dse.study.study import StudyData
 from dse.verbs.query import resolve_source, run_query_with_identity, verb
 from dse.verbs.sources import SourceLike
-from sweeps.runtime.stopping import time_limited
+from sweeps.runtime.interrupts import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def optimum(
     method : {"auto", "scan", "certified"}
         A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
         small grids. The attribute ``method`` says which, and a certified answer's attributes
-        ``bound`` and ``gap`` what is proven (``sweeps.sources.proof.GridProof.result_attributes``).
+        ``bound`` and ``gap`` what is proven (``sweeps.sources.grid_proof.GridProof.result_attributes``).
     time_limit, gap : float, optional
         Of a certified optimum: seconds, and the share by which the answer may miss the best (0).
     progress : bool
@@ -76,7 +76,7 @@ def optimum(
 
     Raises
     ------
-    sweeps.runtime.stopping.Interrupted
+    sweeps.runtime.interrupts.Interrupted
         It was interrupted, once (a ``KeyboardInterrupt``): its attribute ``best`` is the answer so
         far, as if the time had been up.
 
@@ -88,7 +88,7 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.ask.source import build_query
+    from sweeps.query.source import build_query
     from sweeps.grid.goals import goals_in_order, texts_of
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
@@ -100,7 +100,7 @@ def optimum(
     given |= {"time_limit": time_limit is not None, "gap": gap is not None}
 
     def compute(source: ScanSource) -> xr.Dataset:
-        from sweeps.sources.proof import find_optimum
+        from sweeps.sources.grid_proof import find_optimum
 
         return find_optimum(source, build_query(goals, tuple(source.sizes), per=axes, **asked))
 
@@ -114,7 +114,7 @@ def best_config(best: xr.Dataset) -> dict[str, Any]:
 
     A winner of rank 1 is taken where the Dataset ranks several.
     """
-    from dse.given import require_dataset
+    from dse.arguments import require_dataset
 
     if "rank" in require_dataset(best, "best").sizes:
         best = best.isel(rank=0)
@@ -159,7 +159,7 @@ def pareto(
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
     """
-    from sweeps.ask.source import build_query
+    from sweeps.query.source import build_query
     from sweeps.grid.goals import read_goals, texts_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
@@ -167,7 +167,7 @@ def pareto(
     given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
 
     def compute(source: ScanSource) -> xr.Dataset:
-        from sweeps.sources.proof import find_front
+        from sweeps.sources.grid_proof import find_front
 
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
         return find_front(source, build_query(goals, tuple(source.sizes), per=axes, **limits))
@@ -229,7 +229,7 @@ def disagreement(
     >>> found.best_active_sms.values.tolist(), float(found.regret.max())
     ([30, 30], 1.0)
     """
-    from sweeps.ask.differences import dataset_disagreement, flag_names
+    from sweeps.query.model_disagreement import dataset_disagreement, flag_names
     from sweeps.grid.goals import one_goal, texts_of
 
     with show_progress(progress, "comparing"):

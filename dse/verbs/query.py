@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import dse
-from dse.given import require_dataset
+from dse.arguments import require_dataset
 from dse.study.comparison import ComparisonData
-from dse.study.data import StudyData
+from dse.study.study import StudyData
 from dse.verbs.sources import SourceLike, source_kind, load_if_study_file
 from dse.verbs.study import run
-from sweeps.ask.matrix import MODIFIERS, check_supported
-from sweeps.runtime.stopping import return_best_on_interrupt
+from sweeps.query.support_table import MODIFIERS, check_supported
+from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.grid.goals import Goal
-    from sweeps.sources.grids import GridScan
+    from sweeps.sources.grid_scan import GridScan
     from sweeps.sources.table import TableScan
 
 
@@ -51,8 +51,8 @@ def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | x
     UnfinishedError
         Values are missing in a store.
     """
-    from dse.files import open as opened
-    from dse.identity import stored_study
+    from dse.runs.files import open as opened
+    from dse.runs.identity import stored_study
     from sweeps.store.records import check_finished
 
     of = load_if_study_file(source)
@@ -90,12 +90,12 @@ def run_query(
 
     Quantities that a Dataset does not hold are computed by its study, where it tells one.
 
-    ``verb`` names it in refusals; ``ask`` asks a source of ``sweeps.ask``; ``texts``, ``where`` and
+    ``verb`` names it in refusals; ``ask`` asks a source of ``sweeps.query``; ``texts``, ``where`` and
     ``per`` are the formulas, conditions and axes in it, ``given`` its further modifiers.
     """
     check_supported(verb, source_kind(data), {"where": bool(where), "per": bool(per), **(modifiers or {})})
     if isinstance(data, StudyData):
-        from sweeps.sources.grids import GridScan
+        from sweeps.sources.grid_scan import GridScan
 
         source = GridScan(grid=data._query_grid(texts, where, per))
         try:
@@ -112,7 +112,7 @@ def run_query(
 def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
     """An answer that says of which study it is, as a Dataset of that study says of itself."""
     if isinstance(data, StudyData):
-        from dse.provenance import version
+        from dse.inputs.provenance import version
 
         told = (data._parts.model.name, data.text(), version())
         notes = {"notes": dumps(data.notes)} if data.notes else {}
@@ -131,7 +131,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     """A Dataset with quantities of its study; labels that it does not hold are those of all."""
-    from dse.files import derive
+    from dse.runs.files import derive
     from sweeps.grid.dataset import add_label_indices
     from symbolic.quantities import indexed_quantity
 
@@ -152,7 +152,7 @@ def _find_missing(
 
     Raises the error that is given where there are none, or no study.
     """
-    from dse.identity import study_of
+    from dse.runs.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
 

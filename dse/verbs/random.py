@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.given import require_mapping
+from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
 from dse.study.comparison import ComparisonData, join_answers
-from dse.study.data import StudyData
-from dse.study.uncertain import replace_draws, require_random_inputs
+from dse.study.study import StudyData
+from dse.study.random import replace_draws, require_random_inputs
 from dse.verbs.query import add_identity, resolve_source, verb
 from dse.verbs.sources import SourceLike, map_studies, source_kind, joined_answer, load_if_study_file
-from sweeps.ask.matrix import check_supported
-from sweeps.runtime.stopping import return_best_on_interrupt
+from sweeps.query.support_table import check_supported
+from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, check_name
-from symbolic.statistic import DRAW, RUN
+from symbolic.statistics import DRAW, RUN
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dse.uncertain.draws import RandomInputs
-    from dse.uncertain.output import OutputLaw
-    from sweeps.ask.chances import SourceOverDraws
+    from dse.uncertain.output_law import OutputLaw
+    from sweeps.query.uncertainty import SourceOverDraws
     from sweeps.grid.goals import Goal
     from sweeps.grid.grid import Grid
 
@@ -52,7 +52,7 @@ def chances(
     source : Study, Comparison, Dataset or path
         A study with random inputs; or values along ``draw``, of which errors are told by 16 parts
         of them that follow each other; or measurements along ``run``, as ``dse.open(...,
-        runs=True)`` gives: the best on average (:func:`dse.measured.runs.chances_of_runs`).
+        runs=True)`` gives: the best on average (:func:`dse.importers.runs.chances_of_runs`).
     minimize, maximize : str
         A quantity or formula that has a value in each draw.
     where : str or list of str
@@ -82,8 +82,8 @@ def chances(
     >>> found.threads.values.tolist(), found.chance.values.tolist()
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
-    from sweeps.ask.chances import SourceOverDraws, draw_dimension
-    from sweeps.ask.chances import chances as chances_of
+    from sweeps.query.uncertainty import SourceOverDraws, draw_dimension
+    from sweeps.query.uncertainty import chances as chances_of
     from sweeps.grid.goals import read_goals, texts_of
     from sweeps.scan.values import DatasetTable
     from sweeps.sources.table import TableScan
@@ -94,14 +94,14 @@ def chances(
 
     def compute(data: StudyData | xr.Dataset) -> xr.Dataset:
         if not isinstance(data, StudyData) and RUN in data.dims and DRAW not in data.dims:
-            from dse.measured.runs import chances_of_runs
+            from dse.importers.runs import chances_of_runs
 
             check_supported("chances", "rows", {"per": bool(axes)})
             asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
             return add_identity(chances_of_runs(data, **asked, where=texts, top=top), data)
         (goal,) = goals
         if not isinstance(data, StudyData) and DRAW not in data.dims and "study" in data.attrs:
-            from dse.identity import study_of
+            from dse.runs.identity import study_of
 
             data = study_of(data)
         if isinstance(data, StudyData):
@@ -174,7 +174,7 @@ def information(
     >>> round(found.evpi.item(), 3), found.threads.item(), found.attrs["next"]
     (0.18, 512, 'mem_latency')
     """
-    from sweeps.ask.chances import information as information_of
+    from sweeps.query.uncertainty import information as information_of
     from sweeps.grid.goals import read_goals, texts_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
@@ -202,7 +202,7 @@ def _sets(about: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple
     inputs = about.inputs
     if isinstance(sets, str):
         raise DseError(f"sets = {sets!r}: expected lists of inputs, such as [['a', 'b']]")
-    found: dict[str, tuple[str, ...]] = {name: (name,) for name in inputs}
+    result: dict[str, tuple[str, ...]] = {name: (name,) for name in inputs}
     for one in sets:
         names = (one,) if isinstance(one, str) else tuple(one)
         for name in names:
@@ -210,8 +210,8 @@ def _sets(about: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple
             check_name(name, inputs, said, "these are")
         if not names:
             raise DseError("sets holds a set of nothing: name inputs that become known together")
-        found[", ".join(names)] = tuple(dict.fromkeys(names))
-    return found
+        result[", ".join(names)] = tuple(dict.fromkeys(names))
+    return result
 
 
 # --- The law of an output
@@ -233,7 +233,7 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
 
     Returns
     -------
-    dse.uncertain.output.OutputLaw
+    dse.uncertain.output_law.OutputLaw
         ``quantile(q)``, ``cdf(x)``, ``mean``, ``std``; ``error("quantile", q)`` and its like;
         ``way`` says how it was found; ``plot()`` draws it.
 
@@ -249,7 +249,7 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
     >>> study.law("cs_throughput", at={"threads": 256})
     cs_throughput at threads = 256: 4.19672, 90 % within 3.61229 and 5.00676 (monotone)
     """
-    from dse.uncertain.output import output_law
+    from dse.uncertain.output_law import output_law
     from sweeps.grid.goals import Goal, texts_of
 
     of = load_if_study_file(source)
@@ -266,15 +266,15 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
         row = grid.model.quantities.get(goal.text)
         return output_law(grid, goal, about, place, row.unit if row is not None else "")
 
-    found = map_studies(of, compute, "law")
-    assert not isinstance(found, dict)
-    return found
+    result = map_studies(of, compute, "law")
+    assert not isinstance(result, dict)
+    return result
 
 
 def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraws:
     """Return the draws of a study: all there are, or fresh ones beside those it was chosen by."""
-    from sweeps.ask.chances import SourceOverDraws
-    from sweeps.sources.grids import GridScan
+    from sweeps.query.uncertainty import SourceOverDraws
+    from sweeps.sources.grid_scan import GridScan
 
     about = require_random_inputs(study)
     source = GridScan(grid=study._query_grid([goal], where, per=[DRAW]))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.comparison import ComparisonData, join_answers
-from dse.study.data import StudyData
-from sweeps.ask.matrix import check_supported
+from dse.study.study import StudyData
+from sweeps.query.support_table import check_supported
 from symbolic.errors import DseError
-from symbolic.reach import FileScope
+from symbolic.file_access import FileScope
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 def source_kind(source: StudyData | ComparisonData | xr.Dataset) -> str:
-    """Which of the sources it is; see :data:`sweeps.ask.matrix.SOURCES`."""
+    """Which of the sources it is; see :data:`sweeps.query.support_table.SOURCES`."""
     if isinstance(source, StudyData):
         return "study"
     return "rows" if "configuration" in getattr(source, "dims", ()) else "Dataset"
@@ -32,7 +32,7 @@ def load_study_file(
     path: str | Path, allow: Callable[[Path], bool] | None = None
 ) -> StudyData | ComparisonData:
     """The study, or the models compared, of a file; ``allow`` as for ``Study.from_toml``."""
-    from dse.study_file import check_code, read_study_file
+    from dse.study.file import check_code, read_study_file
 
     tree, folder = read_study_file(Path(path)), Path(path).resolve().parent
     check_code(tree, folder, allow)
@@ -61,8 +61,8 @@ def map_studies(
     DseError
         It is no study and tells of none.
     """
-    from dse.files import open as opened
-    from dse.identity import stored_study, study_of
+    from dse.runs.files import open as opened
+    from dse.runs.identity import stored_study, study_of
 
     of = load_if_study_file(source)
     if isinstance(of, ComparisonData):
@@ -86,5 +86,5 @@ def joined_answer(
     verb: str, source: SourceLike, compute: Callable[[StudyData], xr.Dataset], **modifiers: bool
 ) -> xr.Dataset:
     """As :func:`map_studies`; the Datasets of models compared lie along ``model``."""
-    found = map_studies(source, compute, verb, **modifiers)
-    return join_answers(found) if isinstance(found, dict) else found
+    result = map_studies(source, compute, verb, **modifiers)
+    return join_answers(result) if isinstance(result, dict) else result

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dse.answers import warn_failures
-from dse.given import axis_indices
+from dse.display import warn_failures
+from dse.arguments import axis_indices
 from dse.progress import ProgressOption
 from dse.study.comparison import ComparisonData, join_runs
-from dse.study.data import StudyData
+from dse.study.study import StudyData
 from dse.verbs.sources import SourceLike, map_studies, load_if_study_file
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.model import Model
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import indexed_quantity
-from symbolic.statistic import StatisticName, statistics_of
+from symbolic.statistics import StatisticName, statistics_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.advice.words import Advice
+    from dse.advice.report import Advice
     from dse.study.plan import Plan
 
 
@@ -308,7 +308,7 @@ def run(
         Each axis a dimension coordinate; cases as small integers with their meanings;
         ``feasible`` where a rule or constraint applies. That of a store is read when needed.
     """
-    from dse.runner import run_study
+    from dse.runs.run import run_study
 
     whole: dict[str, Any] = {"expand": expand, "progress": progress}
     of_store: dict[str, Any] = {"store": store, "fresh": fresh, "client": client}
@@ -352,7 +352,7 @@ def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset
     DseError
         Sizes of blocks that do not fit the axes.
     """
-    from dse.identity import dataset_attributes
+    from dse.runs.identity import dataset_attributes
     from sweeps.files.lazy_outputs import lazy_dataset
 
     of = load_if_study_file(source)

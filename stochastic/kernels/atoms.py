@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 #: Deficits done at once; rows are done four at a time.
 TILE = sizes.SWEEP_TILE
@@ -267,13 +267,13 @@ def farey_places(
     numerators: npt.NDArray[np.int32], denominators: npt.NDArray[np.int32], order: int, least: int
 ) -> npt.NDArray[np.int32]:
     """At a·(a - 1)/2 + r the place of r/a among the Farey fractions, for a from ``least`` on."""
-    found = np.empty(order * (order + 1) // 2, dtype=np.int32)
+    result = np.empty(order * (order + 1) // 2, dtype=np.int32)
     for i in range(len(numerators)):
         r, p = int(numerators[i]), int(denominators[i])
         for k in range(max((least + p - 1) // p, 1), order // p + 1):
             a = k * p
-            found[a * (a - 1) // 2 + k * r] = i
-    return found
+            result[a * (a - 1) // 2 + k * r] = i
+    return result
 
 
 @compiled
@@ -292,9 +292,9 @@ def gather_ratios(
     Row p holds P(max = values[p], sum = first[p] + i·step) at ``start[p] + i``, up to
     ``start[p + 1]``.
     """
-    found = np.zeros((lanes - 1) * size + 1)
+    result = np.zeros((lanes - 1) * size + 1)
     for m in range(1, lanes):
-        into = found[(m - 1) * size : m * size]
+        into = result[(m - 1) * size : m * size]
         for p in range(len(values)):
             a = values[p]
             count = start[p + 1] - start[p]
@@ -310,8 +310,8 @@ def gather_ratios(
     for p in range(len(values)):
         i = start[p] + (lanes * values[p] - first[p]) // step
         if start[p] <= i < start[p + 1]:
-            found[-1] += atoms[i]
-    return found
+            result[-1] += atoms[i]
+    return result
 
 
 @compiled

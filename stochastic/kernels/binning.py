@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 
 @compiled

@@ -14,7 +14,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 #: Values that are looked at together.
 BLOCK = sizes.INVERT_BLOCK
@@ -255,7 +255,7 @@ def convolution_probabilities(places: Ints, weights: Floats, lanes: int, idle: i
     sums = np.zeros((rest + 1, rest * span + 1))
     below = np.zeros((lanes + rest) * span + 3)  # P(sum of half < s - offset), 0 before it
     offset = rest * span
-    found, lost = np.zeros(len(least)), np.zeros(len(least))
+    result, lost = np.zeros(len(least)), np.zeros(len(least))
     previous = 0
     for a in range(len(places)):
         place = places[a]
@@ -287,10 +287,10 @@ def convolution_probabilities(places: Ints, weights: Floats, lanes: int, idle: i
                     end = min(begin + _CONVOLVE_PART, stop)
                     part += _overlap(sums[rest], below, begin, end, first + offset, last + offset)
                     begin = end
-                grown = found[t] + part
-                lost[t] = (grown - found[t]) - part
-                found[t] = grown
-    return found
+                grown = result[t] + part
+                lost[t] = (grown - result[t]) - part
+                result[t] = grown
+    return result
 
 
 @compiled
@@ -299,7 +299,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):
         before[a + 1] = before[a] + weights[a]
-    found = np.zeros(len(least))
+    result = np.zeros(len(least))
     for t in range(len(least)):
         other = 0  # the first value that is large enough for the other: it grows with the largest
         for a in range(idle, len(places)):
@@ -309,5 +309,5 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
             chance = 2.0 * (before[a] - before[other])
             if needed <= places[a]:
                 chance += weights[a]
-            found[t] += weights[a] * chance
-    return found
+            result[t] += weights[a] * chance
+    return result

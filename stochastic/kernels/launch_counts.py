@@ -1,6 +1,6 @@
 """How many blocks have begun: sums of independent durations, and coefficients at some nodes.
 
-See stochastic.scheduling.inversion for the mathematics. Complex numbers are pairs of rows. Sums of
+See stochastic.launch_time.inversion for the mathematics. Complex numbers are pairs of rows. Sums of
 durations are products alone: nothing is lost by cancelling. At the nodes, a slot's A_s·z**-c is
 1 - D, c about the mean of its count, and D small where it matters: D as it would be without an end,
 which is given, and what the end takes away, which is followed from start to start. (1 - D)**M is
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 #: Places and starts that are computed together, and weights.
 TILE = sizes.CENTRED_TILE

@@ -10,7 +10,7 @@ import math
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 _REST = 1e-18  # what may be left out on either side, relative to the result
 _FAR = 150.0  # -log of a probability beyond which it counts for nothing, whatever it multiplies
@@ -204,7 +204,7 @@ def integrate_square(
                 math.log1p(-above / whole) if near else math.log(scratch[4, start] / whole)
             )
             above += weight
-        found = 0.0
+        result = 0.0
         for begin in range(start, count, CHUNK):
             size = min(CHUNK, count - begin)
             # Of K ~ Binomial(lanes, p), q = 1 - p: P(K >= 1), P(K = 0), E[max(K - 1, 0)], and
@@ -254,25 +254,25 @@ def integrate_square(
                     off = (low + x) - centre / lanes * all_
                 noise = gap * gap * expected / some * spread + others * scratch[3, a]
                 share = centre / (lanes * high)
-                found += math.exp(scratch[5, a]) * some * ((off / high) ** 2 + share * share * noise)
+                result += math.exp(scratch[5, a]) * some * ((off / high) ** 2 + share * share * noise)
         log = math.log(mass) if gone > 0.5 else math.log1p(-gone)
         size_ = math.exp(lanes * (log - low * t))
         work = -math.expm1(scratch[5, 0]) if low == 0.0 and start == 0 else 1.0
-        found *= size_
+        result *= size_
         if stage == 0:
-            origin = found
+            origin = result
             stage, m = 1, 0
             continue
         history[m % nodes] = size_ * work
         scale = (lanes * high * t) ** 2 * h
-        term = scale * found - carry
+        term = scale * result - carry
         new = total + term
         carry = (new - total) - term
         total = new
         if stage == 1:
             left = rest = most * history[(m + 1) % nodes]
         else:
-            lost = origin - found
+            lost = origin - result
             left = scale * lost * flat / (1.0 - flat)
         if left > _REST * total:
             m += 1 if stage == 1 else -1

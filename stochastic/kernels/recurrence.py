@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stochastic.arrays import Floats
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 _SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
 _TINY = 1e-307  # relative to the start; below it the second half would be denormal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stochastic.arrays import Floats, Ints
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 _NEVER = 1e300
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Floats
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -85,11 +85,11 @@ def sample_losses(  # type: ignore[no-untyped-def]
 ) -> Floats:
     """Losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
-    found = np.empty(count)
+    result = np.empty(count)
     for i in range(count):
         longest, total = _group(first + i, lanes, low, table, keep, shift, seed)
-        found[i] = lanes * longest / total if total else idle
-    return found
+        result[i] = lanes * longest / total if total else idle
+    return result
 
 
 @compiled
@@ -184,7 +184,7 @@ def subset_transform(  # type: ignore[no-untyped-def]
     n = len(nodes)
     table = np.zeros((size + 1, n))
     table[0] = 1.0
-    found = np.zeros(n)
+    result = np.zeros(n)
     chance = np.empty(size + 1)
     powers = np.empty((size + 1, n))
     before = 0
@@ -213,7 +213,7 @@ def subset_transform(  # type: ignore[no-untyped-def]
                     table[j, k] *= share
                 if j == size:
                     for k in range(n):
-                        found[k] *= share
+                        result[k] *= share
             else:
                 table[j] = 0.0
             for i in range(max(first, 1), last + 1):
@@ -222,9 +222,9 @@ def subset_transform(  # type: ignore[no-untyped-def]
                     table[j, k] += share * powers[i, k] * table[j - i, k]
                 if j == size:
                     for k in range(n):
-                        found[k] += values[v] * share * powers[i, k] * table[j - i, k]
+                        result[k] += values[v] * share * powers[i, k] * table[j - i, k]
         before += c
-    return found
+    return result
 
 
 @compiled

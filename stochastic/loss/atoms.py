@@ -403,9 +403,9 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
         roots = np.exp(-2j * np.pi / size * np.arange(size))
         spectrum = np.empty((len(values), size // 2 + 1), dtype=np.complex128)
         spectra(values, weights[at : at + rows], law.lanes, roots, rfft(below), spectrum)
-        found = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
+        result = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
         into = table[at - first_row :, : len(sums)]
-        for row, a, mass, to in zip(found, values, law.maximum_probabilities[at:], into, strict=False):
+        for row, a, mass, to in zip(result, values, law.maximum_probabilities[at:], into, strict=False):
             noise = max(-float(row.min()), 0.0)
             row[(row < 2 * noise) | (sums < a) | (sums > law.lanes * a)] = 0.0
             total = float(row.sum())

@@ -300,24 +300,24 @@ class SpectralMethod:
         for start, stop in self.runs:
             for begin in range(start, stop, step):
                 asked = np.arange(begin, min(begin + step, stop))
-                chosen, found = np.empty_like(asked), np.empty((2, len(asked), self.maximum_count))
+                chosen, result = np.empty_like(asked), np.empty((2, len(asked), self.maximum_count))
                 size = spectrum_coefficients(
                     *(asked, self.period, columns, rows, column, row, self.items.weights),
                     *(self.idle, self.lanes, _NEGLIGIBLE),
-                    *(edges, turned, lacking, power, chosen, found),
+                    *(edges, turned, lacking, power, chosen, result),
                 )
                 used.append(chosen[:size])
-                parts.append(found[:, :size].copy())
+                parts.append(result[:, :size].copy())
         return np.concatenate(used), np.concatenate(parts, axis=1)
 
     @cached_property
     def _tables(self) -> tuple[int, float, Floats, Floats]:
         """The centre of the sums in two parts, what coefficients add up to at the end, chances."""
-        used, found = self.coefficients
+        used, result = self.coefficients
         origin, fraction = divmod(self.lanes * self._centre, 2**20)
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
         angles = -2.0 * math.pi * (turns - np.floor(turns))
-        at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), found)
+        at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), result)
         chances = np.diff(np.exp(self.log_maximum_cdf[-self.value_count :]), prepend=0.0)[self.idle :]
         return origin, fraction / 2**20, at_end, chances
 
@@ -333,13 +333,13 @@ class SpectralMethod:
         from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
-        found = np.zeros(len(least))
+        result = np.zeros(len(least))
         spectrum_probabilities(
             *(least, self.end, self.period, origin, fraction),
             *(*self.coefficients, at_end, chances),
-            *(np.empty((10, BLOCK)), found),
+            *(np.empty((10, BLOCK)), result),
         )
-        return found
+        return result
 
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
@@ -386,14 +386,14 @@ class ConvolutionMethod:
 
         items = self.items
         if self.lanes == 2:
-            found = pair_probabilities(items.places, items.weights, items.idle, least)
+            result = pair_probabilities(items.places, items.weights, items.idle, least)
         else:
             # of equal weights, sums of 1 are exact where those of a fraction drift
             most = float(items.weights.max())
             weights = items.weights / most
-            found = convolution_probabilities(items.places, weights, self.lanes, items.idle, least)
-            found *= most**self.lanes
-        return np.asarray(found)
+            result = convolution_probabilities(items.places, weights, self.lanes, items.idle, least)
+            result *= most**self.lanes
+        return np.asarray(result)
 
 
 def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | SpectralMethod:
@@ -565,11 +565,11 @@ class LossInversion:
             if not below < point < above:
                 point = half
             radius *= 0.5
-            found = float(self.cdf(point)) - wanted
-            if found >= 0.0:
-                above, excess = point, found
+            result = float(self.cdf(point)) - wanted
+            if result >= 0.0:
+                above, excess = point, result
             else:
-                below, lacking = point, found
+                below, lacking = point, result
 
 
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:

@@ -21,7 +21,7 @@ from stochastic.checks import ZERO_WORK, check_choice, check_fraction, check_los
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
 from stochastic.loss.moments import any_probability, work_probability, idle_probability
-from stochastic.work.alike import CorrelatedLoss, Sticky, parse_correlation
+from stochastic.work.correlated_lanes import CorrelatedLoss, Sticky, parse_correlation
 from stochastic.work.pmf import Pmf, check_law
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import check_fraction
 from stochastic.errors import LawError
-from stochastic.work.alike import Sticky
+from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
 _EPS = 2.0**-53
@@ -299,9 +299,9 @@ def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
 
 def _sums_before(values: Floats) -> Floats:
     """Sums of all values before each place."""
-    found = np.zeros(len(values), dtype=LONG_DOUBLE)
-    np.cumsum(values[:-1], dtype=LONG_DOUBLE, out=found[1:])
-    return found.astype(np.float64)
+    result = np.zeros(len(values), dtype=LONG_DOUBLE)
+    np.cumsum(values[:-1], dtype=LONG_DOUBLE, out=result[1:])
+    return result.astype(np.float64)
 
 
 def _sums_from(values: Floats) -> Floats:
@@ -383,11 +383,11 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
     work = source.cut(eps)
     weights = work.weights * (1.0 - work.missing)
     weights[-1] += work.missing
-    found = order_statistics(work.low, weights, lanes)
+    result = order_statistics(work.low, weights, lanes)
     mean, spread = source.mean(), source.var()
     if math.isinf(spread):
-        found = found._replace(var_max=math.inf, cov_max_sum=0.0)
-    return found._replace(mean=mean, var=spread), max(mean - found.mean, 0.0)
+        result = result._replace(var_max=math.inf, cov_max_sum=0.0)
+    return result._replace(mean=mean, var=spread), max(mean - result.mean, 0.0)
 
 
 # --- of a finite law given as plain arrays, for what asks for many of them
@@ -420,5 +420,5 @@ def slowdown(low: int, weights: Floats, lanes: int, repeat_probability: float = 
     if repeat_probability:
         work = Pmf.from_weights(weights, low=low, normalise=True)
         return Sticky(repeat_probability).longest(work, lanes).mean() / work.mean() if work.high else 1.0
-    found = order_statistics(low, weights, lanes)
-    return found.mean_max / found.mean if found.mean else 1.0
+    result = order_statistics(low, weights, lanes)
+    return result.mean_max / result.mean if result.mean else 1.0

@@ -13,7 +13,7 @@ from stochastic.checks import check_choice, check_real, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import TableResult, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
-from stochastic.work.alike import QUADRATURE_REACH, QUADRATURE_STEP, log_nodes, check_repeat_probability, distinct_draw_weights
+from stochastic.work.correlated_lanes import QUADRATURE_REACH, QUADRATURE_STEP, log_nodes, check_repeat_probability, distinct_draw_weights
 from stochastic.work.pmf import Pmf
 
 _LEFT_OUT = 1e-18  # a share of groups that is left out
@@ -143,12 +143,12 @@ def partition(
         part = work.weights[low - work.low : high - work.low + 1]
         weight = float(part.sum())
         part = part / weight
-        found = order_statistics(low, part, lanes)
+        result = order_statistics(low, part, lanes)
         if rho:
             own = slowdown(low, part, lanes, rho)
-            return low, high, weight, weight * own * found.mean, own, math.nan
-        own = found.mean_max / found.mean if high else 1.0
-        return low, high, weight, weight * found.mean_max, own, mean_loss(low, part, lanes)
+            return low, high, weight, weight * own * result.mean, own, math.nan
+        own = result.mean_max / result.mean if high else 1.0
+        return low, high, weight, weight * result.mean_max, own, mean_loss(low, part, lanes)
 
     rows = np.full((6, bins, bins), math.nan)
     for b in range(1, bins + 1):

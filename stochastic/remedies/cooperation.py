@@ -13,7 +13,7 @@ from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import DatasetParts, make_dataset, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, slowdown
-from stochastic.work.alike import check_repeat_probability
+from stochastic.work.correlated_lanes import check_repeat_probability
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -14,7 +14,7 @@ from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.labels import TableResult, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
-from stochastic.work.alike import check_repeat_probability
+from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
 
 _MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
@@ -114,9 +114,9 @@ def split(
             "count the work in larger units"
         )
     weights = np.concatenate([np.zeros(work.low), work.weights])
-    found = np.zeros((len(looked), 3))
-    piece_statistics(weights, looked, overhead, lanes, np.empty(high + overhead + 1), found)
-    count, longest, mean = found.T
+    result = np.zeros((len(looked), 3))
+    piece_statistics(weights, looked, overhead, lanes, np.empty(high + overhead + 1), result)
+    count, longest, mean = result.T
     items = order_statistics(work.low, work.weights, lanes)
     each = items.mean
     total = count * longest / each if each else np.ones(len(looked))
@@ -170,15 +170,15 @@ def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
     """How many pieces of 0, 1, 2, ... iterations an item makes, on average."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
-    found = np.zeros(min(threshold, int(work.high)) + overhead + 1)
-    found[values[~long]] += work.weights[~long]
+    result = np.zeros(min(threshold, int(work.high)) + overhead + 1)
+    result[values[~long]] += work.weights[~long]
     values, weights = values[long], work.weights[long]
     full = (values - 1) // threshold
     if len(values):
-        found[threshold] += weights.sum()
-        found[threshold + overhead] += weights @ (full - 1)
-        np.add.at(found, values - full * threshold + overhead, weights)
-    return found
+        result[threshold] += weights.sum()
+        result[threshold + overhead] += weights @ (full - 1)
+        np.add.at(result, values - full * threshold + overhead, weights)
+    return result
 
 
 def _mean_piece_loss(weights: Floats, lanes: int) -> float:

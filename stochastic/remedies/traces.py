@@ -15,7 +15,7 @@ from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import make_dataset, ratio_variable
 from stochastic.loss.moments import mean_loss, slowdown
-from stochastic.work.alike import QUADRATURE_STEP, log_nodes, stickiness
+from stochastic.work.correlated_lanes import QUADRATURE_STEP, log_nodes, stickiness
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:

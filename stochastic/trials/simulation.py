@@ -68,10 +68,10 @@ class _GroupSampler:
     def losses(self, first: int, count: int) -> Floats:
         from stochastic.kernels.simulate import sample_losses
 
-        found: Floats = sample_losses(
+        result: Floats = sample_losses(
             first, count, self.lanes, self.work.low, self.table, self.bits, self.key, self.idle
         )
-        return found
+        return result
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
@@ -82,10 +82,10 @@ def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "
     """
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
-    found = source.losses(0, size)
+    result = source.losses(0, size)
     if zero_work != "drop":
-        return found
-    first, parts = size, [found[found == found]]
+        return result
+    first, parts = size, [result[result == result]]
     while (left := size - sum(map(len, parts))) > 0:
         more = source.losses(first, 2 * left + 16)
         first += len(more)

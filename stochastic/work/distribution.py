@@ -105,13 +105,13 @@ class Distribution(ABC):
 
     def tail_end(self, eps: float) -> int:
         """The smallest S with P(W > S) < eps."""
-        found = first_true(lambda k: bool(self.sf(float(k)) < eps), self.low)
-        if found is None:
+        result = first_true(lambda k: bool(self.sf(float(k)) < eps), self.low)
+        if result is None:
             raise LawError(
                 f"{self.text} has a tail of {eps:g} beyond {_MAX_VALUE:.0e}: give a larger eps, or "
                 "bound it with truncate(high)"
             )
-        return found
+        return result
 
 
 def first_true(holds: Callable[[int], bool], start: int) -> int | None:
@@ -251,11 +251,11 @@ def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Fl
             f"{what} takes some {products:.0e} products: count its work in larger units, or draw "
             "it with sample"
         )
-    found, power, left = first, second, copies
+    result, power, left = first, second, copies
     while True:
         if left & 1:
-            found = np.convolve(found, power)
+            result = np.convolve(result, power)
         left >>= 1
         if not left:
-            return found
+            return result
         power = np.convolve(power, power)

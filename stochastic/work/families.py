@@ -19,7 +19,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_integer
 from stochastic.errors import LawError
-from stochastic.work import given
+from stochastic.work import arguments
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
 
 #: Farthest from the mode that a term is reached step by step, at 12 ns a step.
@@ -147,7 +147,7 @@ class LawFamily:
         if value is not None:
             return tabulate(value, [1.0], self.constructor_text(*values))
         if self.weights is not None:
-            return given.law_from_weights(self.weights(*values), 0, False, self.constructor_text(*values))
+            return arguments.law_from_weights(self.weights(*values), 0, False, self.constructor_text(*values))
         return FamilyLaw(self.name, values)
 
 
@@ -428,8 +428,8 @@ def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, 
 
 
 # --- parameters
-_check_nonnegative = partial(given.check_positive, zero=True)
-_check_probability_or_0 = partial(given.check_probability, zero=True)
+_check_nonnegative = partial(arguments.check_positive, zero=True)
+_check_probability_or_0 = partial(arguments.check_probability, zero=True)
 
 
 def _probability_parameter(check: Callable[[str, Any], Any]) -> Parameter:
@@ -541,20 +541,20 @@ _TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
 
 def _stirling_remainder(x: Floats) -> Floats:
     """log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
-    found = np.zeros_like(x)
+    result = np.zeros_like(x)
     y = x.copy()
     for _ in range(int(_FAR)):
         small = y < _FAR
         if not small.any():
             break
         near = y[small]
-        found[small] += (near + 0.5) * np.log1p(1 / near) - 1
+        result[small] += (near + 0.5) * np.log1p(1 / near) - 1
         y[small] = near + 1
     square = 1 / (y * y)
     series = np.zeros_like(y)
     for coefficient in reversed(_SERIES):
         series = series * square + coefficient
-    return np.asarray(found + series / y)
+    return np.asarray(result + series / y)
 
 
 def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
@@ -678,7 +678,7 @@ FAMILIES: Mapping[str, LawFamily] = {
             summary="Trials up to the first success of probability p, from 1 on.",
             example="geometric:0.05",
             note="trials, from 1",
-            parameters=(_probability_parameter(given.check_probability),),
+            parameters=(_probability_parameter(arguments.check_probability),),
             constant=lambda p: 1 if p == 1 else None,
             pmf=lambda k, p: np.asarray(p * np.exp((k - 1) * math.log1p(-p))),
             sf=lambda k, p: np.exp(k * math.log1p(-p)),
@@ -711,13 +711,13 @@ FAMILIES: Mapping[str, LawFamily] = {
             parameters=(
                 Parameter(
                     name="r",
-                    check=given.check_positive,
+                    check=arguments.check_positive,
                     quantity="success_count",
                     domain="(0, inf)",
                     meaning="successes waited for while failures count",
                     typical=(1, 20),
                 ),
-                _probability_parameter(given.check_probability),
+                _probability_parameter(arguments.check_probability),
             ),
             constant=lambda r, p: 0 if p == 1 else None,
             pmf=_negative_binomial_pmf,

@@ -12,7 +12,7 @@ import numpy as np
 from stochastic import sizes
 from stochastic.checks import check_integer
 from stochastic.errors import LawError
-from stochastic.work import given
+from stochastic.work import arguments
 from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
@@ -95,7 +95,7 @@ def fit(
     """
     asked = _requested_families(families)
     replicates = check_integer("replicates", replicates, least=0, example=199)
-    values = given.check_samples(samples)
+    values = arguments.check_samples(samples)
     if values.max() > _LARGEST_SAMPLE:
         raise LawError(
             f"the largest sample is {values.max()}, and families are fitted up to {_LARGEST_SAMPLE}:"
@@ -107,14 +107,14 @@ def fit(
             f"all {histogram.size} samples are {histogram.low}, which fixes no family: expected "
             "two different values, or take them as they are with Pmf.from_samples"
         )
-    found = []
+    result = []
     for name in asked:
         estimate = _estimate(name, histogram)
         if not isinstance(estimate, str):
-            found.append(_fit(name, estimate, histogram, replicates, seed))
+            result.append(_fit(name, estimate, histogram, replicates, seed))
         elif families is not None:
             raise LawError(f"{name} does not fit the samples: {estimate}; leave it out")
-    return tuple(sorted(found, key=lambda one: one.aic))
+    return tuple(sorted(result, key=lambda one: one.aic))
 
 
 def _requested_families(families: str | Sequence[str] | None) -> tuple[str, ...]:

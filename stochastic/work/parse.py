@@ -160,19 +160,19 @@ def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
     ]
     if len(columns) == 1:
         return "from_samples", (values,)
-    found: dict[int, float] = {}
+    result: dict[int, float] = {}
     weights = zip(table.lines, table.columns[1], columns[1], strict=True)
     for key, (line, text, number) in zip(values, weights, strict=True):
-        if key in found:
+        if key in result:
             raise LawError(f"{path}, line {line}: the value {key} occurs a second time")
-        found[key] = _check_real(path, line, text, number)
+        result[key] = _check_real(path, line, text, number)
     named = table.names[1].lower() if table.names else ""
-    whole = all(number.is_integer() for number in found.values())
-    if named in _COUNTS or (named not in _PROBABILITIES and whole and sum(found.values()) != 1):
+    whole = all(number.is_integer() for number in result.values())
+    if named in _COUNTS or (named not in _PROBABILITIES and whole and sum(result.values()) != 1):
         if not whole:
             raise LawError(f"{path}: the column {named!r} holds fractions: expected counts")
-        return "from_counts", ({key: int(number) for key, number in found.items()},)
-    return "from_weights", (found,)
+        return "from_counts", ({key: int(number) for key, number in result.items()},)
+    return "from_weights", (result,)
 
 
 def _check_real(path: Path, line: int, text: str, value: Any) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from stochastic.arrays import Floats
 from stochastic.checks import check_fraction, check_integer
 from stochastic.errors import LawError
-from stochastic.work import given
+from stochastic.work import arguments
 from stochastic.work.distribution import (
     HASHED_WEIGHTS,
     Distribution,
@@ -108,17 +108,17 @@ class Pmf:
         >>> Pmf.from_weights({3: 1, 5: 3}, normalise=True).weights.tolist()
         [0.25, 0.0, 0.75]
         """
-        return cls(distribution=given.law_from_weights(weights, low, normalise))
+        return cls(distribution=arguments.law_from_weights(weights, low, normalise))
 
     @classmethod
     def from_counts(cls, counts: Any, low: int = 0) -> Pmf:
         """Items seen with low, low + 1, ... of work, or a mapping from values to counts."""
-        return cls(distribution=given.law_from_counts(counts, low))
+        return cls(distribution=arguments.law_from_counts(counts, low))
 
     @classmethod
     def from_samples(cls, samples: Any) -> Pmf:
         """The law of drawing one of the samples: an array of whole numbers of any shape."""
-        return cls(distribution=given.law_from_samples(samples))
+        return cls(distribution=arguments.law_from_samples(samples))
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Pmf:
@@ -128,12 +128,12 @@ class Pmf:
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
         Pmf.negative_binomial(5, 0.3).shift(2)
         """
-        from stochastic.work.imported import family_arguments, law_from_scipy
+        from stochastic.work.scipy_laws import family_arguments, law_from_scipy
 
-        found = family_arguments(frozen)
-        if found is None:
+        result = family_arguments(frozen)
+        if result is None:
             return cls(distribution=law_from_scipy(frozen))
-        name, arguments, shift = found
+        name, arguments, shift = result
         return cls.of_family(name, *arguments).shift(shift)
 
     @classmethod
@@ -149,7 +149,7 @@ class Pmf:
             for pair in pairs
         ):
             raise LawError(f"parts = {pairs!r:.80}: expected a list of pairs (probability, Pmf)")
-        shares = given.normalize_weights([pair[0] for pair in pairs], normalise, "probabilities").tolist()
+        shares = arguments.normalize_weights([pair[0] for pair in pairs], normalise, "probabilities").tolist()
         laws = [(share, law) for share, (_, law) in zip(shares, pairs, strict=True) if share]
         if len(laws) == 1:
             return laws[0][1]
@@ -260,9 +260,9 @@ class Pmf:
         """P(W = k) for a number or an array; 0 for whatever is no value."""
         asked = _check_numbers("k", k)
         held = (asked >= self.low) & (asked <= self.high) & (np.floor(asked) == asked)
-        found = np.zeros(asked.shape)
-        found[held] = self.distribution.pmf(asked[held])
-        return _scalar_or_array(found)
+        result = np.zeros(asked.shape)
+        result[held] = self.distribution.pmf(asked[held])
+        return _scalar_or_array(result)
 
     def cdf(self, k: Any) -> Any:
         """P(W <= k) for a number or an array."""
@@ -275,9 +275,9 @@ class Pmf:
     def _probability_at(self, k: Any, before: float, inside: Callable[[Any], Any]) -> Any:
         asked = np.floor(_check_numbers("k", k))
         held = (asked >= self.low) & (asked < self.high)
-        found = np.where(asked < self.low, before, 1.0 - before)
-        found[held] = inside(asked[held])
-        return _scalar_or_array(found)
+        result = np.where(asked < self.low, before, 1.0 - before)
+        result[held] = inside(asked[held])
+        return _scalar_or_array(result)
 
     def quantile(self, q: Any) -> Any:
         """The smallest k with P(W <= k) >= q, for a number or an array of probabilities."""
@@ -287,8 +287,8 @@ class Pmf:
             raise LawError(f"q = {q!r}: expected probabilities from 0 to 1")
         if most == 1 and not self.is_finite:
             raise LawError(f"q = 1: {self!r} has no largest value; expected a probability below 1")
-        found = [self._quantile(one) for one in asked.ravel().tolist()]
-        return _scalar_or_array(np.array(found, dtype=np.int64).reshape(asked.shape))
+        result = [self._quantile(one) for one in asked.ravel().tolist()]
+        return _scalar_or_array(np.array(result, dtype=np.int64).reshape(asked.shape))
 
     def _quantile(self, q: float) -> int:
         law = self.distribution
@@ -296,10 +296,10 @@ class Pmf:
             return int(law.high)
         if isinstance(law, Tabulated):
             return law.low + int(np.searchsorted(law.cdf_and_sf()[0], q))
-        found = first_true(lambda k: k >= law.high or bool(law.cdf(float(k)) >= q), law.low)
-        if found is None:
+        result = first_true(lambda k: k >= law.high or bool(law.cdf(float(k)) >= q), law.low)
+        if result is None:
             raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower one")
-        return found
+        return result
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
         """Independent draws, one or an array of a shape; seed: a number or a numpy Generator."""
@@ -443,12 +443,12 @@ def check_law(pmf: Any) -> Pmf:
 def _check_numbers(name: str, values: Any) -> Floats:
     """An array of numbers, none of them NaN."""
     try:
-        found = np.array(values, dtype=np.float64)
+        result = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise LawError(f"{name} = {values!r}: expected a number or an array of them") from None
-    if np.isnan(found).any():
+    if np.isnan(result).any():
         raise LawError(f"{name} = {values!r}: expected numbers, not NaN")
-    return found
+    return result
 
 
 def _scalar_or_array(array: Any) -> Any:

@@ -74,10 +74,10 @@ class Affine(_DerivedLaw):
         k = k - self.offset
         if self.factor == 1:
             return self.base.pmf(k)
-        found = np.zeros(k.shape)
+        result = np.zeros(k.shape)
         whole = k % self.factor == 0
-        found[whole] = self.base.pmf(k[whole] // self.factor)
-        return found
+        result[whole] = self.base.pmf(k[whole] // self.factor)
+        return result
 
     def sf(self, k: Any) -> Any:
         """P(W > k)."""
@@ -93,10 +93,10 @@ class Affine(_DerivedLaw):
         if self.factor == 1:
             return self.base.table(first, last)
         start, stop = -(-first // self.factor), last // self.factor
-        found = np.zeros(last - first + 1)
+        result = np.zeros(last - first + 1)
         if start <= stop:
-            found[start * self.factor - first :: self.factor] = self.base.table(start, stop)
-        return found
+            result[start * self.factor - first :: self.factor] = self.base.table(start, stop)
+        return result
 
     def relative_table(self, first: int, last: int) -> Floats:
         """The table up to a common factor."""
@@ -226,20 +226,20 @@ class Mixture(Distribution):
 
     def pmf(self, k: Floats) -> Floats:
         """P(W = k)."""
-        found = np.zeros(k.shape)
+        result = np.zeros(k.shape)
         for weight, of in self.parts:
             inside = (k >= of.low) & (k <= of.high)
-            found[inside] += weight * of.pmf(k[inside])
-        return found
+            result[inside] += weight * of.pmf(k[inside])
+        return result
 
     def _weighted_probability(self, k: Any, tail: bool) -> Any:
         k = np.asarray(k, dtype=np.float64)
-        found = np.zeros(k.shape)
+        result = np.zeros(k.shape)
         for weight, of in self.parts:
             inside = (k >= of.low) & (k < of.high)
-            found[(k < of.low) if tail else (k >= of.high)] += weight
-            found[inside] += weight * (of.sf if tail else of.cdf)(k[inside])
-        return found[()]
+            result[(k < of.low) if tail else (k >= of.high)] += weight
+            result[inside] += weight * (of.sf if tail else of.cdf)(k[inside])
+        return result[()]
 
     def sf(self, k: Any) -> Any:
         """P(W > k)."""
@@ -251,12 +251,12 @@ class Mixture(Distribution):
 
     def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
-        found = np.zeros(last - first + 1)
+        result = np.zeros(last - first + 1)
         for weight, of in self.parts:
             start, stop = max(first, of.low), int(min(last, of.high))
             if start <= stop:
-                found[start - first : stop - first + 1] += weight * of.table(start, stop)
-        return found
+                result[start - first : stop - first + 1] += weight * of.table(start, stop)
+        return result
 
     def mean(self) -> float:
         """E[W]."""
@@ -271,10 +271,10 @@ class Mixture(Distribution):
         """Independent draws."""
         bounds = np.cumsum([weight for weight, _ in self.parts])
         which = np.searchsorted(bounds[:-1], rng.random(size), side="right")
-        found = np.empty(np.shape(which), dtype=np.int64)
+        result = np.empty(np.shape(which), dtype=np.int64)
         for i, (_, of) in enumerate(self.parts):
-            found[which == i] = of.sample(rng, int(np.count_nonzero(which == i)))
-        return found[()]
+            result[which == i] = of.sample(rng, int(np.count_nonzero(which == i)))
+        return result[()]
 
 
 def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None:

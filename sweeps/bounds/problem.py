@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
-from sweeps.runtime.loop import SearchStats
-from sweeps.runtime.stopping import raise_if_interrupted
+from sweeps.runtime.search_loop import SearchStats
+from sweeps.runtime.interrupts import raise_if_interrupted
 from symbolic.intervals import Interval, Trend, interval_algebra, enclose, literal_trend, trend_algebra
 from symbolic.intervals import literal_enclosure as interval_number
 from symbolic.ops import Node, both, constant, interpret_arrays, references, walk
-from symbolic.primitives.words import ALL_AXES
+from symbolic.primitives.rule_operations import ALL_AXES
 
 Indices = NDArray[np.int64]
 
@@ -85,9 +85,9 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.fl
     for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
         own = np.flatnonzero(low < high)
         if own.size:
-            found = score(boxes.take(own).halves(np.full(own.size, axis)), own, axis)
-            better = found > best[own]
-            best[own[better]], axis_of[own[better]] = found[better], axis
+            result = score(boxes.take(own).halves(np.full(own.size, axis)), own, axis)
+            better = result > best[own]
+            best[own[better]], axis_of[own[better]] = result[better], axis
     return axis_of
 
 
@@ -181,7 +181,7 @@ class RangeExtremes:
             return self._range_trend(self._single_or_whole(lows, highs), lows, highs)
         level = [_log2(h - low + 1) for low, h in zip(lows, highs, strict=True)]
         ends = [(low, h - (1 << m) + 1) for low, h, m in zip(lows, highs, level, strict=True)]
-        found: list[Any] = [None, None, None]
+        result: list[Any] = [None, None, None]
         joins = (np.minimum, np.maximum, np.logical_or)
         for corner in range(1 << self.dims):
             place: list[Any] = []
@@ -190,8 +190,8 @@ class RangeExtremes:
             for t, (table, join) in enumerate(zip(self.tables, joins, strict=True)):
                 if table is not None:
                     part = table[tuple(place)]
-                    found[t] = part if found[t] is None else join(found[t], part)
-        least, most, holes = found
+                    result[t] = part if result[t] is None else join(result[t], part)
+        least, most, holes = result
         undefined = holes if holes is not None and np.any(holes) else False
         return self._range_trend(Interval(least, most, undefined), lows, highs)
 
@@ -298,8 +298,8 @@ class BoxProblem:
             return literal_trend(node.args[0])
         if node.op == "reference":
             return literal_trend(float(self.used_leaves[node.args[0]].array))
-        found: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
-        return found
+        result: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
+        return result
 
     @property
     def points(self) -> float:
@@ -318,9 +318,9 @@ class BoxProblem:
             if node.op == "reference":
                 done[id(node)] = self.extremes[node.args[0]](lo, hi)
             else:
-                found = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
+                result = self.algebra[node.op](*[done[id(arg)] for arg in node.args])
                 idle = self.idle[id(node)]
-                done[id(node)] = Trend(found.enclosure, found.up | idle, found.down | idle)
+                done[id(node)] = Trend(result.enclosure, result.up | idle, result.down | idle)
         return done
 
     def bound_boxes(
@@ -333,11 +333,11 @@ class BoxProblem:
         shape, steps = (boxes.lo.shape[1],), self.step_trends(boxes)
         if stats is not None:
             stats.boxes += shape[0]
-        found = [steps[id(root)] for root in self.roots]
+        result = [steps[id(root)] for root in self.roots]
         up, down = np.bitwise_and.reduce(
-            [[np.broadcast_to(way, shape) for way in (one.up, one.down)] for one in found]
+            [[np.broadcast_to(way, shape) for way in (one.up, one.down)] for one in result]
         )
-        return np.stack([np.broadcast_to(one.enclosure.lo, shape) for one in found]), up, down
+        return np.stack([np.broadcast_to(one.enclosure.lo, shape) for one in result]), up, down
 
     def values(self, places: Indices) -> NDArray[np.float64]:
         """The (first) objective at points, given as indices along each axis (rows)."""
@@ -354,8 +354,8 @@ class BoxProblem:
             for name, leaf in self.used_leaves.items()
         }
         shape = places.shape[1:]
-        found = interpret_arrays(roots, values)
-        return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in found]
+        result = interpret_arrays(roots, values)
+        return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in result]
 
 
 # --- A problem over axes each of which is one of the grid or several of them, row by row
@@ -372,10 +372,10 @@ class MergedProblem:
 
     def grid_place(self, place: Indices) -> dict[str, int]:
         """The index along each axis of the grid."""
-        found = dict(self.fixed_indices)
+        result = dict(self.fixed_indices)
         for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
-            found.update(zip(axes, table[:, index].tolist(), strict=True))
-        return found
+            result.update(zip(axes, table[:, index].tolist(), strict=True))
+        return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
         """The axis of the problem in which one of the grid lies, and its index row by row."""
@@ -395,13 +395,13 @@ class MergedProblem:
 
     def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
         """The same with all rows in the order of the grid, and where each of the rows is then."""
-        found, moved = self, []
+        result, moved = self, []
         for number, (axes, table) in enumerate(self.rows):
             chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
             moved.append(np.argsort(chosen))
             if np.any(np.diff(chosen) < 0):
-                found = found._take_rows(number, chosen)
-        return found, moved
+                result = result._take_rows(number, chosen)
+        return result, moved
 
     def _take_rows(self, number: int, selection: Indices) -> MergedProblem:
         problem = self.problem
@@ -500,9 +500,9 @@ class Enclosures:
             here: dict[str, Interval] = {
                 name: leaf(list(low), list(high)).enclosure for name, leaf in self.varying_leaves.items()
             }
-            found = enclose(self.roots, {**self.fixed_intervals, **here})
+            result = enclose(self.roots, {**self.fixed_intervals, **here})
         shape = low.shape[1:]
-        return [type(each)(*(np.broadcast_to(part, shape) for part in each)) for each in found]
+        return [type(each)(*(np.broadcast_to(part, shape) for part in each)) for each in result]
 
 
 class InfeasibleTiles:

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.machine.tape import pruning_bound, encode_tape
+from sweeps.bounds.compiled.tape import pruning_bound, encode_tape
 from sweeps.bounds.problem import Indices, BoxProblem
-from sweeps.runtime.loop import SearchStats, run_search
-from sweeps.runtime.memory import run_in_threads
+from sweeps.runtime.search_loop import SearchStats, run_search
+from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.progress import report_best
-from sweeps.runtime.stopping import run_with_deadline
+from sweeps.runtime.interrupts import run_with_deadline
 from symbolic.ops import constant
 
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.
@@ -123,9 +123,9 @@ class _BoxSearch:
                 return None
             return self._search_box(some.take([number]), limit, budget)
 
-        found = run_in_threads(work, some.bounds.size)
-        left = some.take([number for number, one in enumerate(found) if one is None])
-        self._collect(left, [one for one in found if one is not None])
+        result = run_in_threads(work, some.bounds.size)
+        left = some.take([number for number, one in enumerate(result) if one is None])
+        self._collect(left, [one for one in result if one is not None])
 
     def report(self) -> None:
         """The best so far, and below which nothing is; where any as good as one is sought, not."""
@@ -137,7 +137,7 @@ class _BoxSearch:
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
         """What is left of a box, the best and where it is, what may be as good, what was done."""
-        from sweeps.bounds.machine.dig import search_depth_first, make_buffers
+        from sweeps.bounds.compiled.depth_first import search_depth_first, make_buffers
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]
         stack = _BoxStack(
@@ -202,7 +202,7 @@ def _run_empty_search() -> None:
 
 def compile_parts() -> None:
     """Compile those parts of the machine code that another process may compile beside the rest."""
-    from sweeps.bounds.machine import dig
+    from sweeps.bounds.compiled import depth_first
 
     some = _BoxSearch(BoxProblem(constant(0.0), {}, {}), Incumbent(), SearchStats())
-    dig.compile_parts(some.tape, dig.make_buffers(some.tape, some.pool.firsts.shape[1]))
+    depth_first.compile_parts(some.tape, depth_first.make_buffers(some.tape, some.pool.firsts.shape[1]))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stochastic import sizes
-from sweeps.grid.failing import reason_of
+from sweeps.grid.failures import reason_of
 from sweeps.grid.grid import Indexers
 from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
-from sweeps.files.whole import atomic_path
+from sweeps.files.atomic_write import atomic_path
 from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
 from sweeps.store.create import ignore_format_warnings
-from sweeps.store.foreign import check_unrecorded
+from sweeps.store.untrusted import check_unrecorded
 from sweeps.store.records import check_not_replaced, read_info
 from symbolic.errors import DseError, UnreachableError
 from symbolic.json_text import check_json_length, read_json
-from symbolic.reach import check_file
+from symbolic.file_access import check_file
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -446,7 +446,7 @@ def _read_zarr(path: str | Path) -> xr.Dataset:
     if info is None:
         check_unrecorded(backend_of(path))
         return _order_outputs(open_zarr(path))
-    from sweeps.store.checked import CheckedStore
+    from sweeps.store.checked_store import CheckedStore
 
     return _order_outputs(open_zarr(CheckedStore(info), info))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.bounds.check import check_grid
+from sweeps.bounds.checks import check_grid
 from sweeps.grid.dataset import grid_dataset, add_variables
 from sweeps.grid.grid import Grid
 from sweeps.store.compute import BoxProgram
@@ -54,7 +54,7 @@ def _lazy_arrays(
     from dask.base import tokenize
     from dask.highlevelgraph import HighLevelGraph
 
-    found: dict[str, tuple[tuple[str, ...], Any]] = {}
+    result: dict[str, tuple[tuple[str, ...], Any]] = {}
     for part in layout.parts:
         cuts = _cuts(part, chunks)
         key = tokenize(token, part, layout.expand, cuts)
@@ -71,8 +71,8 @@ def _lazy_arrays(
             taken = {(own, *at): (operator.getitem, (block, *at), number) for at in places}
             graph = HighLevelGraph({block: blocks, own: taken}, {block: set(), own: {block}})
             meta = np.empty((0,) * len(part.shape), dtype=layout.dtype(name))
-            found[name] = part.dims, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)
-    return found
+            result[name] = part.dims, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)
+    return result
 
 
 def _cuts(part: StorePart, chunks: Chunks) -> tuple[tuple[int, ...], ...]:

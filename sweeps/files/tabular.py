@@ -18,7 +18,7 @@ import numpy as np
 from stochastic import sizes
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
-from sweeps.runtime.memory import check_memory
+from sweeps.runtime.resources import check_memory
 from sweeps.scan.values import axis_sizes
 from symbolic.errors import DseError
 from symbolic.json_text import MAX_LENGTH, check_json_length, read_json
@@ -169,10 +169,10 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 def _kind(text: Any) -> np.dtype[Any]:
     """Return the type of values that the comment names; one of long values is refused."""
-    found: np.dtype[Any] = np.dtype(text)
-    if found.kind not in "biufcMm" or found.itemsize > _MAX_VALUE_BYTES:
+    result: np.dtype[Any] = np.dtype(text)
+    if result.kind not in "biufcMm" or result.itemsize > _MAX_VALUE_BYTES:
         raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
-    return found
+    return result
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
@@ -182,7 +182,7 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
     if quoted:
         frame.columns = [_text_of(str(name)) for name in frame.columns]
     dims, shape = list(said["sizes"]), list(said["sizes"].values())
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, row in said["variables"].items():
         if name not in frame:
             continue
@@ -200,10 +200,10 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
             values = values.astype(_kind(row["dtype"]))
         values = values.transpose([present.index(dim) for dim in row["dims"]])
         attrs = {k: _from_json(v) for k, v in row["attrs"].items()}
-        found[name] = (row["dims"], values, attrs)
+        result[name] = (row["dims"], values, attrs)
     return assemble(
-        {name: value for name, value in found.items() if name not in said["coords"]},
-        {name: value for name, value in found.items() if name in said["coords"]},
+        {name: value for name, value in result.items() if name not in said["coords"]},
+        {name: value for name, value in result.items() if name in said["coords"]},
         {k: _from_json(v) for k, v in said["attrs"].items()},
     )
 

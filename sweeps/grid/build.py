@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.threads import cpu_count
-from sweeps.grid.failing import reason_of
+from sweeps.grid.failures import reason_of
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.grid.laws import read_label
-from sweeps.grid.space import Axis
-from sweeps.runtime.memory import run_in_threads
-from sweeps.runtime.stopping import raise_if_interrupted
+from sweeps.grid.work_laws import read_label
+from sweeps.grid.axes import Axis
+from sweeps.runtime.resources import run_in_threads
+from sweeps.runtime.interrupts import raise_if_interrupted
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
 from symbolic.graph import Graph
-from symbolic.lawful import refuse_laws
+from symbolic.statistic_laws import refuse_laws
 from symbolic.model import Model
 from symbolic.ops import (
     Node,
@@ -43,7 +43,7 @@ from symbolic.quantities import Domain, Quantity, label_index_name
 from symbolic.resolve import resolve
 
 if TYPE_CHECKING:
-    from sweeps.grid.awaited import ComputeStatistics
+    from sweeps.grid.lazy_statistics import ComputeStatistics
 
 
 # --- What is known before a loop nest runs is worked out before it is written
@@ -274,7 +274,7 @@ def build_grid(
         As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
     fold : callable, optional
         What computes statistics, where formulas have some:
-        :func:`sweeps.nest.summarize.compute_statistics`.
+        :func:`sweeps.nest.statistics.compute_statistics`.
     refused : mapping of str to str
         Values that do not hold here, and why: an error if a formula needs one of them.
 
@@ -335,7 +335,7 @@ def build_grid(
         here = {name: _select_switch_labels(leaf, at) for name, leaf in leaves.items()}
         complete[key] = _complete(graph, here, tuple(axis_of))
         if compute_statistics is not None and graph.statistics:
-            from sweeps.grid.awaited import add_statistics
+            from sweeps.grid.lazy_statistics import add_statistics
 
             add_statistics(graph, complete[key], axis_of, set(switch_axes), compute_statistics)
     first = next(iter(graphs.values()))
@@ -357,7 +357,7 @@ def _add_label_indices(
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
     over = {axis.name: axis.labels for axis in axes if axis.labels}
-    found: dict[str, Leaf] = {}
+    result: dict[str, Leaf] = {}
     for name, here in {**fixed, **over}.items():
         row, known = rows[name], here
         if name not in _FILE_AXES:
@@ -366,10 +366,10 @@ def _add_label_indices(
             known = row.axis_labels
         array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
         dims = (name,) if name in over else ()
-        found[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
+        result[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, axis_labels=known) if row.is_label else row
         rows[label_index_name(name)] = Quantity(name=label_index_name(name), domain=Domain.parse("whole [0, inf)"))
-    return replace(model, quantities=rows), found
+    return replace(model, quantities=rows), result
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:

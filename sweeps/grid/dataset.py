@@ -56,7 +56,7 @@ def read_flag_meanings(attributes: Mapping[Any, Any]) -> dict[int, str]:
 
 def axis_coordinates(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
     """The coordinates of a grid: each axis, and the columns of zipped axes along theirs."""
-    found: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {}
+    result: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {}
     for axis in grid.axes.values():
         row = grid.model.quantities.get(axis.name)
         if row is not None and axis.kind not in ("zip", "draw"):
@@ -65,15 +65,15 @@ def axis_coordinates(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str,
                 attributes["units"] = row.unit or "1"
         else:
             attributes = {"long_name": axis.name}
-        found[axis.name] = (axis.name, axis.coordinate.copy(), attributes)
+        result[axis.name] = (axis.name, axis.coordinate.copy(), attributes)
         for column, array in axis.columns.items():
             quantity = grid.model.quantities[column]
-            found[column] = (
+            result[column] = (
                 axis.name,
                 array.copy(),
                 {"long_name": quantity.meaning, "units": quantity.unit or "1"},
             )
-    return found
+    return result
 
 
 def grid_dataset(
@@ -102,9 +102,9 @@ def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
     kept = {dim: ds[dim].values for dim in used if dim in ds.coords}
     part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(kept)
-    found = ds.assign({name: variable.variable for name, variable in part.data_vars.items()})
-    found.encoding = dict(ds.encoding)
-    return found
+    result = ds.assign({name: variable.variable for name, variable in part.data_vars.items()})
+    result.encoding = dict(ds.encoding)
+    return result
 
 
 def assemble(
@@ -189,19 +189,19 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
 
     Of a Dataset that is :func:`add_label_indices`, the labels that a condition may name are told.
     """
-    found: dict[str, Quantity] = {}
+    result: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
         name, unit = str(key), str(variable.attrs.get("units", ""))
         if variable.dtype.kind not in "iufb":
-            found[name] = Quantity(name=name, labels=())
+            result[name] = Quantity(name=name, labels=())
             continue
         flags = tuple(read_flag_meanings(variable.attrs).items())
-        found[name] = Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
-    for place in [name for name in found if name != indexed_quantity(name)]:
+        result[name] = Quantity(name=name, unit="" if unit == "1" else unit, flags=flags)
+    for place in [name for name in result if name != indexed_quantity(name)]:
         name, labels = indexed_quantity(place), tuple(ds[place].attrs[_LABELS])
-        found[name] = Quantity(name=name, labels=(), axis_labels=labels)
-        del found[place]
-    return found
+        result[name] = Quantity(name=name, labels=(), axis_labels=labels)
+        del result[place]
+    return result
 
 
 def add_label_indices(
@@ -212,19 +212,19 @@ def add_label_indices(
     ``known`` tells the labels that a quantity may take, and the place of the one that it has where
     the Dataset does not hold it.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     more = known_labels or {}
     for key, (labels, alone) in more.items():
         if key not in ds.variables and alone is not None:
-            found[label_index_name(key)] = ((), alone, {_LABELS: list(labels)})
+            result[label_index_name(key)] = ((), alone, {_LABELS: list(labels)})
     for name, variable in ds.variables.items():
         place, data = label_index_name(str(name)), variable.data
         if data.dtype.kind in "OSUT" and isinstance(data, np.ndarray) and place not in ds.variables:
             at = {label: place for place, label in enumerate(more.get(str(name), ((), None))[0])}
             listed = [at.setdefault(str(one), len(at)) for one in data.reshape(-1).tolist()]
             array = np.array(listed, dtype=np.float64).reshape(data.shape)
-            found[place] = (variable.dims, array, {_LABELS: list(at)})
-    return ds.assign_coords(found) if found else ds
+            result[place] = (variable.dims, array, {_LABELS: list(at)})
+    return ds.assign_coords(result) if result else ds
 
 
 # --- An answer as bare arrays: xarray takes longer to import than most answers take to find
@@ -292,8 +292,8 @@ def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
 
 
 def _arrays(variables: Mapping[str, Any]) -> dict[str, Array]:
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     for name, (dims, values, *attrs) in variables.items():
         named = (dims,) if isinstance(dims, str) else tuple(map(str, dims))
-        found[name] = named, np.asarray(values), dict(*attrs)
-    return found
+        result[name] = named, np.asarray(values), dict(*attrs)
+    return result

@@ -12,7 +12,7 @@ from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
-from symbolic.statistic import resolve_direction
+from symbolic.statistics import resolve_direction
 
 #: The name of an objective that is a formula.
 OBJECTIVE = "objective"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.space import Axis
+from sweeps.grid.axes import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
 from symbolic.ops import (
@@ -146,8 +146,8 @@ class Grid:
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """The rules and constraints that apply, each once."""
-        found = {c.text: c for graph in self.graphs.values() for c in graph.conditions}
-        return tuple(found.values())
+        result = {c.text: c for graph in self.graphs.values() for c in graph.conditions}
+        return tuple(result.values())
 
     def dims(self, name: str) -> tuple[str, ...]:
         """The axes on which a quantity, or ``feasible``, depends."""
@@ -268,10 +268,10 @@ class Grid:
         # never fewer than one dimension: bare numbers would divide as Python does
         values = {name: np.atleast_1d(leaves[name].align_to(dims)) for name in names}
         shape = self.shape(dims)
-        found = interpret_arrays(roots, values)
+        result = interpret_arrays(roots, values)
         if not shape:
-            found = [np.asarray(value).reshape(()) for value in found]
-        return [np.broadcast_to(value, shape) for value in found]
+            result = [np.asarray(value).reshape(()) for value in result]
+        return [np.broadcast_to(value, shape) for value in result]
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
         """Quantities at one configuration, given as an index along each axis.
@@ -285,15 +285,15 @@ class Grid:
             name: np.array([leaves[name].array[tuple(point[a] for a in leaves[name].axes)]])
             for name in references(*roots)
         }
-        found = [np.atleast_1d(value)[0] for value in interpret_arrays(roots, values)]
-        return dict(zip(names, found, strict=True))
+        result = [np.atleast_1d(value)[0] for value in interpret_arrays(roots, values)]
+        return dict(zip(names, result, strict=True))
 
     def outputs_at_points(
         self, indices: Mapping[str, NDArray[np.int64]], names: Sequence[str]
     ) -> dict[str, NDArray[Any]]:
         """Outputs at many configurations, given as indices along each axis; marked as in a run."""
         count = len(next(iter(indices.values()))) if indices else 1
-        found = {name: np.empty(count, dtype=self.dtype(name)) for name in names}
+        result = {name: np.empty(count, dtype=self.dtype(name)) for name in names}
         which = [self.axes[a].values[indices[a]].astype(int) for a in self.switch_axes]
         combos = np.array(which, dtype=int).reshape(len(which), count)
         for combo in {tuple(column) for column in combos.T.tolist()}:
@@ -310,8 +310,8 @@ class Grid:
             }
             with np.errstate(all="ignore"):
                 for name, value in zip(names, interpret_arrays(roots, values), strict=True):
-                    found[name][chosen] = value
-        return found
+                    result[name][chosen] = value
+        return result
 
     def decode_value(self, name: str, value: Any) -> tuple[str, float | str]:
         """A quantity and its value; for the place of a label, the label."""
@@ -438,8 +438,8 @@ def gather_points(
         if len(inner) == len(leaf.axes):
             leaves[name] = leaf
         else:
-            found = leaf.gather({**here, **dict.fromkeys(inner, slice(None))})
-            leaves[name] = Leaf(axes=(POINT_AXIS, *inner), array=found)
+            result = leaf.gather({**here, **dict.fromkeys(inner, slice(None))})
+            leaves[name] = Leaf(axes=(POINT_AXIS, *inner), array=result)
     return replace(
         grid,
         axes={POINT_AXIS: axis, **{one: grid.axes[one] for one in whole_axes}},

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from stochastic import kept, sizes
+from stochastic import sizes
+from stochastic import compile_cache
 from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
@@ -116,8 +117,8 @@ class StepPlacement:
 
         for node in steps:
             call = PRIMITIVES[node.op].calls_library and self.depth[id(node)] in long
-            found = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)]
-            self.stage[id(node)] = max([int(call), *found])
+            result = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)]
+            self.stage[id(node)] = max([int(call), *result])
         used: dict[int, int] = {id(root): 0 for root in self.roots}
         for node in reversed(steps):
             operands = same_depth_args(node)
@@ -407,7 +408,7 @@ def emit(
 # --- From the text of a loop nest to machine code. The project's only exec stands here
 
 
-_compiled_nests: dict[str, kept.CompiledFunction] = {}
+_compiled_nests: dict[str, compile_cache.CompiledFunction] = {}
 _lock = threading.Lock()
 #: What a nest calls: of numbers, of memory.
 _NUMBER_FUNCTIONS = (
@@ -438,16 +439,16 @@ def compile_nest(nest: Nest) -> Callable[..., None]:
     return _compiled_nests[nest.key]
 
 
-def _compile(nest: Nest) -> kept.CompiledFunction:
+def _compile(nest: Nest) -> compile_cache.CompiledFunction:
     namespace: dict[str, Any] = {"np": np, "__name__": __name__}
-    if kept.is_jit_disabled():
+    if compile_cache.is_jit_disabled():
         namespace |= {name: PRIMITIVES[name].scalar for name in _NUMBER_FUNCTIONS if name in PRIMITIVES}
         namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
     else:
-        namespace |= {name: kept.LazyImport("sweeps.nest.instructions", name) for name in _NUMBER_FUNCTIONS}
-        namespace |= {name: kept.LazyImport("sweeps.nest.instructions", name) for name in _MEMORY}
+        namespace |= {name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _NUMBER_FUNCTIONS}
+        namespace |= {name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _MEMORY}
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
-    body: kept.CompiledFunction = kept.compiled(namespace["nest"], _nrt=False, noalias=True)
+    body: compile_cache.CompiledFunction = compile_cache.compiled(namespace["nest"], _nrt=False, noalias=True)
     whole, real = np.empty(0, dtype=np.int64), np.empty(0)
     results: Iterator[Any] = (np.empty(0, kind) for name in nest.kinds for kind in _RESULTS[name])
     body.prepare(whole, whole, 0, real, *(real for _ in nest.arrays), *results)

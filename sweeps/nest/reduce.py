@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from stochastic.kept import compiled
+from stochastic.compile_cache import compiled
 
 #: Strong points that others are held against first; points among which they are looked for; points
 #: that are held against the front so far together.
@@ -26,16 +26,16 @@ def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int6
     """
     if count == 1:
         best = int(np.argmin(values)) if values.size else 0
-        found = np.array([best] if values.size else [], dtype=np.int64)
+        result = np.array([best] if values.size else [], dtype=np.int64)
     elif count >= values.size:
-        found = np.argsort(values, kind="stable")
+        result = np.argsort(values, kind="stable")
     else:
         limit = np.partition(values, count - 1)[count - 1]
         below = np.flatnonzero(values < limit)
         ties = np.flatnonzero(values == limit)[: count - below.size]
         both = np.concatenate([below, ties])
-        found = both[np.lexsort((both, values[both]))]
-    return found[values[found] < np.inf].astype(np.int64)
+        result = both[np.lexsort((both, values[both]))]
+    return result[values[result] < np.inf].astype(np.int64)
 
 
 def non_dominated_by(
@@ -96,15 +96,15 @@ def non_dominated_in_order(
     The points must be in an order in which none is dominated by a later one. ``halt`` is called
     from time to time.
     """
-    front, found = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
+    front, result = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
     for start in range(0, values.shape[1], _BATCH_POINTS):
         check_interrupt()
         part = values[:, start : start + _BATCH_POINTS]
         left = non_dominated_by(part, front, np.full(front.shape[1], -1))
         left = left[non_dominated_by(part[:, left], part[:, left], np.arange(left.size))]
         front = np.concatenate([front, part[:, left]], axis=1)
-        found.append(start + left)
-    return np.concatenate(found)
+        result.append(start + left)
+    return np.concatenate(result)
 
 
 def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:

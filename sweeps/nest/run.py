@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.check import check_grid, check_point_count
+from sweeps.bounds.checks import check_grid, check_point_count
 from sweeps.bounds.problem import InfeasibleTiles, TileNumbers, tile_boxes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling, compute_pending
 from sweeps.nest.emit import Nest, compile_nest, emit, safe_identifier, row_axis_count
-from sweeps.runtime.memory import check_memory, run_in_threads
+from sweeps.runtime.resources import check_memory, run_in_threads
 from sweeps.runtime.progress import Listener, RunCounter
 from symbolic.ops import Node, references
 
@@ -41,11 +41,11 @@ class OutputGroup:
 def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...]:
     """The outputs by the axes on which they depend; ``expand`` puts all over all axes."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    found: dict[tuple[str, ...], list[str]] = {}
+    result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         dims = tuple(grid.axes) if expand else grid.dims(name)
-        found.setdefault(dims, []).append(name)
-    return tuple(OutputGroup(dims=dims, outputs=tuple(outputs)) for dims, outputs in found.items())
+        result.setdefault(dims, []).append(name)
+    return tuple(OutputGroup(dims=dims, outputs=tuple(outputs)) for dims, outputs in result.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +153,11 @@ def compute(
     check_grid(grid)
     parts = output_groups(grid, expand=expand)
     meter = RunCounter(sum(math.prod(grid.shape(part.dims)) for part in parts), listener)
-    found: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
+    result: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
     for part in parts:
-        found.update(_fill(grid, part, meter))
+        result.update(_fill(grid, part, meter))
     order = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
-    return {name: found[name] for name in order}
+    return {name: result[name] for name in order}
 
 
 def _fill(

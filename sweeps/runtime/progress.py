@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stochastic.kept import compile_seconds
+from stochastic.compile_cache import compile_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Outcome:
     ``compiling``; ``share`` is how much of the values was computed now, ``tiles`` how many of the
     store's tiles, and how many an earlier run had stored; ``feasible`` the feasible points, None
     where all are; ``kept`` where a fresh run keeps the earlier store; ``failed`` the configurations
-    that could not be computed (:class:`sweeps.grid.failing.Failure`); ``barred`` how many values
+    that could not be computed (:class:`sweeps.grid.failures.Failure`); ``barred`` how many values
     needed no computing, because no point of their tile keeps the rules.
     """
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.check import check_grid
-from sweeps.grid.awaited import statistic_portions
+from sweeps.bounds.checks import check_grid
+from sweeps.grid.lazy_statistics import statistic_portions
 from sweeps.grid.dataset import variable_attributes, add_label_indices, quantities_of
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Indexers, Grid, Tiling, subgrid
-from sweeps.nest.passes import SkippedTiles, aggregate_points
+from sweeps.nest.tiles import SkippedTiles, aggregate_points
 from symbolic.errors import InfeasibleError, UnknownNameError
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import Node, both, constant, interpret_arrays, references, where
@@ -87,20 +87,20 @@ class DatasetTable:
         arrays = {name: self.broadcast_over(name, dims) for name in references(*nodes)}
         results = interpret_arrays(nodes, arrays)
         holds = self.feasible_mask(dims)
-        found = [np.where(holds & np.isfinite(value), value, np.inf) for value in results]
-        return found, dims
+        result = [np.where(holds & np.isfinite(value), value, np.inf) for value in results]
+        return result, dims
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
         """The coordinates: the axis along which each lies, its values, its attributes."""
-        found = {
+        result = {
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
             for name, c in self.ds.coords.items()
             if c.ndim == 1 and name == indexed_quantity(str(name))
         }
         for axis, size in self.axes.items():
-            found.setdefault(axis, (axis, np.arange(size), {}))
-        return found
+            result.setdefault(axis, (axis, np.arange(size), {}))
+        return result
 
     def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
         """Return a variable at some points, given by indices along each axis."""
@@ -227,19 +227,19 @@ class GridValues:
 
     def _formula_nodes(self, key: tuple[str, ...]) -> list[Node]:
         """The formulas over the leaves, no number where something has no value."""
-        grid, found = self.grid, []
+        grid, result = self.grid, []
         for node in self.nodes:
             value = grid.graphs[key].flatten(node)
             if failed := grid.no_failure_nodes(value, key):
                 value = constant(where(both(*failed), value, math.nan))
-            found.append(value)
-        return found
+            result.append(value)
+        return result
 
 
 def no_number_error(source: FormulaValues) -> InfeasibleError:
     """What to raise where a formula is a number at no configuration; which conditions exclude all.
 
-    Those of a grid are told apart by :func:`sweeps.bounds.check.check_grid`, which raises where none is
+    Those of a grid are told apart by :func:`sweeps.bounds.checks.check_grid`, which raises where none is
     met.
     """
     if isinstance(source, GridValues):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.ask.source import (
+from sweeps.query.source import (
     RankedPoints,
     Front,
     QuerySource,
@@ -22,12 +22,12 @@ from sweeps.ask.source import (
     points_in_whole,
     shape_of,
 )
-from sweeps.ask.spread import dataset_count
+from sweeps.query.distribution import dataset_count
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Indexers
 from sweeps.nest.reduce import pareto_indices
-from sweeps.scan.contest import TableDrawScores
-from sweeps.scan.fused import top_k, unravel_places, broadcast_axes
+from sweeps.scan.winners_per_draw import TableDrawScores
+from sweeps.scan.optimum import top_k, unravel_places, broadcast_axes
 from sweeps.scan.values import DatasetTable, TableValues, select_part
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, constant, interpret_arrays, reference, references
@@ -67,15 +67,15 @@ class TableScan(QuerySource):
         return self.table.quantities
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         return dataset_count(self.table.ds, self.table.where)
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> TableValues:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         return TableValues(select_part(self.table.ds, indexers or {}), text, *more, where=self.table.where)
 
     def draw_scores(self, goal: Goal, along: str) -> TableDrawScores:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         return TableDrawScores.from_table(self.table, goal, along)
 
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
@@ -84,19 +84,19 @@ class TableScan(QuerySource):
             self._values_cache[stage.goals] = self.table.values(stage.goals)
         values, dims = self._values_cache[stage.goals]
         shape = tuple(self.table.axes[dim] for dim in dims)
-        found = np.broadcast_to(values[stage.number], shape)
+        result = np.broadcast_to(values[stage.number], shape)
         for one in stage.earlier_bounds:
-            found = np.where(one.condition(values[stage.goals.index(one.goal)]), found, np.inf)
-        return found, dims
+            result = np.where(one.condition(values[stage.goals.index(one.goal)]), result, np.inf)
+        return result, dims
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         values, dims = self._stage_values(stage)
         values, dims = broadcast_axes(values, dims, per, self.sizes)
         return points_in_whole(ranked_points(*top_k(values, dims, per, top), per, self.sizes), self.fixed_indices)
 
     def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         values, dims = self._stage_values(stage)
         flat = np.flatnonzero(values <= tolerance_limit(best_score, tolerance))
         scores = values.reshape(-1)[flat]
@@ -104,7 +104,7 @@ class TableScan(QuerySource):
         return points_in_whole(choice, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         values, dims = self.table.values(goals)
         shape = tuple(self.sizes[dim] for dim in dims)
         whole = [np.broadcast_to(value, shape).reshape(-1) for value in values]
@@ -115,13 +115,13 @@ class TableScan(QuerySource):
         return Front(places=places_in_whole(places, self.fixed_indices), attributes={"method": "scan"})
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         known = {n: self.table.values_at(n, places).astype(np.float64) for n in references(*nodes)}
         shape = shape_of(places)
         return [np.broadcast_to(np.asarray(v), shape) for v in interpret_arrays(nodes, known)]
 
     def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         at = self.table.values_at
         return {
             name: (np.broadcast_to(at(name, places), shape), attributes)
@@ -130,22 +130,22 @@ class TableScan(QuerySource):
 
     @property
     def condition_texts(self) -> tuple[str, ...]:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         return self.table.where
 
     @property
     def conditions(self) -> list[Node]:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         feasible = [constant(reference(FEASIBLE) > 0)] if FEASIBLE in self.table.ds else []
         return [*self.table.conditions, *feasible]
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         return not self.table.is_lazy
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """See :class:`sweeps.ask.source.QuerySource`."""
+        """See :class:`sweeps.query.source.QuerySource`."""
         return no_row_error(stage.goals[: stage.number + 1], self.table.where)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:

@@ -110,23 +110,23 @@ class LocalBackend:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the bytes of each file of a folder; empty if there is no such folder."""
-        found = {}
+        result = {}
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in list(os.scandir(self.path / folder)):
                 with suppress(FileNotFoundError):  # renamed or removed meanwhile
                     if entry.is_file():
-                        found[entry.name] = entry.stat().st_size
-        return found
+                        result[entry.name] = entry.stat().st_size
+        return result
 
     def files(self) -> dict[str, int]:
         """Return the bytes of all files by their keys."""
-        found = {}
+        result = {}
         for folder, _, names in os.walk(self.path):
             within = Path(folder).relative_to(self.path)
             for name in names:
                 with suppress(FileNotFoundError):
-                    found[(within / name).as_posix()] = os.lstat(f"{folder}/{name}").st_size
-        return dict(sorted(found.items()))
+                    result[(within / name).as_posix()] = os.lstat(f"{folder}/{name}").st_size
+        return dict(sorted(result.items()))
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Make the store of these files, all or nothing."""
@@ -284,8 +284,8 @@ class RemoteBackend:
 
     def files(self) -> dict[str, int]:
         """Return the bytes of all objects by their keys."""
-        found = self.fs.find(self.root, detail=True)
-        return {path[len(self.root) + 1 :]: found[path]["size"] for path in sorted(found)}
+        result = self.fs.find(self.root, detail=True)
+        return {path[len(self.root) + 1 :]: result[path]["size"] for path in sorted(result)}
 
     def create(self, files: Mapping[str, bytes]) -> None:
         """Set the objects, the manifest first: by it a run that was killed here goes on."""
@@ -361,7 +361,7 @@ class _ReachableFileSystem:
             except (FileNotFoundError, FileExistsError, NotImplementedError):
                 raise
             except Exception as error:  # of credentials, addresses, protocols
-                from sweeps.grid.failing import reason_of
+                from sweeps.grid.failures import reason_of
 
                 reason = error if isinstance(error, OSError) else reason_of(error)
                 raise UnreachableError(f"{self._name} cannot be reached: {reason}") from error
@@ -382,9 +382,9 @@ def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
 def free_name(backend: StoreBackend) -> str:
     """Return a free name beside a store, for what is there."""
     (stem, ending), number = os.path.splitext(backend.name), 1
-    while type(backend)(found := f"{stem}.old-{number}{ending}").exists():
+    while type(backend)(result := f"{stem}.old-{number}{ending}").exists():
         number += 1
-    return found
+    return result
 
 
 def is_url(place: object) -> bool:
@@ -402,9 +402,9 @@ def backend_of(place: str | Path) -> Any:
     """
     if is_url(place) and not str(place).startswith("file://"):
         return RemoteBackend(str(place))
-    found = LocalBackend(str(Path(str(place).removeprefix("file://"))))
-    found.exists()
-    from sweeps.store.foreign import check_no_outside_links
+    result = LocalBackend(str(Path(str(place).removeprefix("file://"))))
+    result.exists()
+    from sweeps.store.untrusted import check_no_outside_links
 
-    check_no_outside_links(Path(found.name))
-    return found
+    check_no_outside_links(Path(result.name))
+    return result

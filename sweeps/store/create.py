@@ -78,12 +78,12 @@ def _skeleton(
         for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
             _output(root, layout, parts[name], name)
         zarr.consolidate_metadata(root.store)
-    found = {key: data.to_bytes() for key, data in sorted(files.items())}
-    found[METADATA_FILE] = _order_arrays(found[METADATA_FILE], [*coordinates, *grid.outputs])
-    check_json_length(found[METADATA_FILE], "the store")
-    sums = {key: checksum(data) for key, data in found.items()}
+    result = {key: data.to_bytes() for key, data in sorted(files.items())}
+    result[METADATA_FILE] = _order_arrays(result[METADATA_FILE], [*coordinates, *grid.outputs])
+    check_json_length(result[METADATA_FILE], "the store")
+    sums = {key: checksum(data) for key, data in result.items()}
     manifest = {**manifest_head, "tiles": layout.count, "files": sums}
-    return {MANIFEST: encode_checked_json(manifest), **found}
+    return {MANIFEST: encode_checked_json(manifest), **result}
 
 
 def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:

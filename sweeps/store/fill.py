@@ -16,8 +16,8 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.threads import cpu_count
-from sweeps.bounds.check import check_grid
-from sweeps.grid.failing import Failure, failures_in, reason_of
+from sweeps.bounds.checks import check_grid
+from sweeps.grid.failures import Failure, failures_in, reason_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Outcome, RunCounter
 from sweeps.store.backend import PRIVATE_FOLDER, PART_SUFFIX, StoreBackend, backend_of, get_or_none

@@ -120,8 +120,8 @@ class StoreLayout:
 
     def dtype(self, output: str) -> np.dtype[Any]:
         """Return the type in which an output is stored."""
-        found: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
-        return found
+        result: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
+        return result
 
     def describe(self, tile: Tile) -> str:
         """Return the configurations of a tile as text."""

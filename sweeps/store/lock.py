@@ -160,12 +160,12 @@ def _lock_object(backend: Any) -> Iterator[None]:
 
 def _process(number: int) -> dict[str, Any]:
     """Return what tells a process of this host from any other: the booted host and its begin."""
-    found: dict[str, Any] = {"host": socket.gethostname(), "process": number}
+    result: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        found["system"] = boot + os.readlink("/proc/self/ns/pid")
-        found["began"] = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[19]
-    return found
+        result["system"] = boot + os.readlink("/proc/self/ns/pid")
+        result["began"] = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[19]
+    return result
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from sweeps.bounds.check import check_grid
+from sweeps.bounds.checks import check_grid
 from sweeps.runtime.progress import Listener
 from sweeps.store.backend import PART_SUFFIX, StoreBackend, backend_of, free_name, get_or_none
 from sweeps.store.create import StorePlan
@@ -158,9 +158,9 @@ def _check_files(backend: StoreBackend, files: Mapping[str, bytes], *, repair: b
     """Return which files are not what they must be."""
     damages = []
     for key, data in files.items():
-        found = get_or_none(backend, key)
-        if found != data:
-            damages.append(Damage(file=key, problem=_describe_difference(found, data)))
+        result = get_or_none(backend, key)
+        if result != data:
+            damages.append(Damage(file=key, problem=_describe_difference(result, data)))
             if repair:
                 backend.put(key, data)
     return damages

@@ -32,14 +32,14 @@ def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
     return fp_insts + 2 * fp_fused_insts
 
 
-wide_fp_insts = narrow_fp_insts.of(
+wide_fp_insts = narrow_fp_insts.copy_as(
     *("wide_fp_insts", "fp_fused_insts", "fp_vec_fused_insts"),
     source="Hong 2012, §5.3.4",
     symbol=r"\#FusedFP",
 )
 
 
-wide_fp_insts_cpu = narrow_fp_insts_cpu.of(
+wide_fp_insts_cpu = narrow_fp_insts_cpu.copy_as(
     *("wide_fp_insts", "fp_vec_insts", "fp_vec_fused_insts"), symbol=r"\#FusedFP"
 )
 
@@ -182,6 +182,6 @@ def effective_comp(comp_cycles, mem_insts):
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 
-effective_perfect = effective_comp.of(
+effective_perfect = effective_comp.copy_as(
     *("effective_perfect", "perfect_cycles", "mem_insts"), symbol="EffPerf"
 )

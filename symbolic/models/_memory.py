@@ -20,7 +20,7 @@ def weight_uncoalesced(uncoalesced_insts, mem_insts):
     return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
 
 
-weight_coalesced = weight_uncoalesced.of(
+weight_coalesced = weight_uncoalesced.copy_as(
     *("weight_coalesced", "coalesced_insts", "mem_insts"),
     source="Hong 2012, Eq. 11",
     symbol=r"Weight_{coal}",
@@ -117,7 +117,7 @@ def mwp_without_bw(mwp_without_bw_full, parallel_warps):
     return minimum(mwp_without_bw_full, parallel_warps)
 
 
-mwp_without_bw_printed = mwp_without_bw.of(
+mwp_without_bw_printed = mwp_without_bw.copy_as(
     *("mwp_without_bw", "mwp_without_bw_full", "resident_warps"), when=PRINTED
 )
 

@@ -143,7 +143,7 @@ def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cp
 
 
 _GPU_INPUTS = ("gpu_work", "gpu_cores", "gpu_throughput", "gpu_scale", "gpu_clock")
-gpu_full_time = cpu_full_time.of(
+gpu_full_time = cpu_full_time.copy_as(
     *("gpu_full_time", "work_units", *_GPU_INPUTS),
     source="Hong 2012, Eq. 104, all work on the GPU",
     symbol="T_{GPU}",
@@ -159,11 +159,11 @@ def cpu_full_power(
     return cpu_cores * (cpu_core_power * cpu_scale) * relative
 
 
-gpu_full_power = cpu_full_power.of(
+gpu_full_power = cpu_full_power.copy_as(
     *("gpu_full_power", "gpu_cores", "gpu_clock", "gpu_nominal_clock", "gpu_core_power"),
     *("gpu_scale", "clock_power_exponent"),
 )
-baseline_time = cpu_full_time.of(
+baseline_time = cpu_full_time.copy_as(
     *("baseline_time", *cpu_full_time.inputs[:-1], "cpu_nominal_clock"),
     source="Hong 2012, Eqs. 95 and 104",
     symbol="T_o",
@@ -224,7 +224,7 @@ def gpu_dynamic_power(gpu_full_power, gpu_share):
     return where(gpu_share > 0, gpu_full_power, 0.0)
 
 
-gpu_dynamic_power_printed = cpu_dynamic_power_printed.of("gpu_dynamic_power", "gpu_full_power")
+gpu_dynamic_power_printed = cpu_dynamic_power_printed.copy_as("gpu_dynamic_power", "gpu_full_power")
 
 
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")

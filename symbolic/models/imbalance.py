@@ -49,7 +49,7 @@ def require_law(distribution):
     if not hasattr(distribution, "imbalance"):
         raise DseError(
             f"distribution = {distribution!r} is bare text: laws are read where a study or "
-            "dse.evaluate is given one (sweeps.grid.laws.read_law reads one by hand)"
+            "dse.evaluate is given one (sweeps.grid.work_laws.read_law reads one by hand)"
         )
     return distribution
 
@@ -130,7 +130,7 @@ def imbalance_loss(distribution, lanes):
 
     .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
 
-    >>> from sweeps.grid.laws import read_law
+    >>> from sweeps.grid.work_laws import read_law
     >>> round(imbalance_loss(read_law("geometric:0.05"), 32), 6)
     3.978775
     """

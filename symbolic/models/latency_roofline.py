@@ -63,9 +63,9 @@ def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_cloc
 
 
 _WARPS, _RATE = ("launch_warps", "warp_size"), ("busy_sms", "core_clock")
-fp64_time = fp_time.of("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
-int_time = fp_time.of("int_time", *_WARPS, "int_insts", "int_units_per_sm", *_RATE)
-special_time = fp_time.of("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
+fp64_time = fp_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
+int_time = fp_time.copy_as("int_time", *_WARPS, "int_insts", "int_units_per_sm", *_RATE)
+special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
@@ -119,7 +119,7 @@ def l1_miss_share(l2_bytes, l1_bytes):
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
 
 
-l2_miss_share = l1_miss_share.of("l2_miss_share", "dram_bytes", "l2_bytes")
+l2_miss_share = l1_miss_share.copy_as("l2_miss_share", "dram_bytes", "l2_bytes")
 
 
 @equation(source="mean access time of a hierarchy (Hennessy and Patterson)")

@@ -102,10 +102,10 @@ def _lit_tpcs(text, tpc_map):
 
 def _sms_by_tpc(tpc_map):
     """The SMs of each TPC, by the TPC."""
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     for sm, tpc in enumerate(_parse_numbers("tpc_map", tpc_map)):
-        found.setdefault(tpc, []).append(sm)
-    return dict(sorted(found.items()))
+        result.setdefault(tpc, []).append(sm)
+    return dict(sorted(result.items()))
 
 
 def _check_count(count, tpc_map):
@@ -244,13 +244,13 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
         )
     table, tpcs = _parse_distances(tpc_distances, len(of)), list(of)
     best: tuple[float, float] = (-1.0, 0.0)
-    found: tuple[int, ...] = ()
+    result: tuple[int, ...] = ()
     for places in combinations(range(len(of)), needed):
         if sum(len(of[tpcs[place]]) for place in places) >= sms_to_light:
             here = _separation(places, table)
             if here > best:
-                best, found = here, places
-    return _fill_tpcs(sms_to_light, tpc_map, [tpcs[place] for place in found])
+                best, result = here, places
+    return _fill_tpcs(sms_to_light, tpc_map, [tpcs[place] for place in result])
 
 
 @equation(source="Hong 2012, Table 12", table=True)

@@ -14,13 +14,8 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 from __future__ import annotations
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
-from symbolic.models import (
-    _efficiency,
-    _energy,
-    _residency,
-    _shared,
-    _units,
-)
+from symbolic.models import _efficiency, _energy, _residency, _shared
+from symbolic.models import _unit_power
 from symbolic.ops import log10
 from symbolic.ops import power as raised
 
@@ -40,7 +35,7 @@ SHARED = (
     _residency.busy_sms,
 )
 #: Which unit draws most, and what takes from it: fewer accesses, fewer SMs, a slower clock.
-_UNITS = tuple(unit[0] for unit in _units.UNITS)
+_UNITS = tuple(unit[0] for unit in _unit_power.UNITS)
 _SHARES = {name: f"{name}_power" for name in (*_UNITS, "const_sm", "activation")}
 FAMILIES = (Family(of="largest_power", terms=_SHARES, largest=True),)
 ADVICE = Guide(
@@ -54,8 +49,8 @@ ADVICE = Guide(
     show=("runtime_power", "standing_power"),
 )
 
-ACCESS_RATES = _units.ACCESS_RATES
-UNIT_POWER = _units.UNIT_POWER
+ACCESS_RATES = _unit_power.ACCESS_RATES
+UNIT_POWER = _unit_power.UNIT_POWER
 
 LOG = {"sm_scaling": "log", "power_gating": False}
 LINEAR = {"sm_scaling": "linear", "power_gating": False}
@@ -90,7 +85,7 @@ def sm_scale_linear(busy_sms):
     return busy_sms
 
 
-sm_scale_gated = sm_scale_linear.of(
+sm_scale_gated = sm_scale_linear.copy_as(
     *("sm_scale", "busy_sms"), source="Hong 2012, section 3.5.6", when=GATED
 )
 
@@ -112,7 +107,7 @@ def memory_scale_linear(busy_sms, n_sms):
     return busy_sms / n_sms
 
 
-memory_scale_gated = memory_scale_linear.of(
+memory_scale_gated = memory_scale_linear.copy_as(
     *("memory_scale", "busy_sms", "n_sms"), source="Hong 2012, section 3.5.6", when=GATED
 )
 
@@ -127,12 +122,12 @@ def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
 
-sm_power = _units.scaled_power.of(
+sm_power = _unit_power.scaled_power.of(
     *("sm_power", "sm_component_power", "sm_scale", "clock_power_factor"),
     source="Hong 2012, Eqs. 38 and 44",
     symbol=r"RP\_SMs",
 )
-memory_power = _units.scaled_power.of(
+memory_power = _unit_power.scaled_power.of(
     *("memory_power", "memory_component_power", "memory_scale", "clock_power_factor"),
     source="Hong 2012, Eqs. 43 and 48",
 )
@@ -174,6 +169,6 @@ def power(standing_power, runtime_power):
     return standing_power + runtime_power
 
 
-PARTS = _units.POWER_PARTS
+PARTS = _unit_power.POWER_PARTS
 ENERGY = _energy.EQUATIONS
 EFFICIENCY = equations_of(_efficiency)

@@ -96,7 +96,7 @@ def power_at(power, leakage_per_degree, temperature, idle_temperature):
     return power + leakage_per_degree * (temperature - idle_temperature)
 
 
-steady_power = power_at.of(
+steady_power = power_at.copy_as(
     *("steady_power", "power", "leakage_per_degree", "max_temperature", "idle_temperature"),
     source="Hong 2012, Eqs. 55-57 after a long run",
     symbol="",

@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
-from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _units
+from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared
+from symbolic.models import _unit_power
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, floor, maximum, minimum, where
 
@@ -98,7 +99,7 @@ ADVICE = Guide(
     },
 )
 
-SHARED = (*equations_of(_shared), _residency.busy_sms, _units.warps_run_per_sm)
+SHARED = (*equations_of(_shared), _residency.busy_sms, _unit_power.warps_run_per_sm)
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
 
@@ -131,7 +132,7 @@ def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
     return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
 
 
-serial_comp_cycles = serial_mem_cycles.of(
+serial_comp_cycles = serial_mem_cycles.copy_as(
     *("serial_comp_cycles", "effective_comp", "warps_per_sm"),
     source="Hong 2012, Eq. 81",
     symbol="CompcyclesN",
@@ -172,7 +173,7 @@ def overhead_fraction(effective_ratio, idle_fraction):
     return 1 - effective_ratio - idle_fraction
 
 
-exposed_mem_ratio = idle_fraction.of(
+exposed_mem_ratio = idle_fraction.copy_as(
     *("exposed_mem_ratio", "idle_mem_cycles", "serial_mem_cycles"), source="Hong 2012, Fig. 113"
 )
 
@@ -212,7 +213,7 @@ def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
     return _flops_at_latency(latency, math.inf, *pace)
 
 
-flops_l2 = flops_l1.of(
+flops_l2 = flops_l1.copy_as(
     *("flops_l2", "l2_latency", *flops_l1.inputs[1:]),
     source="Hong 2012, §5.6, every request served by the second cache",
 )

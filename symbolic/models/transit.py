@@ -201,10 +201,10 @@ def threads_in_cs(threads, threads_in_ms):
     return threads - threads_in_ms
 
 
-threads_in_cs_low = threads_in_cs.of(
+threads_in_cs_low = threads_in_cs.copy_as(
     "threads_in_cs_low", "threads", "threads_in_ms_high", symbol=""
 )
-threads_in_cs_high = threads_in_cs.of(
+threads_in_cs_high = threads_in_cs.copy_as(
     "threads_in_cs_high", "threads", "threads_in_ms_low", symbol=""
 )
 

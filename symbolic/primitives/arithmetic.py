@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.row import Primitive, FormulaSyntax
-from symbolic.primitives.words import (
+from symbolic.primitives.spec import Primitive, FormulaSyntax
+from symbolic.primitives.rule_operations import (
     INF,
     NO_AXES,
     ROUNDS_TO_NEAREST,

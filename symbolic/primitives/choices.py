@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives.arithmetic import difference_trend, common_trend
-from symbolic.primitives.row import Function, Primitive, FormulaSyntax
-from symbolic.primitives.words import (
+from symbolic.primitives.spec import Function, Primitive, FormulaSyntax
+from symbolic.primitives.rule_operations import (
     ALL_AXES,
     INF,
     NO_AXES,

@@ -3,7 +3,7 @@
 NumPy has vectorized versions of these functions that differ by an ulp from the C library, which
 Python's floats and the loop nests call. A point then meets a condition in one backend and breaks it
 in another. Here arrays take the values of the C library too. The natural logarithm is a series of
-our own, because the loop nests vectorize it (:func:`sweeps.nest.instructions.log`): floats and
+our own, because the loop nests vectorize it (:func:`sweeps.nest.intrinsics.log`): floats and
 arrays take the same steps in the same order.
 """
 
@@ -76,8 +76,8 @@ def _elementwise(name: str) -> Function:
         whole = whole if len(whole) == 1 else list(np.broadcast_arrays(*whole))
         flat = [np.ascontiguousarray(arg).reshape(-1) for arg in whole]
         with np.errstate(all="ignore"):
-            found = np.ascontiguousarray(_c_library_function(name)(*flat)).reshape(whole[0].shape)
-        return found if found.ndim else found[()]
+            result = np.ascontiguousarray(_c_library_function(name)(*flat)).reshape(whole[0].shape)
+        return result if result.ndim else result[()]
 
     array.__name__ = name
     return array
@@ -122,7 +122,7 @@ power = _elementwise("power")
 
 
 def _series(f: Any, k: Any) -> Any:
-    """Return ln(1 + f) + k ln 2; see :func:`sweeps.nest.instructions.log`."""
+    """Return ln(1 + f) + k ln 2; see :func:`sweeps.nest.intrinsics.log`."""
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -152,7 +152,7 @@ def log(a: Any) -> Any:
     """Return the natural logarithm of an array: -inf at 0, NaN below."""
     whole = np.asarray(a, dtype=np.float64)
     flat = np.ascontiguousarray(whole).reshape(-1)
-    found = np.empty_like(flat)
+    result = np.empty_like(flat)
     with np.errstate(all="ignore"):
         for first in range(0, flat.size, _BLOCK):
             x = flat[first : first + _BLOCK]
@@ -161,7 +161,7 @@ def log(a: Any) -> Any:
             k = ((shifted >> 52) - 1023).astype(np.float64) - np.where(small, 54.0, 0.0)
             f = ((shifted & FRACTION) + ROOT).view(np.float64) - 1.0
             value = np.where(x < np.inf, _series(f, k), x)
-            found[first : first + _BLOCK] = np.where(
+            result[first : first + _BLOCK] = np.where(
                 x > 0.0, value, np.where(x == 0.0, -np.inf, np.nan)
             )
-    return found.reshape(whole.shape) if whole.ndim else found[0]
+    return result.reshape(whole.shape) if whole.ndim else result[0]

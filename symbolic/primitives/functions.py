@@ -9,8 +9,8 @@ import numpy as np
 
 from symbolic.primitives import elementary
 from symbolic.primitives.arithmetic import scale_trend
-from symbolic.primitives.row import Function, Primitive, FormulaSyntax
-from symbolic.primitives.words import (
+from symbolic.primitives.spec import Function, Primitive, FormulaSyntax
+from symbolic.primitives.rule_operations import (
     INF,
     NO_AXES,
     either_flag,

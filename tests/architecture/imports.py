@@ -25,5 +25,5 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
 def imports(path: Path) -> tuple[Import, ...]:
     """The import statements of a file, in the order of its lines; the rest of it is not kept."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = [node for node in statements(tree) if isinstance(node, Import)]
-    return tuple(sorted(found, key=lambda node: node.lineno))
+    result = [node for node in statements(tree) if isinstance(node, Import)]
+    return tuple(sorted(result, key=lambda node: node.lineno))

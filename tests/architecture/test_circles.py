@@ -24,14 +24,14 @@ def module_of(path: Path) -> str:
 
 def imported(path: Path, known: Iterable[str]) -> set[str]:
     """The modules of those that are known that a file imports, wherever it does."""
-    found: set[str] = set()
+    result: set[str] = set()
     for node in imports(path):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            result |= {alias.name for alias in node.names}
         else:
             full = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in known else str(node.module) for name in full}
-    return found & set(known)
+            result |= {name if name in known else str(node.module) for name in full}
+    return result & set(known)
 
 
 @cache
@@ -57,7 +57,7 @@ def folder_of(module: str, depth: int) -> str:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_file_imports_what_imports_it(package: str) -> None:
-    edges = {name: found for name, found in graph().items() if name.split(".")[0] == package}
+    edges = {name: result for name, result in graph().items() if name.split(".")[0] == package}
     assert circle(edges) == ""
 
 
@@ -65,10 +65,10 @@ def test_no_file_imports_what_imports_it(package: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_folder_imports_what_imports_it(package: str, depth: int) -> None:
     edges: dict[str, set[str]] = {}
-    for name, found in graph().items():
+    for name, result in graph().items():
         if name.split(".")[0] == package:
             here = folder_of(name, depth)
-            inside = {folder_of(m, depth) for m in found if m.split(".")[0] == package}
+            inside = {folder_of(m, depth) for m in result if m.split(".")[0] == package}
             edges.setdefault(here, set()).update(inside - {here})
     assert circle(edges) == ""
 

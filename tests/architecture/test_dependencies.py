@@ -45,7 +45,7 @@ def declared() -> tuple[set[str], dict[str, set[str]]]:
 @cache
 def imported() -> dict[str, set[str]]:
     """Return the libraries that the product imports, and the files that do."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
         for node in imports(path):
             modules = (
@@ -57,8 +57,8 @@ def imported() -> dict[str, set[str]]:
                 top = module.split(".")[0]
                 if top not in sys.stdlib_module_names and top not in PACKAGES:
                     name = name_of(DISTRIBUTIONS.get(top, top))
-                    found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
-    return found
+                    result.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    return result
 
 
 def test_every_library_that_is_imported_is_declared() -> None:

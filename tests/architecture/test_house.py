@@ -91,18 +91,18 @@ def test_every_package_is_typed() -> None:
 
 def test_no_path_of_one_machine() -> None:
     pattern = re.compile(r"(?<![\w.$}])/(?:home|root|work|Users|mnt|tmp)/[A-Za-z]")
-    found = []
+    result = []
     for path in tracked():
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
             continue
-        found += [
+        result += [
             f"{name_of(path)}:{number}: {line.strip()[:80]}"
             for number, line in enumerate(lines, start=1)
             if pattern.search(line)
         ]
-    assert not found, "\n".join(found)
+    assert not result, "\n".join(result)
 
 
 def test_product_lines_stay_within_the_budget() -> None:
@@ -139,9 +139,9 @@ def misnamed(path: Path) -> str:
 
 
 def test_all_is_sorted() -> None:
-    found = {name_of(path): misnamed(path) for path in modules_with_names()}
-    assert len(found) > 200
-    assert {name: why for name, why in found.items() if why} == {}
+    result = {name_of(path): misnamed(path) for path in modules_with_names()}
+    assert len(result) > 200
+    assert {name: why for name, why in result.items() if why} == {}
 
 
 def is_submodule(module: ModuleType, name: str) -> bool:
@@ -184,9 +184,9 @@ def test_the_interface_holds_what_is_promised() -> None:
 def test_no_submodule_hides_a_public_name(package: str) -> None:
     module = importlib.import_module(package)
     before = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
-    for found in pkgutil.walk_packages(module.__path__, f"{package}."):
-        if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+    for result in pkgutil.walk_packages(module.__path__, f"{package}."):
+        if not result.name.endswith("__main__"):
+            importlib.import_module(result.name)
     after = {name: getattr(module, name) for name in before}
     assert before == after
     assert [name for name, value in after.items() if isinstance(value, ModuleType)] == []
@@ -198,40 +198,40 @@ ASSERTING = {"raises", "warns", "fail"}
 
 def said(node: ast.AST) -> tuple[bool, set[str]]:
     """Whether a piece of code asserts by itself, and the names it uses."""
-    found, names = False, set()
+    result, names = False, set()
     for part in ast.walk(node):
         name = getattr(part, "attr", None) or getattr(part, "id", None)
         if isinstance(part, ast.keyword) and part.arg == "check":  # a program that must succeed
-            found |= ast.unparse(part.value) == "True"
-        found |= isinstance(part, ast.Assert) or name in ASSERTING
+            result |= ast.unparse(part.value) == "True"
+        result |= isinstance(part, ast.Assert) or name in ASSERTING
         if isinstance(name, str):
             names.add(name)
-    return found, names
+    return result, names
 
 
 def asserts(node: ast.AST, others: dict[str, tuple[bool, set[str]]]) -> bool:
     """Whether a test asserts: itself, or by something it names of its file or of shared ones."""
-    found, names = said(node)
+    result, names = said(node)
     seen: set[str] = set()
-    while names and not found:
+    while names and not result:
         seen |= names
         reached = [others[name] for name in names if name in others]
-        found = any(does for does, _ in reached)
+        result = any(does for does, _ in reached)
         names = set().union(*(more for _, more in reached)) - seen
-    return found
+    return result
 
 
 def named(tree: ast.Module) -> dict[str, tuple[bool, set[str]]]:
     """What functions and constants of a file say, by name."""
-    found: dict[str, ast.AST] = {}
+    result: dict[str, ast.AST] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found[node.name] = node
+            result[node.name] = node
         elif isinstance(node, ast.Assign):
-            found |= {to.id: node.value for to in node.targets if isinstance(to, ast.Name)}
+            result |= {to.id: node.value for to in node.targets if isinstance(to, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
-            found[node.target.id] = node.value
-    return {name: said(node) for name, node in found.items()}
+            result[node.target.id] = node.value
+    return {name: said(node) for name, node in result.items()}
 
 
 def silent(text: str, shared: dict[str, tuple[bool, set[str]]]) -> list[tuple[int, str]]:
@@ -252,13 +252,13 @@ def test_every_test_asserts() -> None:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         if not path.name.startswith("test_"):
             shared |= named(ast.parse(path.read_text()))
-    found = [
+    result = [
         f"{name_of(path)}:{line} {name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if path.parent.name != "benchmarks"  # they report
         for line, name in silent(path.read_text(), shared)
     ]
-    assert not found, "\n".join(found)
+    assert not result, "\n".join(result)
 
 
 def test_what_takes_long_stands_beside_quick_tests() -> None:
@@ -406,11 +406,11 @@ def test_references_in_docstrings_name_what_is_there() -> None:
         for name in pattern.findall(path.read_text(encoding="utf-8")):
             parts = name.split(".")
             place = max(k for k in range(len(parts) + 1) if _is_module(parts[:k]))
-            found: Any = importlib.import_module(".".join(parts[:place]))
+            result: Any = importlib.import_module(".".join(parts[:place]))
             for part in parts[place:]:
-                fields = getattr(found, "__annotations__", {})
-                found = getattr(found, part, fields.get(part))
-            if found is None:
+                fields = getattr(result, "__annotations__", {})
+                result = getattr(result, part, fields.get(part))
+            if result is None:
                 wrong.append(f"{name_of(path)}: {name}")
     assert wrong == []
 

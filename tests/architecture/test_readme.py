@@ -44,14 +44,14 @@ class Block:
 
 
 def read_blocks(page: Path) -> list[Block]:
-    found = []
+    result = []
     text = page.read_text(encoding="utf-8")
     fence = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
     for match in fence.finditer(text):
         language, file, body = match.groups()
         line = text.count("\n", 0, match.start()) + 2
-        found.append(Block(language=language, file=file or "", text=body, line=line))
-    return found
+        result.append(Block(language=language, file=file or "", text=body, line=line))
+    return result
 
 
 #: Short pages, most for people who begin.

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from stochastic import sizes
-from stochastic.kept import CompiledFunction, LazyImport
+from stochastic.compile_cache import CompiledFunction, LazyImport
 from sweeps.cluster.scheduler import version_differences, versions
 
 ROOT = Path(__file__).parents[2]
@@ -26,90 +26,90 @@ PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
 NO_SIZES = """
 what is shown to people, drawn or held by a page
     dse/cli/*
-    dse/kernels/compile.py _SHOWN
+    dse/cuda/compile.py _SHOWN
     dse/verbs/study.py
-    dse/model_list.py
-    dse/measured/records.py _REASONS
+    dse/catalog/models.py
+    dse/importers/records.py _REASONS
     dse/page/*
     dse/plots/*
     dse/validation/__init__.py FEW
     stochastic/work/pmf.py _LONG
-    stochastic/work/given.py _SHORT
+    stochastic/work/arguments.py _SHORT
     symbolic/resolve.py _SHOWN
     symbolic/answer.py
 formats, flags and codes
-    dse/inverse/crossing.py BROKEN
-    dse/kernels/counted.py FLOPS
-    dse/kernels/cubin.py
-    dse/kernels/instructions.py WORD _BYTES
-    dse/kernels/ptx.py
-    dse/kernels/registers.py _SIGNED_SHIFT
-    dse/measured/profiles/launches.py _PREFIXES
-    sweeps/nest/summarize.py MEAN STD
-    sweeps/prove/borders.py NONE
-    sweeps/store/foreign.py _SLACK
+    dse/inverse/borders.py BROKEN
+    dse/cuda/instruction_counts.py FLOPS
+    dse/cuda/cubin.py
+    dse/cuda/instructions.py WORD _BYTES
+    dse/cuda/ptx.py
+    dse/cuda/register_values.py _SIGNED_SHIFT
+    dse/importers/profilers/profiler_csv.py _PREFIXES
+    sweeps/nest/statistics.py MEAN STD
+    sweeps/certify/borders.py NONE
+    sweeps/store/untrusted.py _SLACK
     symbolic/expression.py _NOT _SIGN
     symbolic/units.py _BINARY _SCALES
 numbers that doubles and integers have
-    dse/measured/*.py _EXACT _LARGEST
+    dse/importers/*.py _EXACT _LARGEST
     dse/uncertain/draws.py _DIGITS
     stochastic/kernels/recurrence.py _SPLIT
     stochastic/loss/*.py _WHOLE _TOLD_APART
     stochastic/work/distribution.py _FARTHEST
-    sweeps/grid/space.py _LARGEST
+    sweeps/grid/axes.py _LARGEST
     symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIED
     symbolic/terms.py _WHOLE
 hardware, the C library and the operating system
     dse/gpu/*
-    dse/kernels/memory_accesses.py SECTOR WORD BANKS QUARTERS
+    dse/cuda/memory_accesses.py SECTOR WORD BANKS QUARTERS
     stochastic/validation.py
     sweeps/files/export.py
-    sweeps/nest/instructions.py _LINE
+    sweeps/nest/intrinsics.py _LINE
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/launch_counts.py AT_ONCE
-    symbolic/statistic.py _LONG _PARTS
+    symbolic/statistics.py _LONG _PARTS
 draws, samples and other statistics
-    dse/measured/runs.py RESAMPLES _PARTS
+    dse/importers/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
     dse/validation/__init__.py ENOUGH
-    sweeps/scan/contest.py _PARTS
-    symbolic/lawful.py _ANEW
+    sweeps/scan/winners_per_draw.py _PARTS
+    symbolic/statistic_laws.py _ANEW
 steps of a search or a series, of which more are more precise
     dse/advice/advise.py
-    dse/effects.py _FINER
+    dse/sensitivity_analysis.py _FINER
     dse/fitting/*.py
-    dse/kernels/compile.py _ROUNDS
-    stochastic/loss/timed.py
-    stochastic/scheduling/block_counts.py _ROUNDS
+    dse/cuda/compile.py _ROUNDS
+    stochastic/loss/timing_model.py
+    stochastic/launch_time/block_counts.py _ROUNDS
     stochastic/work/*.py _TERMS _ROUNDS _FAR
-    sweeps/prove/tolerances.py ROUNDS
-    sweeps/prove/tolerances.py _FINE _PARTS
+    sweeps/certify/tolerances.py ROUNDS
+    sweeps/certify/tolerances.py _FINE _PARTS
     symbolic/crossings.py DIGITS
 how far a quantity is followed, or is asked about
     dse/study/plan.py _FAR
-    sweeps/prove/borders.py OCTAVES
+    sweeps/certify/borders.py OCTAVES
     symbolic/advice.py FINE OCTAVES
 bounds of rounding
-    stochastic/scheduling/block_counts.py _LAW _SUM _CIRCLE
+    stochastic/launch_time/block_counts.py _LAW _SUM _CIRCLE
 retries, threads, seconds, bytes that are always there, speeds
-    stochastic/kept/folder.py
+    stochastic/compile_cache/cache.py
     stochastic/remedies/binning.py _MOST
     sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST
-    stochastic/scheduling/block_counts.py _TAILS _FEW
-    sweeps/runtime/memory.py _LITTLE
-    sweeps/sources/proof.py SCANNED_A_SECOND
+    stochastic/launch_time/block_counts.py _TAILS _FEW
+    sweeps/runtime/resources.py _LITTLE
+    sweeps/sources/grid_proof.py SCANNED_A_SECOND
     sweeps/store/*.py RETRIES _READERS _IN_A_ROW _TRIES
 limits of what a text may hold
     stochastic/work/parse.py _LONGEST
-    dse/kernels/formula.py
-    dse/measured/formats.py _COLUMNS
+    dse/cuda/formulas.py
+    dse/importers/formats.py _COLUMNS
     dse/toml_text.py _DEPTH
     sweeps/files/export.py
     sweeps/files/tabular.py _VALUE
     sweeps/store/*.py _LONGEST
     symbolic/errors.py
     symbolic/json_text.py
-    symbolic/reach.py
+    symbolic/file_access.py
     symbolic/expression.py MAX_DEPTH MAX_OPERATORS
     symbolic/ops.py MAX_POWER
     symbolic/terms.py MAX_DIGITS MAX_LENGTH _MAX_BITS
@@ -200,8 +200,8 @@ def test_nothing_is_listed_that_is_not_there() -> None:
 
 def test_a_new_constant_is_found() -> None:
     text = "BATCH = 1 << 12\nA, B = 3, 2 * 1000\nC = {1: 2}\nEPS = 1e-9\nMOST = 5e8\nlow = 7\n"
-    found = {name for name, value in constants(ast.parse(text)) if is_whole(value)}
-    assert found == {"BATCH", "A", "B", "C", "MOST"}
+    result = {name for name, value in constants(ast.parse(text)) if is_whole(value)}
+    assert result == {"BATCH", "A", "B", "C", "MOST"}
 
 
 def read_sizes() -> Iterator[tuple[str, str, bool]]:
@@ -295,7 +295,7 @@ def test_what_only_numba_knows_reads_no_size() -> None:
     assert later
     for module in later:
         assert "sizes." not in texts[module.replace(".", "/") + ".py"], module
-    assert LazyImport("sweeps.nest.instructions", "room").identity()
+    assert LazyImport("sweeps.nest.intrinsics", "room").identity()
 
 
 def test_workers_with_other_sizes_are_refused() -> None:

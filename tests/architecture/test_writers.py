@@ -23,19 +23,19 @@ _STORE = "a store of a run, which has a writer of its own"
 _SCRATCH = "scratch files of a compiler, in a folder that is removed"
 #: Where product code writes all the same, by which calls, and why that is right.
 ALLOWED = {
-    "sweeps/files/whole.py": ({"link", "open", "write_bytes"}, "the one place"),
+    "sweeps/files/atomic_write.py": ({"link", "open", "write_bytes"}, "the one place"),
     "sweeps/files/export.py": ({"to_zarr", "to_netcdf"}, "under the name that `whole` yields"),
     "sweeps/files/tabular.py": (
         {"open", "to_csv", "ParquetWriter"},
         "under the name that `whole` yields",
     ),
     "sweeps/store/backend.py": ({"open", "rename", "replace"}, _STORE),
-    "stochastic/kept/folder.py": ({"mkstemp", "fdopen", "replace"}, "the cache: aside, renamed"),
+    "stochastic/compile_cache/cache.py": ({"mkstemp", "fdopen", "replace"}, "the cache: aside, renamed"),
     "dse/cli/plot.py": ({"savefig"}, "into memory"),
     "dse/cli/doctor.py": ({"TemporaryFile"}, "a trial that has no name"),
-    "dse/plots/picture.py": ({"savefig"}, "into memory"),
-    "dse/kernels/__init__.py": ({"write_bytes"}, _SCRATCH),
-    "dse/kernels/cubin.py": ({"write_bytes"}, _SCRATCH),
+    "dse/plots/notebook_figure.py": ({"savefig"}, "into memory"),
+    "dse/cuda/__init__.py": ({"write_bytes"}, _SCRATCH),
+    "dse/cuda/cubin.py": ({"write_bytes"}, _SCRATCH),
 }
 
 
@@ -71,12 +71,12 @@ def writes(tree: ast.AST) -> Iterator[str]:
 
 
 def test_product_code_writes_files_in_one_place() -> None:
-    """Elsewhere: `sweeps.files.whole.write_atomic`, or `whole` for a library that writes."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Elsewhere: `sweeps.files.atomic_write.write_atomic`, or `whole` for a library that writes."""
+    result: dict[str, set[str]] = defaultdict(set)
     for path in sources():
         for name in writes(ast.parse(path.read_text(encoding="utf-8"))):
-            found[name_of(path)].add(name)
-    assert found == {place: names for place, (names, _) in ALLOWED.items()}
+            result[name_of(path)].add(name)
+    assert result == {place: names for place, (names, _) in ALLOWED.items()}
 
 
 def test_every_way_to_write_is_seen() -> None:

@@ -152,14 +152,14 @@ def scan_rate(study: dict[str, Any], question: dict[str, Any]) -> float:
 
 
 def timed(case: Case, gap: float, repeats: int) -> tuple[float, Any]:
-    seconds, found = [], None
+    seconds, result = [], None
     for _ in range(repeats):
         made = dse.Study(**case.study)
         began = time.perf_counter()
         most = 2 * case.exact
-        found = made.optimum(**case.question, method="certified", gap=gap, time_limit=most)
+        result = made.optimum(**case.question, method="certified", gap=gap, time_limit=most)
         seconds.append(time.perf_counter() - began)
-    return sorted(seconds)[len(seconds) // 2], found
+    return sorted(seconds)[len(seconds) // 2], result
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

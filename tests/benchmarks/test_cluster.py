@@ -132,11 +132,11 @@ for line in sys.stdin:
 
 def busy(number):
     """Seconds that the threads of a process have had a processor, by thread."""
-    found = {}
+    result = {}
     for thread in Path("/proc", str(number), "task").iterdir():
         with contextlib.suppress(OSError):
-            found[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e9
-    return found
+            result[thread.name] = int((thread / "schedstat").read_text().split()[0]) / 1e9
+    return result
 
 
 def directing(before, after):

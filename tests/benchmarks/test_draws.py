@@ -46,7 +46,7 @@ def test_a_million_configurations_times_1024_draws(goal):
 @pytest.mark.benchmark
 def test_who_can_be_best_of_a_million_configurations_in_1024_draws():
     began, used = time.perf_counter(), time.process_time()
-    found = study().chances(minimize="time")
+    result = study().chances(minimize="time")
     ours, cpu = time.perf_counter() - began, time.process_time() - used
     print(f"chances: {ours:.1f} s, {cpu:.1f} s of processors")
-    assert float(found.chance.sum() + found.left) == pytest.approx(1)
+    assert float(result.chance.sum() + result.left) == pytest.approx(1)

@@ -159,10 +159,10 @@ def test_against_icepool():
         return MaxAndSum().evaluate(die.pool(32))
 
     spent, law = median(lambda: imbalance(Pmf.uniform(0, 40), 32).pmf())
-    taken, found = once(theirs)
+    taken, result = once(theirs)
     mean = sum(
         32 * a / b * chance
-        for (a, b), chance in zip(found, found.probabilities(), strict=True)
+        for (a, b), chance in zip(result, result.probabilities(), strict=True)
         if b
     )
     assert_allclose(float((law * law.loss).sum()), float(mean), rtol=1e-9)

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-import dse.kernels.spaces
-from dse.kernels.compile import _run_nvrtc
+import dse.cuda.tuning_space
+from dse.cuda.compile import _run_nvrtc
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "coulomb"
 FILE, FLAGS = FOLDER / "CoulombSum3d.cu", ("-use_fast_math",)
@@ -69,7 +69,7 @@ def test_what_is_ours_takes_little_beside_the_compiler(
             _run_nvrtc(text, FILE.name, ["-arch=sm_75", *FLAGS, *macros], "", {})
 
     def count_all() -> None:
-        dse.kernels.spaces.count_variants(FILE, distinct, TOLD, processes=1, use_cache=False)
+        dse.cuda.tuning_space.count_variants(FILE, distinct, TOLD, processes=1, use_cache=False)
 
     for at in range(ROUNDS):
         monkeypatch.setenv("DSE_CACHE", str(tmp_path / str(at)))
@@ -95,7 +95,7 @@ def test_a_thousand_variants_on_two_cores(monkeypatch: pytest.MonkeyPatch, tmp_p
     drawn = [{**each, "REPEATED": number} for number in range(5) for each in _variants()][:1000]
 
     def count_all(keep: bool) -> None:
-        dse.kernels.spaces.count_variants(FILE, drawn, TOLD, processes=2, use_cache=keep)
+        dse.cuda.tuning_space.count_variants(FILE, drawn, TOLD, processes=2, use_cache=keep)
 
     clock, spent = _took(lambda: count_all(keep=False))
     print(f"\n1,000 variants: {clock:.1f} s of the clock, {spent:.1f} s of processors")

@@ -73,18 +73,18 @@ def test_counting_factored():
     """Constraints over different axes of 1e8 points, against counting every point."""
     study = dse.Study(model=MODEL, axes=AXES, outputs=["time"])
     where = ["threads <= 1000", "ms_peak * lanes_width >= 10", "core_clock > 0.7 GHz"]
-    found = int(study.count(where=where)["feasible_points"])
+    result = int(study.count(where=where)["feasible_points"])
     names = ("threads", "ms_peak", "lanes_width", "core_clock")
     threads, peak, lanes, clock = np.meshgrid(*(AXES[name] for name in names), indexing="ij")
     holds = (threads <= 1000) & (peak * lanes >= 10) & (clock > 0.7e9)
-    assert found == holds.sum() * 10**8 // holds.size
+    assert result == holds.sum() * 10**8 // holds.size
     fresh = [dse.Study(model=MODEL, axes=AXES, outputs=["time"]) for _ in range(2 * ROUNDS)]
     for each in fresh:
         each.grid((), tuple(where))  # what is measured is the counting, each time anew
     times = []
     for each in fresh:
         began = time.perf_counter()
-        assert int(each.count(where=where)["feasible_points"]) == found
+        assert int(each.count(where=where)["feasible_points"]) == result
         times.append(time.perf_counter() - began)
     show("counting 1e8 points", [f"three constraints: {1e3 * statistics.median(times):.2f} ms"])
 

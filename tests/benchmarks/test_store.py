@@ -225,9 +225,9 @@ def test_full_disk(tmp_path):
         assert not dse.verify(disk / "a.zarr").damages
         more = ["mount", "-o", "remount,size=4g", str(disk)]
         subprocess.run(more, check=True)
-        found, expected = study.run(store=disk / "a.zarr"), study.run()
+        result, expected = study.run(store=disk / "a.zarr"), study.run()
         for name in OUTPUTS:
-            np.testing.assert_array_equal(found[name].values, expected[name].values)
+            np.testing.assert_array_equal(result[name].values, expected[name].values)
         show("a full disk", [str(said.value).split("; ", 1)[1]])
     finally:
         subprocess.run(["umount", str(disk)], check=True)

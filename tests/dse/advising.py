@@ -183,22 +183,22 @@ def _at(
 ) -> None:
     """The configuration is feasible, within the machine's limits, and gains what is told."""
     here, held = advice.values[advice.goal], _values("machine", case.machine or "cc3.5")
-    found = case.there(advice.goal, *limits, **place)  # refused where a rule is broken
-    goal = found[advice.goal]
+    result = case.there(advice.goal, *limits, **place)  # refused where a rule is broken
+    goal = result[advice.goal]
     ratios = (goal / here if here else math.inf, here / goal if goal else math.inf)
     near = any(math.isclose(gain, ratio, rel_tol=1e-6) for ratio in ratios)
     assert near or (here == goal and gain == 1), (case, told, here, goal)
     for name, limit in limits.items():
         most = held.get(limit, math.inf)
         own = limit in {**case.point, **place} or isinstance(most, str)
-        assert case.machine is None or own or found[name] <= most, (case, told, name, found[name])
+        assert case.machine is None or own or result[name] <= most, (case, told, name, result[name])
 
 
 def main(count: int, seed: int) -> None:
     """Draw cases, check each, and count."""
     chance = random.Random(seed)
-    found = [check(drawn(chance.choice, chance.uniform)) for _ in range(count)]
-    advised = [advice for advice in found if advice is not None]
+    result = [check(drawn(chance.choice, chance.uniform)) for _ in range(count)]
+    advised = [advice for advice in result if advice is not None]
     moves = [move for advice in advised for move in advice.moves]
     print(
         f"{count:,} configurations, {len(advised):,} advised on, {len(moves):,} moves, "

@@ -32,7 +32,7 @@ sys.addaudithook(
 )
 from dse.cli.imbalance import law_data
 from stochastic import Pmf, imbalance
-from stochastic.kept import telling
+from stochastic.compile_cache import telling
 
 names = []
 with telling(names.append):
@@ -60,7 +60,7 @@ def asked(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
 
 SEARCH = """
 import os
-from stochastic.kept import telling
+from stochastic.compile_cache import telling
 from dse.cli.optimum import proving
 from sweeps.bounds.search import ready
 
@@ -85,7 +85,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 COMPILED = """
 import json, sys
 from dse.cli import main
-import stochastic.kept.build as build
+import stochastic.compile_cache.build as build
 
 built = []
 whole = build.built

@@ -92,8 +92,8 @@ class Problem:
 
     def quantile(self, option: int, level: float) -> float:
         """Of an option."""
-        found = self.means[option] + self.stds[option] * float(norm.ppf(level))
-        return math.exp(found) if self.bent else found
+        result = self.means[option] + self.stds[option] * float(norm.ppf(level))
+        return math.exp(result) if self.bent else result
 
     def tail(self, option: int, level: float) -> float:
         """The mean of the largest."""
@@ -111,12 +111,12 @@ class Problem:
 
 def of_statistics(problem: Problem, rng: np.random.Generator) -> dict[str, bool]:
     """Whether the intervals of a study hold the truth."""
-    found: dict[str, bool] = {}
+    result: dict[str, bool] = {}
     told = problem.study.chances(minimize=problem.name, top=1)
     option = int(told.take.values[0])
     for name in ("chance", "regret"):
         off = abs(told[name].values[0] - getattr(problem, name)(option))
-        found[name] = bool(off <= told[f"{name}_error"].values[0])
+        result[name] = bool(off <= told[f"{name}_error"].values[0])
     level = float(rng.choice([0.5, 0.9, 0.95]))
     texts = {name: f"{name}({problem.name}, {level})" for name in ("quantile", "cvar_high")}
     texts |= {"mean": f"mean({problem.name})"}
@@ -127,20 +127,20 @@ def of_statistics(problem: Problem, rng: np.random.Generator) -> dict[str, bool]
         value, error = (
             float(grid.leaves[()][one].array[option]) for one in (text, f"error({text})")
         )
-        found[name] = abs(value - truth[name]) <= error
-    return found
+        result[name] = abs(value - truth[name]) <= error
+    return result
 
 
 def of_information(problem: Problem) -> dict[str, bool]:
     """As :func:`of_statistics`, of what knowing inputs is worth."""
     told = problem.study.information(minimize=problem.name)
-    found = {"evpi": abs(told.evpi.item() - problem.worth(None)) <= told.evpi_error.item()}
+    result = {"evpi": abs(told.evpi.item() - problem.worth(None)) <= told.evpi_error.item()}
     for known, name in enumerate(("p1", "p2")):
         one = told.sel(set=name)
-        found[f"evppi {name}"] = bool(
+        result[f"evppi {name}"] = bool(
             abs(one.evppi.item() - problem.worth(known)) <= one.evppi_error.item()
         )
-    return found
+    return result
 
 
 def main(count: int, seed: int) -> None:

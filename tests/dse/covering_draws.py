@@ -26,12 +26,12 @@ from scipy.stats import binom
 
 from dse.uncertain.draws import REPLICATES, sobol_points
 from stochastic import Pmf, imbalance, launch
-from stochastic.scheduling.shared_rate import Sharing
+from stochastic.launch_time.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
-from sweeps.nest.summarize import SamplingDesign, error_of, summary
-from symbolic import lawful
+from sweeps.nest.statistics import SamplingDesign, error_of, summary
+from symbolic import statistic_laws
 from symbolic.node import Node, reference
-from symbolic.statistic import DRAW, Statistic
+from symbolic.statistics import DRAW, Statistic
 
 Floats = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def of_draws(
     count: int, seed: int, sizes: Sequence[int] = SIZES
 ) -> dict[tuple[str, ...], list[bool]]:
     """Return for each statistic, level and number of draws what intervals held."""
-    found: dict[tuple[str, ...], list[bool]] = defaultdict(list)
+    result: dict[tuple[str, ...], list[bool]] = defaultdict(list)
     names = list(LAWS)
     ends = np.array([LAWS[name](np.array([EDGE, 1 - EDGE])) for name in names])
     chances, some = np.array(CHANCES), list(moments())
@@ -127,20 +127,20 @@ def of_draws(
                 rows = (u > 1 - chances[:, None]).astype(np.float64)
                 inside = held("chance", None, rows, np.tile([0.0, 1.0], (len(rows), 1)), chances)
                 for chance, one in zip(CHANCES, inside, strict=True):
-                    found["chance", f"{chance:g}", str(size)].append(bool(one))
+                    result["chance", f"{chance:g}", str(size)].append(bool(one))
                 rows = np.stack([LAWS[name](u) for name in names])
                 for level in LEVELS:
                     at = np.array([float(level) - 1e-15])
                     truth = np.array([LAWS[name](at)[0] for name in names])
                     inside = held("quantile", level, rows, ends, truth)
                     for one in inside:
-                        found["quantile", f"{float(level):g}", str(size)].append(bool(one))
+                        result["quantile", f"{float(level):g}", str(size)].append(bool(one))
                 for name, kind, own, value in some:
                     i = names.index(name)
                     here = rows[i : i + 1], ends[i : i + 1], np.array([value])
                     text = kind if own is None else f"{kind} {float(own):g}"
-                    found["light", text, str(size)].append(bool(held(kind, own, *here)[0]))
-    return found
+                    result["light", text, str(size)].append(bool(held(kind, own, *here)[0]))
+    return result
 
 
 class Simulated:
@@ -153,7 +153,7 @@ class Simulated:
 
 def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
     """Return what intervals of simulated launches, and of simulated groups, held."""
-    found: dict[tuple[str, ...], list[bool]] = defaultdict(list)
+    result: dict[tuple[str, ...], list[bool]] = defaultdict(list)
     given: dict[str, Any] = {"blocks": 12, "slots": 4, "lanes": 4, "warps": 2}
     work, formula = Pmf.geometric(0.2), reference("launch_steps")
 
@@ -173,25 +173,25 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
             own = drawn(size, seed + number)
             for about in some:
                 value, truth = (
-                    lawful._statistic_function(about, formula, ("launch_steps",))(one) for one in (own, many)
+                    statistic_laws._statistic_function(about, formula, ("launch_steps",))(one) for one in (own, many)
                 )
-                off = lawful._error_function(about, formula, ("launch_steps",))(own)
+                off = statistic_laws._error_function(about, formula, ("launch_steps",))(own)
                 text = about.kind if about.level is None else f"{about.kind} {float(about.level):g}"
-                found["launch", text, str(size)].append(abs(value - truth) <= off)
+                result["launch", text, str(size)].append(abs(value - truth) <= off)
             for bound in bounds:
                 about, test = statistic("chance"), formula <= bound
-                off = lawful._error_function(about, test, ("launch_steps",))(own)
+                off = statistic_laws._error_function(about, test, ("launch_steps",))(own)
                 value, truth = (float(np.mean(one.values <= bound)) for one in (own, many))
-                found["launch", "chance", str(size)].append(abs(value - truth) <= off)
+                result["launch", "chance", str(size)].append(abs(value - truth) <= off)
             groups = simulate(Pmf.uniform(1, 6), 4, size, seed=seed + number, quantiles=asked)
             off = 1.96 * float(groups["loss_error"])
             inside = abs(float(groups["loss"]) - float(law.mean())) <= off
-            found["groups", "mean", str(size)].append(inside)
+            result["groups", "mean", str(size)].append(inside)
             true = law.quantile(np.array(asked)).astype(float)
             low, high = (groups[f"loss_quantile_{end}"].values for end in ("low", "high"))
             for one in (low <= true * (1 + 1e-12)) & (true <= high * (1 + 1e-12)):
-                found["groups", "quantile", str(size)].append(bool(one))
-    return found
+                result["groups", "quantile", str(size)].append(bool(one))
+    return result
 
 
 def too_few(inside: list[bool]) -> bool:
@@ -211,11 +211,11 @@ def table(found: dict[tuple[str, ...], list[bool]]) -> str:
 
 def main(count: int, seed: int) -> int:
     """Print the tables; return the exit status."""
-    found, simulated = of_draws(count, seed), of_launches(count, seed)
+    result, simulated = of_draws(count, seed), of_launches(count, seed)
     print(f"of 95 % intervals, the share that holds the truth: {count} samples of each, by draws")
-    print(table(found))
+    print(table(result))
     print(f"\n{table(simulated)}")
-    wrong = [key for key, inside in found.items() if key[0] != "light" and too_few(inside)]
+    wrong = [key for key, inside in result.items() if key[0] != "light" and too_few(inside)]
     for key in wrong:
         print(f"{' '.join(key)} draws: held less often than stated")
     return int(bool(wrong))

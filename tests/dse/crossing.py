@@ -149,8 +149,8 @@ def _export(ending: str, *, of_store: bool) -> Use:
             _invoke("export", "s.zarr", f"out{ending}")
         else:
             dse.export(study.run(), f"out{ending}")
-        with dse.open(f"out{ending}") as found:
-            _same(found, study.run())
+        with dse.open(f"out{ending}") as result:
+            _same(result, study.run())
 
     return use
 
@@ -177,8 +177,8 @@ def _derive(name: str) -> Use:
     def use(spec: Spec) -> None:
         study = Study(**spec)
         study.run(store="s.zarr")
-        with dse.open("s.zarr", add=name) as found:
-            _same(found, replace(study, outputs=[*spec["outputs"], name]).run())
+        with dse.open("s.zarr", add=name) as result:
+            _same(result, replace(study, outputs=[*spec["outputs"], name]).run())
 
     return use
 

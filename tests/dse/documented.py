@@ -139,19 +139,19 @@ def differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
 
 def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return where the answers of two trees to one command differ."""
-    found = [f"exit status {before['status']} became {after['status']}"]
-    found = found if before["status"] != after["status"] else []
+    result = [f"exit status {before['status']} became {after['status']}"]
+    result = result if before["status"] != after["status"] else []
     try:
         read = [steady(json.loads(each["output"])) for each in (before, after)]
     except ValueError:
         read = [each["output"] for each in (before, after)]
-    return [*found, *differences(*read), *differences(before["error"], after["error"], "error")]
+    return [*result, *differences(*read), *differences(before["error"], after["error"], "error")]
 
 
 def record(file: Path, tree: Path) -> None:
     """Write the answers of a tree into a file."""
-    found = {name: answers(tree, page, commands) for name, page, commands in documented([])}
-    file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    result = {name: answers(tree, page, commands) for name, page, commands in documented([])}
+    file.write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
 def compare(other: Path, names: list[str]) -> int:
@@ -168,9 +168,9 @@ def compare(other: Path, names: list[str]) -> int:
                 print(f"{name}: {row['command']} is no longer documented")
                 continue
             total, failed = total + 1, failed + (row["status"] != 0)
-            if found := compared(row, after[row["command"]]):
+            if result := compared(row, after[row["command"]]):
                 wrong += 1
-                print(f"{name}: {row['command']}", *found[:12], sep="\n    ", flush=True)
+                print(f"{name}: {row['command']}", *result[:12], sep="\n    ", flush=True)
     print(f"{total} commands ({failed} with an exit status other than 0), {wrong} differ")
     return wrong
 

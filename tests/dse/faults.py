@@ -40,10 +40,10 @@ import pyarrow.parquet  # noqa: F401
 import zarr  # noqa: F401
 
 import dse.cli.run
-import dse.identity
-import dse.storing
+import dse.runs.identity
+import dse.runs.store
 import sweeps.nest.run
-import sweeps.store.checked
+import sweeps.store.checked_store
 from dse.cli import main as program
 from tests.dse.killing import cut_small, ended, files, forked
 

@@ -242,8 +242,8 @@ def _where(error: BaseException) -> str:
 
 def _printed(text: str, html: bool = False) -> Iterator[str]:
     """What is wrong with what is shown."""
-    if found := STEERING.search(text):
-        yield f"shows {found[0]!r} in {text[max(found.start() - 40, 0) : found.end() + 40]!r}"
+    if result := STEERING.search(text):
+        yield f"shows {result[0]!r} in {text[max(result.start() - 40, 0) : result.end() + 40]!r}"
     if re.search(f"^{inputs.FORGED}", text, re.MULTILINE):
         yield f"shows a forged line: {text[:200]!r}"
     if inputs.SECRET in text:

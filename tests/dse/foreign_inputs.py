@@ -244,7 +244,7 @@ def _attributes(folder: Path, rng: random.Random) -> dict[str, Any]:
     """Attributes of a Dataset: a study that names files, JSON that is none, hostile texts."""
     tree = placed(study_tree(rng), folder.parent)
     text = json.dumps(tree).replace("\\u0000", "").replace("\\ud800", "?")
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "study": rng.choice([text, text, text, *JSONS]),
         "identity": rng.choice(["0" * 64, "x-expanded", _text(rng)]),
         "model": rng.choice(["transit", _text(rng), path(".py", rng)]),
@@ -255,10 +255,10 @@ def _attributes(folder: Path, rng: random.Random) -> dict[str, Any]:
     }
     for name in ("equations", "notes", "defaults", "assumptions", "question", "coordinates"):
         if rng.random() < 0.4:
-            found[name] = rng.choice([*JSONS, _text(rng)])
-    for name in rng.sample(sorted(found), rng.choice([0, 0, 1, 3])):
-        found[name] = rng.choice([5, 1.5, np.arange(3), "", found[name]])
-    return {k: _writable(v) for k, v in found.items()}
+            result[name] = rng.choice([*JSONS, _text(rng)])
+    for name in rng.sample(sorted(result), rng.choice([0, 0, 1, 3])):
+        result[name] = rng.choice([5, 1.5, np.arange(3), "", result[name]])
+    return {k: _writable(v) for k, v in result.items()}
 
 
 def _writable(value: Any) -> Any:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import dse
-from dse.measured.records import identifier
+from dse.importers.records import identifier
 from symbolic.errors import DseError
 from symbolic.units import to_si_exact
 

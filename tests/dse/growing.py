@@ -26,8 +26,8 @@ import dask.array  # noqa: F401  what each process would load again
 import zarr  # noqa: F401
 
 import dse
-import dse.identity
-import dse.storing
+import dse.runs.identity
+import dse.runs.store
 import sweeps.nest.run
 import sweeps.store.backend
 import sweeps.store.verify
@@ -53,10 +53,10 @@ def dying(work: Callable[[], None], step: str, number: int, after: bool) -> Call
                 count[0] += here
                 if here and count[0] == number and not after:
                     os.kill(os.getpid(), signal.SIGKILL)
-                found = inner(*given, **more)
+                result = inner(*given, **more)
                 if here and count[0] == number:
                     os.kill(os.getpid(), signal.SIGKILL)
-                return found
+                return result
 
             setattr(owner, name, method)
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 import dse
-from dse.kernels.compile import _library, _read_output
+from dse.cuda.compile import _library, _read_output
 from symbolic.errors import DseError
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -296,8 +296,8 @@ def compare(kernel: Kernel, arch: str, folder: Path) -> tuple[dict[str, float], 
     warps = Warps(kernel)
     many = len(warps.there)
     numbers = counted.numbers
-    found = {way: numbers.get(f"global_{way}_requests", 0.0) for way in ("load", "store")}
-    return found, {way: warps.requests[way] / many for way in ("load", "store")}
+    result = {way: numbers.get(f"global_{way}_requests", 0.0) for way in ("load", "store")}
+    return result, {way: warps.requests[way] / many for way in ("load", "store")}
 
 
 def ptx_of(source: str, arch: int = 80) -> str:
@@ -323,12 +323,12 @@ def attack(count: int, seed: int, forms: Sequence[str] = ARCHS) -> Iterator[tupl
         for number in range(seed, seed + count):
             kernel, arch = draw(number), forms[number % len(forms)]
             try:
-                found, expected = compare(kernel, arch, Path(folder))
+                result, expected = compare(kernel, arch, Path(folder))
             except DseError as error:
                 what = str(error).splitlines()[0]
                 yield number, arch, what if what.startswith("marked") else f"refused: {what}"
                 continue
-            yield number, arch, f"{found} for {expected}" if differs(found, expected) else ""
+            yield number, arch, f"{result} for {expected}" if differs(result, expected) else ""
 
 
 def main() -> None:

@@ -29,14 +29,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dse.kernels.affine import Condition, atom_expr, atoms_of, is_known
-from dse.kernels.compile import remove_definitions
-from dse.kernels.cubin import disassemble
-from dse.kernels.instructions import GLOBAL, access_width
-from dse.kernels.launch_values import KernelLaunch
-from dse.kernels.launches import _check_complete, load_code, branch_lines
-from dse.kernels.loop_counts import KernelAnalysis
-from dse.kernels.source import FRAME, split_declarations, signatures, blank_comments
+from dse.cuda.integer_expressions import Condition, atom_expr, atoms_of, is_known
+from dse.cuda.compile import remove_definitions
+from dse.cuda.cubin import disassemble
+from dse.cuda.instructions import GLOBAL, access_width
+from dse.cuda.launch_values import KernelLaunch
+from dse.cuda.kernel_file import _check_complete, load_code, branch_lines
+from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.source import FRAME, split_declarations, signatures, blank_comments
 from symbolic.errors import DseError
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "hecbench_rtx3080"
@@ -87,12 +87,12 @@ def texts() -> dict[str, list[str]]:
 @cache
 def rows() -> dict[tuple[str, str], dict[str, str]]:
     """The first launch of each kernel that was measured and has a program, by their names."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    result: dict[tuple[str, str], dict[str, str]] = {}
     with gzip.open(DATA / "profiling.csv.gz", "rt", newline="") as file:
         for row in csv.DictReader(file):
             if row["targetName"] in texts():
-                found.setdefault((row["targetName"], row["Kernel Name"]), row)
-    return found
+                result.setdefault((row["targetName"], row["Kernel Name"]), row)
+    return result
 
 
 @cache
@@ -136,7 +136,7 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     offsets = code.offsets
     values = {offsets[name]: value for name, value in given.items() if name in offsets}
     launch = KernelLaunch(grid, block, values, asked, reading.trip_counts)
-    found = dict.fromkeys(WHAT, 0.0)
+    result = dict.fromkeys(WHAT, 0.0)
     for number, place_, one in reading.instructions():
         double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
         single, asks = _FLOPS.get(one.name, 0), one.kind in GLOBAL
@@ -148,12 +148,12 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
         if _is_decided(when, values):
             often = often * atom_expr("if", when)
         many = launch.mean_per_thread(often) * threads
-        found["flops"] += single * many
-        found["double"] += double * many
-        found["integer"] += integer * many
+        result["flops"] += single * many
+        result["double"] += double * many
+        result["integer"] += integer * many
         if asks:
-            found["bytes"] += many * access_width(one)
-    return found
+            result["bytes"] += many * access_width(one)
+    return result
 
 
 def _is_decided(when: Condition, arguments: Mapping[int, float]) -> bool:
@@ -231,11 +231,11 @@ def _within(place: Path, key: tuple[str, str]) -> dict[str, Any]:
     process.start()
     theirs.close()
     try:
-        found: dict[str, Any] = ours.recv()
+        result: dict[str, Any] = ours.recv()
     except EOFError:
-        found = {"why": f"not within {SECONDS} s of a processor"}
+        result = {"why": f"not within {SECONDS} s of a processor"}
     process.join()
-    return found
+    return result
 
 
 @cache
@@ -298,29 +298,29 @@ def answers(kept: Path | None = None) -> dict[tuple[str, str], dict[str, Any]]:
         folders = [Path(place) / str(number) for number in range(len(wanted))]
         anew = pool.map(_within, folders, wanted)
         known |= {marks[key]: each for key, each in zip(wanted, anew, strict=True)}
-    found = {key: known[mark] for key, mark in marks.items()}
+    result = {key: known[mark] for key, mark in marks.items()}
     if kept:
-        kept.write_text(json.dumps({marks[key]: each for key, each in found.items()}))
-    return found
+        kept.write_text(json.dumps({marks[key]: each for key, each in result.items()}))
+    return result
 
 
 def hecbench(answers: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
     """Each kernel that was measured: failures first, each with its reason."""
     failed = {key: each["why"] for key, each in answers.items() if "why" in each}
-    found = {key: each for key, each in answers.items() if "why" not in each}
+    result = {key: each for key, each in answers.items() if "why" not in each}
     programs = len({program for program, _ in answers})
     yield f"Of {len(answers)} kernels of {programs} programs that were measured:\n"
     yield "| of | kernels |\n|---|---|"
     of = Counter(_kind(why) for why in failed.values())
     yield from (f"| {what} | {many} |" for what, many in of.most_common())
-    yield f"| counted | {len(found)} |\n"
-    yield from _summary(found)
+    yield f"| counted | {len(result)} |\n"
+    yield from _summary(result)
     yield "\n## Not counted, and why\n\n| program | kernel | why not |\n|---|---|---|"
     yield from (f"| {p} | {_cell(entry_of(n))} | {_cell(w)} |" for (p, n), w in failed.items())
     yield "\n## Counted\n\nEach: from source, measured (their ratio).\n"
     yield "| program | kernel | given | flops | fp64 flops | integer operations | bytes |"
     yield "|---|---|---|---|---|---|---|"
-    for (program, name), each in found.items():
+    for (program, name), each in result.items():
         told = table().get((program, name), {})
         given = ", ".join(f"{one} = {value}" for one, value in told.get("set", {}).items())
         truth = measured(rows()[program, name])

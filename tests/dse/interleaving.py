@@ -36,11 +36,11 @@ import xarray as xr
 import zarr  # noqa: F401
 
 import dse
-import dse.identity
-import dse.storing
+import dse.runs.identity
+import dse.runs.store
 import sweeps.nest.run
 import sweeps.store.backend
-import sweeps.store.checked
+import sweeps.store.checked_store
 from dse import DseError, Study
 from sweeps.store.backend import LocalBackend
 from tests.dse.killing import STUDY, cut_small, ended, files, forked
@@ -85,10 +85,10 @@ def sleeping(draw: random.Random) -> None:
         def method(*given: Any, **more: Any) -> Any:
             if draw.random() < often:
                 time.sleep(draw.random() * most)
-            found = inner(*given, **more)
+            result = inner(*given, **more)
             if draw.random() < often:
                 time.sleep(draw.random() * most)
-            return found
+            return result
 
         setattr(kind, name, method)
 
@@ -123,8 +123,8 @@ def right(ds: xr.Dataset, everything: xr.Dataset, *, blank: bool) -> None:
 
 
 def answer(source: Any) -> list[float]:
-    found = dse.optimum(source, maximize="ms_throughput", where="cs_transition >= 0", top=3)
-    return [round(float(v), 12) for v in found.ms_throughput.values.ravel()]
+    result = dse.optimum(source, maximize="ms_throughput", where="cs_transition >= 0", top=3)
+    return [round(float(v), 12) for v in result.ms_throughput.values.ravel()]
 
 
 def worked(
@@ -149,9 +149,9 @@ def worked(
     elif task == "add":
         right(dse.add(path, MORE), everything, blank=blank)
     elif kind in ("verify", "repair"):
-        found = dse.verify(path, repair=kind == "repair")
-        assert blank or not found.damages, [str(damage) for damage in found.damages]
-        assert found.is_repaired or not found.damages or kind == "verify"
+        result = dse.verify(path, repair=kind == "repair")
+        assert blank or not result.damages, [str(damage) for damage in result.damages]
+        assert result.is_repaired or not result.damages or kind == "verify"
     elif task == "ask":
         assert answer(path) in answers
     elif kind == "read":
@@ -271,8 +271,8 @@ class Rounds:
         def mended() -> None:
             if not locks:
                 no_locks()
-            found = dse.verify(path, repair=repaired)
-            assert repaired or not found.damages
+            result = dse.verify(path, repair=repaired)
+            assert repaired or not result.damages
             for study in self.studies.values():
                 try:
                     study.run(store=path)

@@ -33,7 +33,7 @@ import zarr  # noqa: F401
 
 import dse.__main__
 import dse.cli
-import dse.storing
+import dse.runs.store
 import sweeps.bounds.search
 import sweeps.files.export  # noqa: F401
 

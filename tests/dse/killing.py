@@ -27,9 +27,9 @@ import dask.array  # noqa: F401  what each process would load again
 import numpy as np
 import zarr  # noqa: F401
 
-import dse.storing  # noqa: F401
+import dse.runs.store  # noqa: F401
 import sweeps.nest.run
-import sweeps.store.checked
+import sweeps.store.checked_store
 import sweeps.store.fill
 import sweeps.store.layout
 from dse import Study
@@ -59,8 +59,8 @@ def cut_small(points: int = 1 << 12) -> None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    result = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in result}
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -148,8 +148,8 @@ def main(kills: int, seed: int) -> dict[str, Any]:
         left = [other for other in folder.iterdir() if other.name.startswith(".")]
         assert not left
         stores, repeated = stores + 1, repeated + again
-    found = {"kills": done, "stores": stores, "tiles": tiles, "repeated": repeated}
-    return found | {"seconds": duration}
+    result = {"kills": done, "stores": stores, "tiles": tiles, "repeated": repeated}
+    return result | {"seconds": duration}
 
 
 if __name__ == "__main__":

@@ -108,17 +108,17 @@ def vectoradd(_: int, __: int) -> Iterator[str]:
     with open(folder / "2080-vectorAdd_output.csv", newline="") as file:
         for row in csv.DictReader(file):
             threads, block = int(row["Global size"]), int(row["Local size"])
-            found = dse.kernel(
+            result = dse.kernel(
                 folder / "vectorAdd_CudaKernel.cu",
                 arch="sm_75",
                 block=[block],
                 grid=[threads // block],
             )
-            numbers, warps = found.numbers, threads / 32
+            numbers, warps = result.numbers, threads / 32
             measured = {key: float(row[key]) for key in (EXECUTED, LOADS)}
             ratios.append(
                 {
-                    "registers": found["registers_per_thread"] / int(row["Registers count"]),
+                    "registers": result["registers_per_thread"] / int(row["Registers count"]),
                     "executed instructions": warps * numbers["all"] / measured[EXECUTED],
                     "load requests": warps * numbers["global_load_requests"] / measured[LOADS],
                 }
@@ -143,14 +143,14 @@ def streams_beside() -> dict[str, dict[str, tuple[float, float]]]:
     """
     with open(DATA / "rajaperf_v100" / "ncu_counters.csv", newline="") as file:
         told = {row["kernel"].rpartition("/")[0]: row for row in csv.DictReader(file)}
-    found, elements = {}, 8_388_608
+    result, elements = {}, 8_388_608
     file = Path(__file__).parents[2] / "examples" / "streams.cu"
     for entry, name in STREAMS.items():
         given: dict[str, Any] = {"grid": [elements // 256], "set": {"n": elements}}
         ours = dse.kernel(file, entry=entry, arch="sm_75", **given).numbers
         counters = {key: float(value) for key, value in told[name].items() if key != "kernel"}
         warps = elements / 32
-        found[entry] = {
+        result[entry] = {
             what: (ours.get(kind, 0.0), counters[counter] / warps)
             for what, kind, counter in (
                 ("instructions", "all", EXECUTED),
@@ -158,7 +158,7 @@ def streams_beside() -> dict[str, dict[str, tuple[float, float]]]:
                 ("stores", "global_store", "smsp__inst_executed_op_global_st.sum"),
             )
         }
-    return found
+    return result
 
 
 def streams(_: int, __: int) -> Iterator[str]:

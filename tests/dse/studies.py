@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dse
-from sweeps.bounds.check import check_grid
+from sweeps.bounds.checks import check_grid
 from symbolic.errors import DseError
 from tests.one_source.points import draw
 

@@ -291,9 +291,9 @@ def differences(name: str, folder: Path, archs: tuple[str, ...] = ARCHS) -> Iter
     """Yield in what architectures differ from the first."""
     first: dict[str, float] = {}
     for arch in archs:
-        found = requests(counted(name, arch, folder), (*REQUESTS, *SHARED))
-        first = first or found
-        for each, number in found.items():
+        result = requests(counted(name, arch, folder), (*REQUESTS, *SHARED))
+        first = first or result
+        for each, number in result.items():
             if number != first[each]:
                 yield f"{each}: {first[each]} of {archs[0]}, {number} of {arch}"
 
@@ -304,11 +304,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name in SUITE:
             try:
-                found = list(differences(name, Path(folder)))
+                result = list(differences(name, Path(folder)))
             except DseError as error:
-                found = [f"refused: {error}"]
-            wrong += bool(found)
-            print(f"{name}: {'; '.join(found) or 'the same'}", flush=True)
+                result = [f"refused: {error}"]
+            wrong += bool(result)
+            print(f"{name}: {'; '.join(result) or 'the same'}", flush=True)
     print(f"{len(SUITE)} kernels for {len(ARCHS)} architectures, {wrong} with other requests")
     return bool(wrong)
 

@@ -65,11 +65,11 @@ def moves(advice: Advice) -> dict[str, tuple[float | None, str | None]]:
 def test_thread_bound() -> None:
     advice = transit(100, 10)
     assert (advice.bound, advice.limiter) == ("thread", ("thread",))
-    found = moves(advice)
+    result = moves(advice)
     # min(R(L+Z), M(L+Z)/Z) = min(610, 1952); M L/(n-M) = 19200/68
-    assert found["threads"] == (pytest.approx(610, rel=1e-12), "memory")
-    assert found["intensity"] == (pytest.approx(19200 / 68, rel=1e-12), "computation")
-    assert set(found) == {"threads", "intensity"}
+    assert result["threads"] == (pytest.approx(610, rel=1e-12), "memory")
+    assert result["intensity"] == (pytest.approx(19200 / 68, rel=1e-12), "computation")
+    assert set(result) == {"threads", "intensity"}
     assert advice["threads"].gain == pytest.approx(6.1)
     assert advice["threads"].source.startswith("Li 2015")
     assert advice["intensity"].equation == "computation_limit"
@@ -89,16 +89,16 @@ def test_few_threads_never_fill_the_lanes(threads: float) -> None:
 
 
 def test_memory_bound() -> None:
-    found = moves(transit(1024, 10))
+    result = moves(transit(1024, 10))
     # min(n/R - L, M/R) = min(424, 32); min(n/(L+Z), M/Z) = min(1.678, 3.2)
-    assert found == {
+    assert result == {
         "intensity": (pytest.approx(32), "computation"),
         "ms_peak": (pytest.approx(1024 / 610), "thread"),
     }
-    found = moves(transit(620, 10))
-    assert found["intensity"] == (pytest.approx(20), "thread")
-    found = moves(transit(9000, 10))
-    assert found["ms_peak"] == (pytest.approx(3.2), "computation")
+    result = moves(transit(620, 10))
+    assert result["intensity"] == (pytest.approx(20), "thread")
+    result = moves(transit(9000, 10))
+    assert result["ms_peak"] == (pytest.approx(3.2), "computation")
 
 
 def test_computation_bound() -> None:
@@ -125,9 +125,9 @@ def test_capacity_moves_several_at_once() -> None:
 def test_capacity_without_threads_to_spare() -> None:
     advice = transit(632, 32)
     assert advice.limiter == ("thread", "memory", "computation")
-    found = moves(advice)
-    assert found["lanes_width+ms_peak"] == (32, "thread")
-    assert found["lanes_width+ms_peak+threads"] == (None, None)
+    result = moves(advice)
+    assert result["lanes_width+ms_peak"] == (32, "thread")
+    assert result["lanes_width+ms_peak+threads"] == (None, None)
     assert [m.helps for m in advice.moves] == [True, False, False]
 
 
@@ -236,9 +236,9 @@ def test_a_given_value_cuts_the_advice_through_its_equation() -> None:
 
 
 def test_a_formula_is_moved_through_its_inputs() -> None:
-    found = moves(transit("4 * lanes_width", 10))  # type: ignore[arg-type]
-    assert found["lanes_width"] == (pytest.approx(610 / 4), "memory")
-    assert "threads" not in found
+    result = moves(transit("4 * lanes_width", 10))  # type: ignore[arg-type]
+    assert result["lanes_width"] == (pytest.approx(610 / 4), "memory")
+    assert "threads" not in result
 
 
 def test_no_advice_beyond_the_domain() -> None:
@@ -277,21 +277,21 @@ def test_worked_example() -> None:
     assert (advice.state, advice.bound, advice.limiter) == ("case", "memory bound", ("latency",))
     assert advice.terms == pytest.approx({"latency": 2.28125, "warps": 20, "bandwidth": 28.515625})
     assert (advice.values["cwp"], advice.values["mwp"]) == (20.0, 2.28125)
-    found = {(m.quantity, m.direction): m for m in advice.moves}
+    result = {(m.quantity, m.direction): m for m in advice.moves}
     # (420 + 31 d)/(32 d) = (420 + 31 d)/25.6: the bandwidth before the 20 warps
-    move = found["departure_delay_uncoalesced", "lower"]
+    move = result["departure_delay_uncoalesced", "lower"]
     assert (move.until, move.next_limiter) == (pytest.approx(0.8, rel=1e-12), ("bandwidth",))
     assert (move.next_bound, move.equation, move.helps) == ("memory bound", "mwp_peak_bw", True)
     # 1 + 4380/(4 (c + 6)) = 2.28125
-    move = found["comp_insts", "raise"]
+    move = result["comp_insts", "raise"]
     assert move.until == pytest.approx(4380 / 1.28125 / 4 - 6, rel=1e-12)
     assert (move.next_bound, move.equation, move.helps) == ("computation bound", "case", False)
     # bandwidth sets MWP below 2.28125/28.515625 of 80 GB/s; until there nothing changes
-    move = found["mem_bandwidth", "lower"]
+    move = result["mem_bandwidth", "lower"]
     assert (move.until, move.gain) == (pytest.approx(6.4e9), pytest.approx(1))
-    assert ("mem_bandwidth", "raise") not in found
-    assert ("active_blocks_per_sm", "raise") not in found  # 80 blocks on 16 SMs: 5 each
-    assert ("active_sms", "raise") not in found  # all 16 are active
+    assert ("mem_bandwidth", "raise") not in result
+    assert ("active_blocks_per_sm", "raise") not in result  # 80 blocks on 16 SMs: 5 each
+    assert ("active_sms", "raise") not in result  # all 16 are active
 
 
 def test_ties_are_told() -> None:
@@ -329,8 +329,8 @@ def test_no_memory_instructions() -> None:
     # one request in a long computation: nothing but MWP changes, and at once
     assert (move.value, move.until, move.next_limiter) == (0, 0, ("latency",))
     lower = dse.advise("mwp_cwp", **{**COALESCED, "active_blocks_per_sm": 8})
-    found = [m for m in lower.moves if (m.quantity, m.direction) == ("coalesced_insts", "lower")]
-    assert found[0].until >= 0
+    result = [m for m in lower.moves if (m.quantity, m.direction) == ("coalesced_insts", "lower")]
+    assert result[0].until >= 0
 
 
 def test_printed_equations_have_another_term() -> None:
@@ -412,7 +412,7 @@ def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
         cases, limiters, times = states({**values, move.quantity: every})
         inside = slice(0, between.size)
         assert set(cases[inside]) <= {case}, move
-        assert all(found & limiter for found in limiters[inside]), move
+        assert all(result & limiter for result in limiters[inside]), move
         if border:
             there = times[between.size]
             assert move.gain == (time / there if there else math.inf)
@@ -477,10 +477,10 @@ def test_inputs_that_stand_at_another_input() -> None:
     advice = dse.advise(
         "occupancy + mwp_cwp", machine="gtx280", workload="svm", threads_per_block=256
     )
-    found = {m.quantity for m in advice.moves}
-    assert {"core_clock", "active_sms"} <= found  # neither is given: nominal_clock, n_sms
-    assert not found & {"nominal_clock", "n_sms", "threads_per_block", "active_blocks_per_sm"}
-    assert "registers_per_thread" in found  # behind the resident blocks
+    result = {m.quantity for m in advice.moves}
+    assert {"core_clock", "active_sms"} <= result  # neither is given: nominal_clock, n_sms
+    assert not result & {"nominal_clock", "n_sms", "threads_per_block", "active_blocks_per_sm"}
+    assert "registers_per_thread" in result  # behind the resident blocks
 
 
 def test_of_several_guides_the_outputs_choose() -> None:
@@ -527,8 +527,8 @@ def test_what_the_model_suggests_in_closed_form_is_told() -> None:
     """Hong 2012, section 3.5.5: 20 SMs; Eq. 63 rounds 20.28 down, which costs a little time."""
     given = {"comp_insts": 100, **BANDWIDTH_BOUND}
     advice = dse.advise("ipp", machine="gtx280", **given)
-    (found,) = advice.suggestions
-    assert (found.quantity, found.of, found.value, found.now) == (
+    (result,) = advice.suggestions
+    assert (result.quantity, result.of, result.value, result.now) == (
         "optimal_sms",
         "active_sms",
         20,
@@ -538,8 +538,8 @@ def test_what_the_model_suggests_in_closed_form_is_told() -> None:
         float(dse.evaluate("ipp", machine="gtx280", active_sms=sms, **given).time)
         for sms in (30, 20)
     ]
-    assert found.gain == times[0] / times[1]
-    assert f"optimal_sms = 20 (active_sms is 30): {found.meaning}; gain " in str(advice)
+    assert result.gain == times[0] / times[1]
+    assert f"optimal_sms = 20 (active_sms is 30): {result.meaning}; gain " in str(advice)
     assert "[Hong 2012, Eq. 63]" in str(advice)
     assert dse.advise("mwp_cwp", **WORKED).suggestions == ()
 
@@ -600,9 +600,9 @@ def test_steps_stay_in_the_domain() -> None:
 def test_the_search_finds_the_first_number_beyond(border: float, whole: bool) -> None:
     xs = search_values(1.0, Domain(low=0, whole=whole), upward=True)
     way = np.concatenate([[1.0], xs])
-    found = first_crossing(CaseLines(reference("x") >= border, "x", {}), way, whole=whole)
+    result = first_crossing(CaseLines(reference("x") >= border, "x", {}), way, whole=whole)
     expected = (math.ceil(border) - 1, math.ceil(border))
-    assert found == (expected if whole else (np.nextafter(border, 0), border))
+    assert result == (expected if whole else (np.nextafter(border, 0), border))
     assert first_crossing(CaseLines(reference("x") > math.inf, "x", {}), way) is None
     back = first_crossing(CaseLines(reference("x") < border, "x", {}), np.array([2 * border, border, 1]))
     assert back == (border, np.nextafter(border, 0))

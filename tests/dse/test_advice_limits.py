@@ -229,14 +229,14 @@ def test_power_tells_the_unit_that_draws_most() -> None:
 def test_placement_tells_the_cores_that_light_fewest_tpcs() -> None:
     """Table 12: 0-7-1-8 light two TPCs, 0-1-2-3 four; 2 x 3.9276 W apart."""
     told = dse.advise("placement", machine="8800gt", lit_sms="0-1-2-3")
-    (found,) = told.suggestions
-    assert (found.quantity, found.value, found.of) == (
+    (result,) = told.suggestions
+    assert (result.quantity, result.value, result.of) == (
         "suggested_placement",
         "0-1-7-8",
         "placement_power",
     )
-    better = dse.evaluate("placement", machine="8800gt", lit_sms=found.value).placement_power
-    assert found.gain == pytest.approx(found.now / float(better))
+    better = dse.evaluate("placement", machine="8800gt", lit_sms=result.value).placement_power
+    assert result.gain == pytest.approx(result.now / float(better))
     assert dse.advise("placement", machine="8800gt", active_sms=4).suggestions == ()
     seven = dse.advise("placement", machine="8800gt", lit_sms="0-1-2-3-4-5-6")
     assert "measured to draw the same" in str(seven)
@@ -273,13 +273,13 @@ def test_imbalance_tells_bins_pieces_and_shared_lanes() -> None:
     assert only.quantity == "suggested_bins"
     assert only.value == int(partition(law, 8, 32)["enough"])
     told = dse.advise("imbalance", cut_overhead=2, share_overhead=0.15, **given_)
-    found = {s.quantity: s for s in told.suggestions}
+    result = {s.quantity: s for s in told.suggestions}
     cut, shared = split(law, overhead=2), granularity(law, 32, 0.15, objective="slowdown")
-    assert found["suggested_piece"].value == int(cut["best_threshold"])
-    assert found["suggested_lanes"].value == int(shared["best_lanes"])
+    assert result["suggested_piece"].value == int(cut["best_threshold"])
+    assert result["suggested_lanes"].value == int(shared["best_lanes"])
     now = told.values["imbalance_slowdown"]
-    assert found["suggested_piece"].gain == pytest.approx(now / float(cut["best_total"]))
-    assert found["suggested_lanes"].gain == pytest.approx(now / float(shared["best_cost"]))
+    assert result["suggested_piece"].gain == pytest.approx(now / float(cut["best_total"]))
+    assert result["suggested_lanes"].gain == pytest.approx(now / float(shared["best_cost"]))
 
 
 def test_no_advice_says_infinity() -> None:

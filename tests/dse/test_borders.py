@@ -13,9 +13,9 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.inverse.crossing import border_rows, case_name
+from dse.inverse.borders import border_rows, case_name
 from sweeps.grid.dataset import read_flag_meanings
-from sweeps.prove.borders import NO_BORDER
+from sweeps.certify.borders import NO_BORDER
 from symbolic.crossings import Crossings, find_crossings, border_positions
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.model import Model
@@ -36,28 +36,28 @@ def transit(**more: Any) -> Any:
 # --- by hand
 def test_borders_of_transit() -> None:
     """Memory saturates at threads = ms_peak (intensity + mem_latency) (Li 2015, Eq. 3)."""
-    found = dse.borders(transit())
-    assert found.bound.dims == ("threads", "intensity")
-    up = found.sel(along="threads", side="above")
+    result = dse.borders(transit())
+    assert result.bound.dims == ("threads", "intensity")
+    up = result.sel(along="threads", side="above")
     below = up.sel(intensity=[10, 20])
     assert below.border.sel(threads=512).values.tolist() == [610, 620]
     assert (below.beyond.sel(threads=256) == 1).all()
     assert below.distance.sel(threads=512, intensity=10) == 610 - 512
     assert np.isnan(below.border.sel(threads=1024)).all()
     assert (below.beyond.sel(threads=1024) == -2).all()
-    down = found.sel(along="threads", side="below")
+    down = result.sel(along="threads", side="below")
     assert down.border.sel(threads=1024, intensity=10) == 610
     assert down.distance.sel(threads=1024, intensity=10) == 1024 - 610
     assert math.isinf(down.distance.sel(threads=256, intensity=10))
     # the lanes saturate at an intensity of lanes_width / ms_peak
-    across = found.sel(along="intensity", side="above", threads=1024)
+    across = result.sel(along="intensity", side="above", threads=1024)
     assert across.border.sel(intensity=20) == 32
-    words = dict(zip(found.beyond.flag_values, found.beyond.flag_meanings.split(), strict=True))
+    words = dict(zip(result.beyond.flag_values, result.beyond.flag_meanings.split(), strict=True))
     assert words[-2] == "none"
     assert words[0] == "thread"
-    assert found.unit.values.tolist() == ["1", "cycle"]
+    assert result.unit.values.tolist() == ["1", "cycle"]
     alone = dse.borders(transit(), along="threads", at={"intensity": 10})
-    assert (found.undecided, alone.undecided) == (3, 0)  # what is compared with itself stays open
+    assert (result.undecided, alone.undecided) == (3, 0)  # what is compared with itself stays open
 
 
 def test_axes_in_any_order_tell_the_same() -> None:
@@ -71,15 +71,15 @@ def test_axes_in_any_order_tell_the_same() -> None:
 
 
 def test_at_a_point_along_what_is_no_axis() -> None:
-    found = dse.borders(
+    result = dse.borders(
         transit(), along=["mem_latency", "ms_peak"], at={"threads": 512, "intensity": 20}
     )
-    assert found.border.dims == ("along", "side")
-    latency = found.sel(along="mem_latency")
+    assert result.border.dims == ("along", "side")
+    latency = result.sel(along="mem_latency")
     assert latency.border.sel(side="below") == 492  # threads / ms_peak - intensity
     assert np.isnan(latency.border.sel(side="above"))
-    assert found.border.sel(along="ms_peak", side="below").item() == pytest.approx(512 / 620)
-    assert found.threads == 512
+    assert result.border.sel(along="ms_peak", side="below").item() == pytest.approx(512 / 620)
+    assert result.threads == 512
     limited = dse.borders(
         transit(), along={"mem_latency": (550, 700)}, at={"threads": 512, "intensity": 20}
     )
@@ -111,8 +111,8 @@ def test_whole_quantities_are_not_between_their_values() -> None:
         axes={"active_sms": [1, 4, 8, 16, 30]},
         set={"threads_per_block": 256, "active_blocks_per_sm": 2},
     )
-    found = dse.borders(study, "mwp", along="active_sms")
-    told = found.sel(side="above").border.values
+    result = dse.borders(study, "mwp", along="active_sms")
+    told = result.sel(side="above").border.values
     assert set(told[~np.isnan(told)]) <= {1, 4, 8, 16, 30}
     free = dse.borders(study, "mwp", along={"active_sms": (1, 30)}, at={"active_sms": 1})
     value = free.border.sel(side="above").item()
@@ -123,8 +123,8 @@ def test_whole_quantities_are_not_between_their_values() -> None:
 
 
 def test_closed_forms_are_told() -> None:
-    found = dse.borders(transit(), along="threads", closed_form=True)
-    told = json.loads(found.closed_forms)
+    result = dse.borders(transit(), along="threads", closed_form=True)
+    told = json.loads(result.closed_forms)
     assert told["threads"]["thread | memory"] == [
         "ms_peak*(arithmetic_latency*intensity + mem_latency)"
     ]
@@ -137,8 +137,8 @@ def test_labels_of_a_machine_share_the_answer() -> None:
         axes={"machine": ["8800gtx", "gtx280"], "printed": [False, True]},
         set={"threads_per_block": 256, "active_blocks_per_sm": 2, "active_sms": 8},
     )
-    found = dse.borders(study, "case", along="mem_bandwidth")
-    assert found.border.dims == ("along", "side", "machine", "printed")
+    result = dse.borders(study, "case", along="mem_bandwidth")
+    assert result.border.dims == ("along", "side", "machine", "printed")
     for machine in ("8800gtx", "gtx280"):
         for printed in (False, True):
             one = dse.Study(
@@ -149,7 +149,7 @@ def test_labels_of_a_machine_share_the_answer() -> None:
             )
             alone = dse.borders(one, "case", along="mem_bandwidth")
             label = str(printed).lower()
-            here = found.sel(machine=machine, printed=label).drop_vars(["machine", "printed"])
+            here = result.sel(machine=machine, printed=label).drop_vars(["machine", "printed"])
             np.testing.assert_array_equal(here.border, alone.border)
             np.testing.assert_array_equal(here.beyond, alone.beyond)
 
@@ -158,14 +158,14 @@ def test_a_switch_may_be_all_that_varies() -> None:
     given = {"threads_per_block": 256, "active_blocks_per_sm": 2, "active_sms": 8}
     spec: dict[str, Any] = {"model": "mwp_cwp", "machine": "gtx280", "workload": "svm"}
     study = dse.Study(**spec, axes={"printed": [False, True]}, set=given)
-    found = dse.borders(study, "mwp", along="mem_bandwidth", closed_form=True)
-    assert found.border.dims == ("along", "side", "printed")
-    told = json.loads(found.closed_forms)["mem_bandwidth"]
+    result = dse.borders(study, "mwp", along="mem_bandwidth", closed_form=True)
+    assert result.border.dims == ("along", "side", "printed")
+    told = json.loads(result.closed_forms)["mem_bandwidth"]
     for printed in (False, True):
         one = dse.Study(**spec, set={**given, "printed": printed})
         alone = dse.borders(one, "mwp", along="mem_bandwidth", closed_form=True)
         label = str(printed).lower()
-        np.testing.assert_array_equal(found.border.sel(printed=label), alone.border)
+        np.testing.assert_array_equal(result.border.sel(printed=label), alone.border)
         for pair, form in json.loads(alone.closed_forms)["mem_bandwidth"].items():
             assert told.get(pair, told.get(f"{pair} (printed={label})")) == form
 
@@ -187,8 +187,8 @@ def test_a_switch_that_machines_settle_otherwise_is_told_for_both_of_its_labels(
     given = {"threads_per_block": 128, "registers_per_thread": 33, "shared_mem_per_block": 0}
     for machines, labels in ((["cc8.0", str(bare)], ["none", "cuda"]), (["cc8.0"], ["cuda"])):
         study = dse.Study(model="occupancy", axes={"machine": machines}, set=given)
-        found = dse.borders(study, "limiter", along="max_blocks_per_sm", closed_form=True)
-        told = json.loads(found.closed_forms)["max_blocks_per_sm"]
+        result = dse.borders(study, "limiter", along="max_blocks_per_sm", closed_form=True)
+        told = json.loads(result.closed_forms)["max_blocks_per_sm"]
         for label in labels:
             pair = "registers | blocks" + (f" (granularity={label})" if len(labels) > 1 else "")
             assert told[pair] == [f"as {label}"]
@@ -208,12 +208,12 @@ def test_against_dense_sweeps(name: str) -> None:
         if study is None:
             continue
         try:
-            found = dse.borders(study)
+            result = dse.borders(study)
         except (DseError, InfeasibleError):
             continue
         checked += 1
         for _ in range(2):
-            agree(study, found, rng)
+            agree(study, result, rng)
 
 
 def agree(study: Any, found: xr.Dataset, rng: random.Random) -> None:
@@ -265,21 +265,21 @@ def cases(study: Any, along: str, values: list[float], case: str, point: Any) ->
 def test_islands_between_the_values_are_found() -> None:
     """A case that begins and ends between two edges, as narrow as a ten-thousandth of the gap."""
     island = where((X - 0.3) * (X - 0.3) < 1e-9, 1, 0)
-    found = find_crossings(island, "x", {}, np.array([[0.0, 1.0]]))
+    result = find_crossings(island, "x", {}, np.array([[0.0, 1.0]]))
     half = math.sqrt(1e-9)
-    assert border_positions(found) == pytest.approx([0.3 - half, 0.3 + half], rel=1e-9)
-    assert found.before.tolist() == [0, 1]
-    assert found.after.tolist() == [1, 0]
+    assert border_positions(result) == pytest.approx([0.3 - half, 0.3 + half], rel=1e-9)
+    assert result.before.tolist() == [0, 1]
+    assert result.after.tolist() == [1, 0]
 
 
 def test_brackets_are_neighbours() -> None:
     rng = np.random.default_rng(4)
     y = rng.uniform(0.1, 50, 200)
-    found = find_crossings(where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1)))
-    assert found.line.tolist() == list(range(200))
-    assert (np.nextafter(found.low, math.inf) == found.high).all()
-    assert (found.low * found.low < y).all()
-    assert (found.high * found.high >= y).all()
+    result = find_crossings(where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1)))
+    assert result.line.tolist() == list(range(200))
+    assert (np.nextafter(result.low, math.inf) == result.high).all()
+    assert (result.low * result.low < y).all()
+    assert (result.high * result.high >= y).all()
     whole = find_crossings(X * 3 >= Y, "x", {"y": y}, np.tile([0.0, 20.0], (200, 1)), whole=True)
     np.testing.assert_array_equal(whole.high, np.ceil(y / 3))
     assert (whole.high - whole.low == 1).all()
@@ -300,8 +300,8 @@ def test_each_border_of_whole_numbers_is_one_row() -> None:
         workload="svm",
         axes={"threads_per_block": [512, 32, 100, 64]},
     )
-    found = dse.borders(blocks, "limiter")
-    assert [(row["border"], row["from"], row["to"]) for row in border_rows(found)] == [
+    result = dse.borders(blocks, "limiter")
+    assert [(row["border"], row["from"], row["to"]) for row in border_rows(result)] == [
         (512, "blocks", "threads")
     ]
 
@@ -354,8 +354,8 @@ def test_rows_are_those_seen_from_point_to_point(threads: list[int], case: str, 
         axes={"threads": threads, "intensity": [1, 10, 40], "mem_latency": [900, 400]},
         set={"lanes_width": 32, "ms_peak": 1},
     )
-    found = dse.borders(study, case, along=along)
-    assert border_rows(found) == rows_one_by_one(found) != []
+    result = dse.borders(study, case, along=along)
+    assert border_rows(result) == rows_one_by_one(result) != []
 
 
 def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) -> None:
@@ -367,9 +367,9 @@ def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) 
     (tmp_path / "shares.py").write_text(text)
     axes = {"x": [0.0, 1.0], "y": [28.0], "z": [1.0, 2.0]}
     study = dse.Study(model="shares.py", folder=tmp_path, axes=axes, outputs=["share"])
-    found = dse.borders(study, "share <= 0.5")
-    assert found.along.values.tolist() == ["x", "y"]
-    assert np.isnan(found.border.sel(along="y")).all()
+    result = dse.borders(study, "share <= 0.5")
+    assert result.along.values.tolist() == ["x", "y"]
+    assert np.isnan(result.border.sel(along="y")).all()
     with pytest.raises(DseError, match="nothing asked depends on z"):
         dse.borders(study, "share <= 0.5", along="z")
 
@@ -408,5 +408,5 @@ def test_too_large_an_answer_is_refused() -> None:
 
 def test_a_border_between_the_least_negative_and_the_least_positive_number_is_zero() -> None:
     least, one = np.array([5e-324]), np.ones(1)
-    found = Crossings(np.zeros(1, dtype=np.int64), -least, least, 0 * one, one, 0)
-    assert border_positions(found).tolist() == [0.0]
+    result = Crossings(np.zeros(1, dtype=np.int64), -least, least, 0 * one, one, 0)
+    assert border_positions(result).tolist() == [0.0]

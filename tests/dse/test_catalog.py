@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dse import catalog
-from dse.catalog import Entry, Value, compute_capability, machine, machines, workload, workloads
+from dse.catalog.entries import entries
+from dse.catalog.entries import Entry, Value, compute_capability, machine, machines, workload, workloads
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE, quantity
@@ -135,7 +135,7 @@ def test_every_compute_capability_has_every_limit(name: str) -> None:
 
 
 def test_no_limit_is_given_twice() -> None:
-    path = Path(catalog.__file__).parent / "data" / "compute_capabilities.toml"
+    path = Path(entries.__file__).parent / "data" / "compute_capabilities.toml"
     tree = tomllib.loads(path.read_text(encoding="utf-8"))
     given = [
         (row["quantity"], name)
@@ -149,14 +149,14 @@ def test_no_limit_is_given_twice() -> None:
 
 def test_double_precision_units_are_those_of_the_printed_rates() -> None:
     """Of machines whose data sheets print operations a second: two a unit and cycle."""
-    found = 0
+    result = 0
     for name, entry in machines().items():
         if "fp64_flops" in entry.values and "fp64_units_per_sm" in entry.values:
             known = {key: number(entry, key) for key in ("n_sms", "boost_clock", "fp64_flops")}
             units = known["fp64_flops"] / (2 * known["n_sms"] * known["boost_clock"])
             assert number(entry, "fp64_units_per_sm") == pytest.approx(units, rel=0.13), name
-            found += 1
-    assert found >= 7
+            result += 1
+    assert result >= 7
 
 
 PUBLISHED = {
@@ -411,7 +411,7 @@ def test_a_value_has_one_origin(origin: dict[str, str]) -> None:
 
 
 def test_nothing_heavy_is_imported() -> None:
-    code = "import sys, dse.catalog as c; [*c.machines()]; print(*sys.modules)"
+    code = "import sys, dse.catalog.entries as c; [*c.machines()]; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"sympy", "numba", "dask", "xarray", "pandas", "pint", "scipy", "matplotlib"}
     assert not heavy & set(out.stdout.split())

@@ -38,16 +38,16 @@ def table() -> dict[tuple[str, str], list[tuple[float, ...]]]:
     """Of each benchmark and GPU, the value and the setting that the page gives for each goal."""
     named = {name: key for key, name in program().BENCHMARKS.items()}
     cards = {name: key for key, name in program().GPUS.items()}
-    found = {}
+    result = {}
     for line in (DOCS / "certified-merge.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if cells and cells[0] in named:
             read = [CELL.match(cell) for cell in cells[3:]]
             assert all(read), line
-            found[named[cells[0]], cards[cells[1]]] = [
+            result[named[cells[0]], cards[cells[1]]] = [
                 tuple(float(number) for number in one.groups()) for one in read if one
             ]
-    return found
+    return result
 
 
 def test_each_has_a_billion_settings() -> None:

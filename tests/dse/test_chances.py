@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.study.uncertain import replace_draws
+from dse.study.random import replace_draws
 from symbolic.errors import DseError, InfeasibleError
 
 GIVEN = {"lanes_width": 32, "mem_latency": 512}
@@ -46,28 +46,28 @@ def test_enumerated_laws_give_exact_chances():
         for n in (256, 512, 1024)
     ]
     chances, regrets = slowly(values, weights)
-    found = study.chances(maximize=goal)
-    order = [[256, 512, 1024].index(n) for n in found.threads.values.tolist()]
-    assert [Fraction(c) for c in found.chance.values.tolist()] == [chances[k] for k in order]
-    assert [Fraction(r) for r in found.regret.values.tolist()] == [regrets[k] for k in order]
-    assert not found.chance_error.any()
-    assert found.left.item() == found.none.item() == 0
+    result = study.chances(maximize=goal)
+    order = [[256, 512, 1024].index(n) for n in result.threads.values.tolist()]
+    assert [Fraction(c) for c in result.chance.values.tolist()] == [chances[k] for k in order]
+    assert [Fraction(r) for r in result.regret.values.tolist()] == [regrets[k] for k in order]
+    assert not result.chance_error.any()
+    assert result.left.item() == result.none.item() == 0
     assert sum(chances) == 1
-    assert found.sizes["rank"] == sum(c > 0 for c in chances)
+    assert result.sizes["rank"] == sum(c > 0 for c in chances)
 
 
 def test_those_that_tie_share_a_draw_in_equal_parts():
     laws = {"mem_latency": dse.discrete([100, 1e6])}
-    found = transit(random=laws).chances(maximize="cs_throughput")  # at 100 all are bound
-    assert found.threads.values.tolist() == [1024, 512, 256]
-    np.testing.assert_allclose(found.chance, [1 / 2 + 1 / 6, 1 / 6, 1 / 6], rtol=1e-15)
+    result = transit(random=laws).chances(maximize="cs_throughput")  # at 100 all are bound
+    assert result.threads.values.tolist() == [1024, 512, 256]
+    np.testing.assert_allclose(result.chance, [1 / 2 + 1 / 6, 1 / 6, 1 / 6], rtol=1e-15)
 
 
 def test_chances_are_judged_on_fresh_draws():
     laws = {"mem_latency": "normal: 600, 20 %", "draws": 64}
     axes = {"threads": range(32, 2048, 32), "ms_peak": [0.9, 1]}
     study = transit(axes=axes, random=laws, set={"intensity": 10, "lanes_width": 32})
-    found = study.chances(maximize=GOAL)
+    result = study.chances(maximize=GOAL)
     whole = replace_draws(study, study.uncertain.fresh()).grid([], draws=True)
     draws = whole.axes["draw"].columns["mem_latency"]
     each = transit(
@@ -77,14 +77,14 @@ def test_chances_are_judged_on_fresh_draws():
     ).run()
     values = (each.cs_throughput - each.threads / 128).transpose("threads", "ms_peak", "row").values
     best = values.reshape(-1, 64).max(axis=0)
-    for k in range(found.sizes["rank"]):
-        place = list(axes["threads"]).index(found.threads[k]), [0.9, 1].index(found.ms_peak[k])
-        assert found.chance[k].item() == np.mean(values[place] == best)
-        assert found.regret[k].item() == pytest.approx(np.mean(best - values[place]), rel=1e-12)
-    assert found.left.item() == pytest.approx(1 - found.chance.sum().item(), abs=1e-15)
-    assert found.left > 0
+    for k in range(result.sizes["rank"]):
+        place = list(axes["threads"]).index(result.threads[k]), [0.9, 1].index(result.ms_peak[k])
+        assert result.chance[k].item() == np.mean(values[place] == best)
+        assert result.regret[k].item() == pytest.approx(np.mean(best - values[place]), rel=1e-12)
+    assert result.left.item() == pytest.approx(1 - result.chance.sum().item(), abs=1e-15)
+    assert result.left > 0
     assert study.chances(maximize=GOAL, top=1).left > 0.5
-    assert (found.chance_error[:3] > 0).all()
+    assert (result.chance_error[:3] > 0).all()
 
 
 def test_labels_and_switches_compete():
@@ -100,25 +100,25 @@ def test_labels_and_switches_compete():
         outputs=["time"],
     )
     by_draw = study.optimum(minimize="time", per=["workload", "draw"])
-    found = study.chances(minimize="time", per="workload", top=1)
-    assert found.active_sms.values.reshape(-1).tolist() == [30, 30]
+    result = study.chances(minimize="time", per="workload", top=1)
+    assert result.active_sms.values.reshape(-1).tolist() == [30, 30]
     most = xr.apply_ufunc(
         np.median, by_draw.threads_per_block, input_core_dims=[["draw"]], kwargs={"axis": -1}
     )
-    assert found.threads_per_block.values.reshape(-1).tolist() == most.values.tolist()
+    assert result.threads_per_block.values.reshape(-1).tolist() == most.values.tolist()
     assert study.chances(minimize="mean(time, workload)").chance.sum() == pytest.approx(1)
 
 
 def test_a_configuration_competes_where_it_is_feasible():
     laws = {"mem_latency": dse.discrete([128, 512, 4096], [2, 1, 1])}
     study = transit(axes={"threads": [256, 512]}, random=laws)
-    found = study.chances(minimize="threads", where="cs_throughput >= 6")
-    assert dict(zip(found.threads.values.tolist(), found.chance.values.tolist(), strict=True)) == {
+    result = study.chances(minimize="threads", where="cs_throughput >= 6")
+    assert dict(zip(result.threads.values.tolist(), result.chance.values.tolist(), strict=True)) == {
         256: 0.5,
         512: 0.25,
     }
-    assert found.none.item() == 0.25
-    assert found.regret.values.tolist() == [np.inf, 256 * 0.5 / 0.75]
+    assert result.none.item() == 0.25
+    assert result.regret.values.tolist() == [np.inf, 256 * 0.5 / 0.75]
     with pytest.raises(InfeasibleError, match="relax the constraints"):
         study.chances(minimize="threads", where="cs_throughput >= 1000")
 
@@ -130,13 +130,13 @@ def test_a_dataset_is_asked_along_draws():
     ds = xr.Dataset(
         {"time": (("block", dimension), values, {"units": "s"})}, {"block": [32, 64, 128]}
     )
-    found = dse.chances(ds, minimize="time")
+    result = dse.chances(ds, minimize="time")
     shares = [np.mean(values.argmin(axis=0) == k) for k in range(2)]
-    np.testing.assert_allclose(found.chance, sorted(shares, reverse=True), rtol=1e-12)
-    assert found.block.values.tolist() == [32, 64]
-    assert found.left.item() == 0
-    assert ((found.chance_error > 0.01) & (found.chance_error < 0.3)).all()
-    assert found.regret.attrs["units"] == "s"
+    np.testing.assert_allclose(result.chance, sorted(shares, reverse=True), rtol=1e-12)
+    assert result.block.values.tolist() == [32, 64]
+    assert result.left.item() == 0
+    assert ((result.chance_error > 0.01) & (result.chance_error < 0.3)).all()
+    assert result.regret.attrs["units"] == "s"
     with pytest.raises(DseError, match="neither of the dimensions"):
         dse.chances(ds.rename({dimension: "again"}), minimize="time")
 
@@ -182,7 +182,7 @@ def test_axes_that_do_not_matter_may_be_asked_per_value() -> None:
         random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"},
     )
     for goal, axis in (("mem_latency", "threads"), ("mem_latency * threads", "intensity")):
-        whole, found = study.chances(minimize=goal), study.chances(minimize=goal, per=axis)
-        assert found.chance.dims == (axis, "rank")
-        for each in found.transpose(axis, ...).chance.values:
+        whole, result = study.chances(minimize=goal), study.chances(minimize=goal, per=axis)
+        assert result.chance.dims == (axis, "rank")
+        for each in result.transpose(axis, ...).chance.values:
             assert each.tolist() == whole.chance.values.tolist()

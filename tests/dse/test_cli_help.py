@@ -31,9 +31,9 @@ def test_a_bare_number_far_from_what_is_usual(name, value, doubt):
     study = dse.Study(
         model="mwp_cwp", machine="gtx280", workload="hong2009_example", set={name: value}
     )
-    found = unusual_numbers(study)
-    assert bool(found) == bool(doubt)
-    assert doubt is None or (found[0].startswith(f"{name} = {value:g} is ") and doubt in found[0])
+    result = unusual_numbers(study)
+    assert bool(result) == bool(doubt)
+    assert doubt is None or (result[0].startswith(f"{name} = {value:g} is ") and doubt in result[0])
     assert study.plan is not None
 
 
@@ -122,13 +122,13 @@ def test_names_are_completed():
 
 
 def test_the_doctor(run, monkeypatch, tmp_path: Path):
-    found = json.loads(run("doctor", "--json").stdout)["findings"]
-    states = {one["what"]: one["state"] for one in found}
+    result = json.loads(run("doctor", "--json").stdout)["findings"]
+    states = {one["what"]: one["state"] for one in result}
     assert states["python"] == states["numpy"] == states["simt-dse"] == "ok"
     assert "wrong" not in states.values()
     monkeypatch.setenv("DSE_CACHE", "")
-    found = json.loads(run("doctor", "--json").stdout)["findings"]
-    assert {one["what"]: one["state"] for one in found}["compiled code"] == "absent"
+    result = json.loads(run("doctor", "--json").stdout)["findings"]
+    assert {one["what"]: one["state"] for one in result}["compiled code"] == "absent"
 
 
 def test_the_doctor_names_what_is_wrong(run, monkeypatch):

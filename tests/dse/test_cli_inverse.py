@@ -19,9 +19,9 @@ def test_borders_from_every_configuration(run: Run) -> None:
         ).stdout
     )
     study = dse.Study.from_toml("study.toml")
-    found = dse.borders(study, "mwp", along="mem_bandwidth")
+    result = dse.borders(study, "mwp", along="mem_bandwidth")
     borders = {row["border"] for row in data["borders"]}
-    values = found.border.values
+    values = result.border.values
     assert borders == set(values[values == values].tolist())
     assert set(data["borders"][0]) >= {"along", "unit", "border", "from", "to"}
 

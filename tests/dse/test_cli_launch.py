@@ -11,8 +11,8 @@ import dse
 from dse import plots
 from dse.cli import main
 from stochastic import Pmf, launch, partition, split, stickiness
-from stochastic.remedies.launching import order_makespans, remedies
-from stochastic.scheduling.dispatch import dispatch_law
+from stochastic.remedies.launch import order_makespans, remedies
+from stochastic.launch_time.dispatch import dispatch_law
 
 SHAPE = ("--blocks", "30", "--slots", "8", "--lanes", "4", "--warps", "2")
 LAW = launch(Pmf.geometric(0.2), blocks=30, slots=8, lanes=4, warps=2)
@@ -77,33 +77,33 @@ def test_misuse_is_status_2(arguments, message):
 
 def test_remedies_are_laws_of_other_launches():
     work = Pmf.uniform(1, 12)
-    found = {one.name: one for one in remedies(work, blocks=20, slots=4, lanes=4, warps=2)}
+    result = {one.name: one for one in remedies(work, blocks=20, slots=4, lanes=4, warps=2)}
     two = launch(work, blocks=80, slots=4, lanes=1, warps=2)
     shared = min(dispatch_law(work, 20 * n, 4, 4 // n, 2)[0].mean() / n for n in (2, 4))
-    assert found["granularity"].mean == pytest.approx(shared, rel=1e-12)
-    assert found["granularity"].mean == pytest.approx(two.mean() / 4, rel=1e-12)
+    assert result["granularity"].mean == pytest.approx(shared, rel=1e-12)
+    assert result["granularity"].mean == pytest.approx(two.mean() / 4, rel=1e-12)
     smaller = launch(work, blocks=40, slots=8, lanes=4)
-    assert found["smaller blocks"].mean == pytest.approx(smaller.mean(), rel=1e-12)
+    assert result["smaller blocks"].mean == pytest.approx(smaller.mean(), rel=1e-12)
     sort = partition(work, 8, 8, places=200)  # each block is of one of the bins
-    bins = int(found["sorting"].description.split()[2])
+    bins = int(result["sorting"].description.split()[2])
     block = np.zeros(13)
     for share, law in zip(sort["weight"].sel(bins=bins).values, sort.laws(bins), strict=False):
         table = np.concatenate([np.zeros(law.low), law.weights, np.zeros(12 - int(law.high))])
         block += share * np.cumsum(table) ** 8
     own = launch(Pmf.from_weights(np.diff(block, prepend=0), normalise=True), blocks=20, slots=4)
-    assert found["sorting"].mean == pytest.approx(own.mean(), rel=1e-9)
-    length = int(found["splitting"].description.split()[-1])
+    assert result["sorting"].mean == pytest.approx(own.mean(), rel=1e-9)
+    length = int(result["splitting"].description.split()[-1])
     cut = split(work, length, lanes=1)
     many = math.ceil(20 * cut["pieces"].item())
     own = launch(cut.law(length), blocks=many, slots=4, lanes=4, warps=2)
-    assert found["splitting"].mean == pytest.approx(own.mean(), rel=1e-9)
+    assert result["splitting"].mean == pytest.approx(own.mean(), rel=1e-9)
 
 
 def test_orders_of_a_trace(tmp_path):
     lengths = [5, 1, 1, 1, 1, 1, 1, 5]
-    found = order_makespans(np.array(lengths), slots=2, items=1)
-    assert (found["given"], found["longest first"]) == (10.0, 8.0)
-    assert 8 <= found["shuffled"] <= 11
+    result = order_makespans(np.array(lengths), slots=2, items=1)
+    assert (result["given"], result["longest first"]) == (10.0, 8.0)
+    assert 8 <= result["shuffled"] <= 11
     path = tmp_path / "steps.csv"
     path.write_text("\n".join(map(str, lengths)))
     given = ("--trace", "--slots", "2", "--lanes", "1", "--no-advice")

@@ -124,7 +124,7 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dse.runner.compute", too_much)
+    monkeypatch.setattr("dse.runs.run.compute", too_much)
     assert "58 TiB; see dse plan" in run("run", "study.toml", status=1).stderr
     with monkeypatch.context() as patch:
         patch.setattr("sweeps.store.fill.TileWriter.store", full)

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.catalog import unavailable_models
+from dse.catalog.entries import unavailable_models
 
 Run = Callable[..., Result]
 

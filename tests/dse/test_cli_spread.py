@@ -18,10 +18,10 @@ Run = Callable[..., Result]
 def said(run: Run, *arguments: str) -> Any:
     """What a command tells as JSON, of the study and, the same, of its store."""
     name, *rest = arguments
-    found = json.loads(run(name, "study.toml", *rest, "--json").stdout)
+    result = json.loads(run(name, "study.toml", *rest, "--json").stdout)
     again = json.loads(run(name, "out.zarr", *rest, "--json").stdout)
-    assert again == found
-    return found
+    assert again == result
+    return result
 
 
 @pytest.fixture
@@ -33,10 +33,10 @@ def stored(run: Run) -> Run:
 def test_count(stored: Run) -> None:
     ds = dse.open("out.zarr")
     where = ["--where", "time <= 20 ms", "--where", "active_sms > 13"]
-    found = said(stored, "count", *where)
+    result = said(stored, "count", *where)
     counts = ds.feasible & (ds.time <= 0.02) & (ds.active_sms > 13)
-    assert (found["feasible_points"], found["points"]) == (int(counts.sum()), 21)
-    assert found["conditions"][-2:] == ["time <= 20 ms", "active_sms > 13"]
+    assert (result["feasible_points"], result["points"]) == (int(counts.sum()), 21)
+    assert result["conditions"][-2:] == ["time <= 20 ms", "active_sms > 13"]
     text = stored("count", "study.toml", *where).stdout
     assert text.startswith(f"feasible: {int(counts.sum())} of 21 configurations")
     assert text.rstrip().endswith("time <= 20 ms and active_sms > 13")
@@ -45,11 +45,11 @@ def test_count(stored: Run) -> None:
 def test_histogram(stored: Run) -> None:
     ds = dse.open("out.zarr")
     known = ds.time.values[ds.feasible.values]
-    found = said(stored, "histogram", "--output", "time", "--bins", "4")
+    result = said(stored, "histogram", "--output", "time", "--bins", "4")
     counts, edges = np.histogram(known, 4)
-    assert [row["configurations"] for row in found["bins"]] == counts.tolist()
-    assert [row["low"] for row in found["bins"]] == edges[:-1].tolist()
-    assert (found["units"], found["below"], found["above"]) == ("s", 0, 0)
+    assert [row["configurations"] for row in result["bins"]] == counts.tolist()
+    assert [row["low"] for row in result["bins"]] == edges[:-1].tolist()
+    assert (result["units"], result["below"], result["above"]) == ("s", 0, 0)
     middle = float(np.median(known))
     edged = said(stored, "histogram", "--output", "time", "--bins", f"0, {middle * 1000!r} ms")
     assert edged["bins"][0]["configurations"] + edged["above"] == known.size
@@ -62,10 +62,10 @@ def test_histogram(stored: Run) -> None:
 def test_quantiles(stored: Run) -> None:
     ds = dse.open("out.zarr")
     known = ds.time.values[ds.feasible.values]
-    found = said(stored, "quantiles", "--output", "time", "--q", "0,0.5,0.9,1")
+    result = said(stored, "quantiles", "--output", "time", "--q", "0,0.5,0.9,1")
     expected = np.quantile(known, [0, 0.5, 0.9, 1], method="inverted_cdf")
-    assert [row["value"] for row in found["quantiles"]] == expected.tolist()
-    assert found["definition"] == "inverse of the distribution function"
+    assert [row["value"] for row in result["quantiles"]] == expected.tolist()
+    assert result["definition"] == "inverse of the distribution function"
     text = stored("quantiles", "study.toml", "--output", "time").stdout
     assert text.splitlines()[2].split() == ["quantile", "time"]
     assert len(text.splitlines()[3].split()) == 3

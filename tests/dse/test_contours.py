@@ -64,8 +64,8 @@ def test_whole_axes_and_labels_are_drawn_between_the_cells() -> None:
 def test_more_than_two_on_a_cell_meet_in_its_middle() -> None:
     study = transit()
     ds = study.run()
-    found = dse.borders(study, "bound")
-    lines = border_segments(ds, found, "threads", "intensity", {"threads", "intensity"})
+    result = dse.borders(study, "bound")
+    lines = border_segments(ds, result, "threads", "intensity", {"threads", "intensity"})
     ends = [tuple(end) for line in lines for end in line]
     assert max(ends.count(end) for end in ends) >= 3
 

@@ -166,7 +166,7 @@ def test_what_does_not_belong_to_it_is_put_aside(tmp_path: Path) -> None:
     (path / "bound" / "notes.txt").write_text("mine")
     (damage,) = dse.verify(path).damages
     assert str(damage) == "bound/notes.txt: it does not belong to the store"
-    found = dse.verify(path, repair=True)
-    assert found.moved_to is not None
-    assert (Path(found.moved_to) / "bound" / "notes.txt").read_text() == "mine"
+    result = dse.verify(path, repair=True)
+    assert result.moved_to is not None
+    assert (Path(result.moved_to) / "bound" / "notes.txt").read_text() == "mine"
     assert files(path) == whole

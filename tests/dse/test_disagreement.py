@@ -36,46 +36,46 @@ def merge() -> xr.Dataset:
 
 
 def test_the_merge_benchmarks_by_two_models(merge: xr.Dataset) -> None:
-    found = dse.disagreement(merge, per=["workload", "machine"])
-    assert found.regret.dims == ("model", "under", "workload", "machine")
-    same = found.regret.sel(model=HONG, under=HONG)
+    result = dse.disagreement(merge, per=["workload", "machine"])
+    assert result.regret.dims == ("model", "under", "workload", "machine")
+    same = result.regret.sel(model=HONG, under=HONG)
     assert (same == 1).all()
-    assert (found.regret >= 1).all()
-    assert float(found.regret.sel(model=LI, under=HONG).max()) == pytest.approx(1.069, abs=5e-4)
-    assert (found.regret.sel(model=HONG, under=LI) < 1.0001).all()  # any block fills the memory
-    assert found.optimum_differs.sel(model=LI, under=HONG).sum() > 10
+    assert (result.regret >= 1).all()
+    assert float(result.regret.sel(model=LI, under=HONG).max()) == pytest.approx(1.069, abs=5e-4)
+    assert (result.regret.sel(model=HONG, under=LI) < 1.0001).all()  # any block fills the memory
+    assert result.optimum_differs.sel(model=LI, under=HONG).sum() > 10
     cell = {"workload": "blackscholes", "machine": "gtx280"}
-    chosen = found.best_threads_per_block.sel(cell)
+    chosen = result.best_threads_per_block.sel(cell)
     assert chosen.values.tolist() == [128, 32]
     here = merge.time.sel(**cell, model=HONG, active_sms=30)
     ratio = here.sel(threads_per_block=32) / here.sel(threads_per_block=128)
-    assert float(found.regret.sel(**cell, model=LI, under=HONG)) == float(ratio)
+    assert float(result.regret.sel(**cell, model=LI, under=HONG)) == float(ratio)
 
 
 def test_each_optimum_is_that_of_the_model_alone(merge: xr.Dataset) -> None:
-    found = dse.disagreement(merge, per=["workload", "machine"])
+    result = dse.disagreement(merge, per=["workload", "machine"])
     for model in (HONG, LI):
         alone = dse.optimum(
             merge.sel(model=model).drop_vars("model"), minimize="time", per=["workload", "machine"]
         )
-        mine = found.sel(model=model)
+        mine = result.sel(model=model)
         for name in ("threads_per_block", "active_sms", "time"):
             np.testing.assert_array_equal(mine[f"best_{name}"], alone[name])
 
 
 def test_where_the_cases_differ(merge: xr.Dataset) -> None:
-    found = dse.disagreement(merge, per="workload")
+    result = dse.disagreement(merge, per="workload")
     names = dict(
         zip(*(merge.case.attrs[k] for k in ("flag_values", "flag_meanings")), strict=False)
     )
     assert len(names) == 4  # those of Transit, which knows both bounds at once
     hong, li = merge.case.sel(model=HONG), merge.case.sel(model=LI)
-    np.testing.assert_array_equal(found.case_differs, (hong != li) & merge.feasible.sel(model=HONG))
+    np.testing.assert_array_equal(result.case_differs, (hong != li) & merge.feasible.sel(model=HONG))
     allowed = merge.feasible.sel(model=HONG).transpose("workload", ...)
-    share = found.case_differs.sum(["machine", "threads_per_block", "active_sms"]) / allowed.sum(
+    share = result.case_differs.sum(["machine", "threads_per_block", "active_sms"]) / allowed.sum(
         [d for d in allowed.dims if d != "workload"]
     )
-    pairs = found.case_disagreement.sel(model=HONG, under=LI)
+    pairs = result.case_disagreement.sel(model=HONG, under=LI)
     np.testing.assert_allclose(pairs, share)
     assert float(pairs.sel(workload="blackscholes")) > 0.2
     assert float(pairs.sel(workload="svm")) == 0
@@ -83,23 +83,23 @@ def test_where_the_cases_differ(merge: xr.Dataset) -> None:
 
 def test_overall_and_where(merge: xr.Dataset) -> None:
     one = merge.sel(workload="sepia", machine="gtx280")
-    found = dse.disagreement(one, where="threads_per_block >= 64")
-    assert found.regret.dims == ("model", "under")
-    assert found.best_threads_per_block.values.tolist() == [128, 64]
-    assert found.attrs["question"] == "minimize time"
-    assert found.attrs["where"] == "threads_per_block >= 64"
+    result = dse.disagreement(one, where="threads_per_block >= 64")
+    assert result.regret.dims == ("model", "under")
+    assert result.best_threads_per_block.values.tolist() == [128, 64]
+    assert result.attrs["question"] == "minimize time"
+    assert result.attrs["where"] == "threads_per_block >= 64"
     fixed = one.time.sel(active_sms=30, model=HONG)
     ratio = float(fixed.sel(threads_per_block=64) / fixed.sel(threads_per_block=128))
-    assert float(found.regret.sel(model=LI, under=HONG)) == ratio
+    assert float(result.regret.sel(model=LI, under=HONG)) == ratio
 
 
 def test_variables_explain_themselves(merge: xr.Dataset) -> None:
-    found = dse.disagreement(merge, per="machine")
-    assert all(variable.attrs["long_name"] for variable in found.variables.values())
-    assert found.best_time.attrs["units"] == "s"
-    assert found.regret.attrs["units"] == "1"
-    assert found.title == f"disagreement of {HONG}, {LI}"
-    assert json.loads(found.study)[LI]
+    result = dse.disagreement(merge, per="machine")
+    assert all(variable.attrs["long_name"] for variable in result.variables.values())
+    assert result.best_time.attrs["units"] == "s"
+    assert result.regret.attrs["units"] == "1"
+    assert result.title == f"disagreement of {HONG}, {LI}"
+    assert json.loads(result.study)[LI]
 
 
 @pytest.mark.parametrize("ending", [".zarr", ".nc"])
@@ -107,9 +107,9 @@ def test_files_of_comparisons_and_of_answers(tmp_path: Any, ending: str, merge: 
     part = merge.sel(machine=["8800gt"], workload=["svm", "sepia"])
     there = dse.open(dse.export(part, tmp_path / f"both{ending}"))
     expected = dse.disagreement(part, per="workload")
-    found = dse.disagreement(there, per="workload")
-    xr.testing.assert_equal(found, expected)
-    kept = dse.open(dse.export(found, tmp_path / f"answer{ending}")).load()
+    result = dse.disagreement(there, per="workload")
+    xr.testing.assert_equal(result, expected)
+    kept = dse.open(dse.export(result, tmp_path / f"answer{ending}")).load()
     xr.testing.assert_equal(kept, expected)
 
 
@@ -131,20 +131,20 @@ def test_flags_are_compared_by_their_meaning() -> None:
     """Transit counts thread 0, memory 1, computation 2; TMM computation 0, span 1, memory 2."""
     flags = {"li": {0: "thread", 1: "memory", 2: "computation"}}
     flags["ma"] = {0: "computation", 1: "span", 2: "memory_bound"}
-    found = dse.disagreement(dataset([[1, 2, 0], [2, 0, 0]], flags))
-    assert found.bound_differs.values.tolist() == [False, False, True]
-    assert found.bound_disagreement.values.tolist() == [[0, 1 / 3], [1 / 3, 0]]
-    assert "regret" not in found
-    assert found.attrs["question"] == ""
+    result = dse.disagreement(dataset([[1, 2, 0], [2, 0, 0]], flags))
+    assert result.bound_differs.values.tolist() == [False, False, True]
+    assert result.bound_disagreement.values.tolist() == [[0, 1 / 3], [1 / 3, 0]]
+    assert "regret" not in result
+    assert result.attrs["question"] == ""
 
 
 def test_infeasible_points_are_not_compared() -> None:
     flags = {"a": {0: "x", 1: "y"}, "b": {0: "y", 1: "x"}}
     allowed = xr.DataArray([[True, True, False], [True, False, False]], dims=("model", "threads"))
-    found = dse.disagreement(dataset([[0, 0, -1], [0, -1, -1]], flags, feasible=allowed))
-    assert found.bound_differs.values.tolist() == [True, False, False]
-    assert found.bound_disagreement.values.tolist() == [[0, 1], [1, 0]]
-    assert found.feasible_differs.values.tolist() == [False, True, False]
+    result = dse.disagreement(dataset([[0, 0, -1], [0, -1, -1]], flags, feasible=allowed))
+    assert result.bound_differs.values.tolist() == [True, False, False]
+    assert result.bound_disagreement.values.tolist() == [[0, 1], [1, 0]]
+    assert result.feasible_differs.values.tolist() == [False, True, False]
 
 
 def test_shipped_bounds_of_other_numbers_are_told_by_model() -> None:
@@ -163,12 +163,12 @@ def test_shipped_bounds_of_other_numbers_are_told_by_model() -> None:
         "tmm": "computation span memory",
         "transit": "thread memory computation capacity",
     }
-    found = dse.disagreement(ds)
+    result = dse.disagreement(ds)
     words = [
         [said[m].split()[int(v)] for v in ds.bound.sel(model=m).values] for m in ("tmm", "transit")
     ]
     expected = [a != b for a, b in zip(*words, strict=True)]
-    assert found.bound_differs.values.tolist() == expected == [False, True]
+    assert result.bound_differs.values.tolist() == expected == [False, True]
 
 
 # --- against plain loops
@@ -184,7 +184,7 @@ def loops(values: list[list[list[float]]], maximize: bool) -> list[list[list[flo
     """Regret by model, judge and place along the axis that is kept."""
     models, places = range(len(values)), range(len(values[0]))
     better = max if maximize else min
-    found = [[[math.nan for _ in places] for _ in models] for _ in models]
+    result = [[[math.nan for _ in places] for _ in models] for _ in models]
     for one, other, place in itertools.product(models, models, places):
         mine, theirs = values[one][place], values[other][place]
         if all(map(math.isnan, mine)) or all(map(math.isnan, theirs)):
@@ -193,8 +193,8 @@ def loops(values: list[list[list[float]]], maximize: bool) -> list[list[list[flo
         there = theirs[mine.index(best)]
         own = better(value for value in theirs if not math.isnan(value))
         ratio = own / there if maximize else there / own
-        found[one][other][place] = math.inf if math.isnan(there) else ratio
-    return found
+        result[one][other][place] = math.inf if math.isnan(there) else ratio
+    return result
 
 
 @settings(deadline=None, max_examples=draws(80))
@@ -208,22 +208,22 @@ def test_regret_is_that_of_plain_loops(flat: list[float], maximize: bool) -> Non
         with pytest.raises(InfeasibleError, match="finite gain"):
             dse.disagreement(ds, **goal, per="machine")
         return
-    found = dse.disagreement(ds, **goal, per="machine")
+    result = dse.disagreement(ds, **goal, per="machine")
     expected = np.array(loops(values.tolist(), maximize))
-    np.testing.assert_array_equal(found.regret, expected)
-    np.testing.assert_array_equal(found.optimum_differs, np.nan_to_num(expected, nan=1) > 1)
+    np.testing.assert_array_equal(result.regret, expected)
+    np.testing.assert_array_equal(result.optimum_differs, np.nan_to_num(expected, nan=1) > 1)
     edge = np.nanmax if maximize else np.nanmin
     alone = [[edge(row) if not np.isnan(row).all() else 0 for row in model] for model in values]
     ties = (values == np.array(alone)[..., None]).sum(axis=-1)
-    np.testing.assert_array_equal(found.ties, ties)
+    np.testing.assert_array_equal(result.ties, ties)
 
 
 def test_formulas_and_axes_without_labels() -> None:
     ds = xr.Dataset({"time": (("model", "x"), [[1.0, 2.0], [2.0, 1.0]])})
-    found = dse.disagreement(ds.assign_coords(model=["a", "b"]), minimize="time * time")
-    assert found.regret.values.tolist() == [[1, 4], [4, 1]]
-    assert found.best_x.values.tolist() == [0, 1]
-    assert found.best_objective.values.tolist() == [1, 1]
+    result = dse.disagreement(ds.assign_coords(model=["a", "b"]), minimize="time * time")
+    assert result.regret.values.tolist() == [[1, 4], [4, 1]]
+    assert result.best_x.values.tolist() == [0, 1]
+    assert result.best_objective.values.tolist() == [1, 1]
 
 
 # --- misuse

@@ -121,8 +121,8 @@ def test_an_infinite_error_is_written_as_text():
 
 
 def test_intervals_hold_the_truth_as_often_as_stated():
-    found = covering_draws.of_draws(4, 3, sizes=(64, 1024))
-    wrong = [key for key, inside in found.items() if key[0] != "light" and sum(inside) < 5]
-    pooled = [one for key, inside in found.items() if key[0] != "light" for one in inside]
+    result = covering_draws.of_draws(4, 3, sizes=(64, 1024))
+    wrong = [key for key, inside in result.items() if key[0] != "light" and sum(inside) < 5]
+    pooled = [one for key, inside in result.items() if key[0] != "light" for one in inside]
     assert not wrong
     assert np.mean(pooled) >= 0.95

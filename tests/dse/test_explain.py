@@ -43,10 +43,10 @@ def test_every_step_is_what_its_equation_gives(study: Study) -> None:
     }
     computed = 0
     for step in told.steps:
-        found = [eq for eq in model.variants(step.name) if step.source.startswith(eq.source)]
+        result = [eq for eq in model.variants(step.name) if step.source.startswith(eq.source)]
         if not step.how.startswith("equation"):
             continue
-        for eq in found:
+        for eq in result:
             if all(f"{k}={v}" in step.source or k not in ("waves",) for k, v in eq.when.items()):
                 needs = [numbers[name] for name in eq.inputs]
                 if float(eq(*needs)) == numbers[step.name]:

@@ -24,9 +24,9 @@ from click.testing import CliRunner
 import dse
 from dse import DseError, Study
 from dse.cli import main
-from dse.page.explore import make_server
-from dse.page.told import figure_data, formula_text
-from dse.plots.looks import meaning_of
+from dse.page.page import make_server
+from dse.page.data import figure_data, formula_text
+from dse.plots.style import meaning_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
@@ -113,17 +113,17 @@ def test_the_page_yields_what_a_run_does(spec: Any, page: Browser, tmp_path: Pat
     page.open(study.explore(tmp_path / "page.html").as_uri())
     assert page.errors == []
     names = list(study.grid().outputs)
-    found = page.run(f"({WALK})({json.dumps(names)})")
+    result = page.run(f"({WALK})({json.dumps(names)})")
     wanted = values_of(study, [*names, "feasible"])
     held = wanted["feasible"]
-    assert [row[-1] for row in found] == held.tolist()
+    assert [row[-1] for row in result] == held.tolist()
     assert held.any()
     if "lanes" in page.run("Object.keys(explorer.data.quantities)"):
         page.run("explorer.LEVERS.get('lanes').put(explorer.here, 64), explorer.changed()")
         said = page.run("document.getElementById('feasible').textContent")
         assert "expected_max was computed in Python for the lanes of the study" in said
     for place, name in enumerate(names):
-        got = np.array([float(row[place]) for row in found])
+        got = np.array([float(row[place]) for row in result])
         np.testing.assert_allclose(got[held], wanted[name][held], rtol=1e-12)
 
 
@@ -237,14 +237,14 @@ def test_the_study_that_is_taken_away_is_read_again(
 def test_the_best_is_that_of_an_exact_search(page: Browser, written: dict[str, Path]) -> None:
     study = Study(**MIXED)
     page.open(written["mixed"].as_uri())
-    found = page.run("explorer.search(explorer.data.best.goals, true, () => {})")
+    result = page.run("explorer.search(explorer.data.best.goals, true, () => {})")
     names = ["time", "core_clock", "threads_per_block", "feasible"]
     took, clock, threads, held = values_of(study, names).values()
     ranked = np.lexsort((threads, np.where(held, took * clock, np.inf)))
     axes = study.grid().axes
     place = np.unravel_index(ranked[0], study.grid().shape(axes))
-    assert [found["at"][name] for name in axes] == list(place)
-    assert math.isclose(found["values"][0], (took * clock)[ranked[0]], rel_tol=1e-15)
+    assert [result["at"][name] for name in axes] == list(place)
+    assert math.isclose(result["values"][0], (took * clock)[ranked[0]], rel_tol=1e-15)
     page.run("new Promise((done) => setTimeout(done, 300))")  # what the start has put off is done
     page.run("document.getElementById('best').open = true, document.getElementById('find').click()")
     text = "document.getElementById('found').textContent"
@@ -258,8 +258,8 @@ def test_the_best_is_that_of_an_exact_search(page: Browser, written: dict[str, P
 @needs_chromium
 def test_the_best_is_that_at_what_it_is_asked_for_each_of(tour: Browser) -> None:
     study = Study.from_toml(TOUR)
-    found = study.optimum(**study.best).threads.values.tolist()
-    for place, threads in enumerate(found):
+    result = study.optimum(**study.best).threads.values.tolist()
+    for place, threads in enumerate(result):
         state(tour, f"LEVERS.get('intensity').move(here, {place}); changed();")
         at = tour.run("explorer.search(explorer.data.best.goals, true, () => {})")["at"]
         assert (at["intensity"], 32 + 32 * at["threads"]) == (place, threads)
@@ -267,12 +267,12 @@ def test_the_best_is_that_at_what_it_is_asked_for_each_of(tour: Browser) -> None
 
 @needs_chromium
 def test_what_moves_an_output_is_its_elasticity(tour: Browser) -> None:
-    found = tour.run(
+    result = tour.run(
         "explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])"
     )
-    assert found == [["ms_peak", pytest.approx(1)]]
+    assert result == [["ms_peak", pytest.approx(1)]]
     state(tour, "LEVERS.get('threads').put(here, 320); changed();")
-    found = dict(
+    result = dict(
         tour.run("explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])")
     )
     point = {"intensity": 20, "threads": 320}
@@ -281,7 +281,7 @@ def test_what_moves_an_output_is_its_elasticity(tour: Browser) -> None:
         name: float(v)
         for name, v in zip(ds.input.values, ds.elasticity.values.reshape(-1), strict=True)
     }
-    for name, slope in found.items():
+    for name, slope in result.items():
         assert slope == pytest.approx(known[name], rel=1e-2)
 
 
@@ -292,12 +292,12 @@ def test_the_moves_are_those_of_the_advice(tour: Browser) -> None:
         tour,
         "LEVERS.get('intensity').put(here, 10), LEVERS.get('threads').put(here, 1024), changed();",
     )
-    (found,) = tour.run(
+    (result,) = tour.run(
         "[explorer.moves(explorer.data.guides[0]).filter(({ lever }) => lever.name === 'ms_peak')"
         ".map(({ to, gain, next }) => [to, gain, next])[0]]"
     )
     move = Study.from_toml(TOUR).advise(**point)["ms_peak"]
-    assert found == [pytest.approx(move.until), pytest.approx(move.gain), move.next_bound]
+    assert result == [pytest.approx(move.until), pytest.approx(move.gain), move.next_bound]
 
 
 @needs_chromium
@@ -460,10 +460,10 @@ def rows() -> xr.Dataset:
 @needs_chromium
 def test_a_page_of_stored_values_holds_them(page: Browser, tmp_path: Path, rows: Any) -> None:
     page.open(dse.explore(rows, tmp_path / "rows.html").as_uri())
-    found = page.run(f"({WALK})(['time', 'case'])")
+    result = page.run(f"({WALK})(['time', 'case'])")
     held = rows.feasible.broadcast_like(rows.time).transpose(*rows.time.dims).values.reshape(-1)
-    assert [row[-1] for row in found] == held.tolist()
-    times = [float(row[0]) for row in found]
+    assert [row[-1] for row in result] == held.tolist()
+    times = [float(row[0]) for row in result]
     assert np.array_equal(times, rows.time.values.reshape(-1), equal_nan=True)
     for kind in ("lines", "map", "pareto"):
         page.run(f"explorer.view.kind = '{kind}', explorer.settle(), explorer.changed()")

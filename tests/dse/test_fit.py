@@ -60,11 +60,11 @@ def test_supply_curves_are_found_again(peak: float, delta: float, curve: str) ->
     truth = {"ms_peak_bandwidth": peak, "ms_transition": delta, "supply": curve}
     rows = {"threads_in_ms": THREADS}
     rows["attained_bandwidth"] = measured("transit_supply", "attained_bandwidth", **rows, **truth)
-    found = dse.fit("transit_supply", rows, free=SUPPLY, set={"supply": curve}, left_out="hat")
-    assert found["ms_peak_bandwidth"] == pytest.approx(peak, rel=1e-7)
-    assert found["ms_transition"] == pytest.approx(delta, rel=1e-7)
-    assert found.largest_error < 1e-8
-    assert found.r2 == pytest.approx(1)
+    result = dse.fit("transit_supply", rows, free=SUPPLY, set={"supply": curve}, left_out="hat")
+    assert result["ms_peak_bandwidth"] == pytest.approx(peak, rel=1e-7)
+    assert result["ms_transition"] == pytest.approx(delta, rel=1e-7)
+    assert result.largest_error < 1e-8
+    assert result.r2 == pytest.approx(1)
 
 
 @settings(max_examples=draws(15), deadline=None)
@@ -88,8 +88,8 @@ def test_a_line_and_a_level_are_found_through_the_maximum(
         "compute_bound_time": level,
     }
     rows["time"] = measured("tmm_calibrated", "time", **rows, **truth)
-    found = dse.fit("tmm_calibrated", rows, free=list(truth), to="time", left_out="hat")
-    assert found.set == pytest.approx(truth, rel=1e-6, abs=1e-6)
+    result = dse.fit("tmm_calibrated", rows, free=list(truth), to="time", left_out="hat")
+    assert result.set == pytest.approx(truth, rel=1e-6, abs=1e-6)
 
 
 def best_split(x: np.ndarray, time: np.ndarray) -> float:
@@ -101,8 +101,8 @@ def best_split(x: np.ndarray, time: np.ndarray) -> float:
         slope, offset = np.polyfit(x[split:], time[split:], 1)
         level = time[:split].mean()
         if slope >= 0:
-            found = np.maximum(slope * x + offset, level)
-            best = min(best, float(np.sum((found - time) ** 2)))
+            result = np.maximum(slope * x + offset, level)
+            best = min(best, float(np.sum((result - time) ** 2)))
     return best
 
 
@@ -147,7 +147,7 @@ def test_a_voltage_curve_is_found_again(
     }
     rows = {"core_clock": np.linspace(5e8, 1.6e9, 12)}
     power = measured("clock_scaling", "power", **rows, **truth, **given_)
-    found = dse.fit(
+    result = dse.fit(
         "clock_scaling",
         {**rows, "power": power},
         free=list(truth),
@@ -155,7 +155,7 @@ def test_a_voltage_curve_is_found_again(
         set=given_,
         left_out="hat",
     )
-    assert found.set == pytest.approx(truth, rel=1e-5)
+    assert result.set == pytest.approx(truth, rel=1e-5)
 
 
 def test_a_model_of_many_equations() -> None:
@@ -169,7 +169,7 @@ def test_a_model_of_many_equations() -> None:
     fixed = {"coalesced_insts": 4, "sync_insts": 0, "active_blocks_per_sm": 2, "blocks": 4000}
     truth = {"mem_latency_dram": 531.0, "departure_delay_uncoalesced": 17.0}
     time = measured("mwp_cwp", "time", machine="8800gtx", **rows, **fixed, **truth)
-    found = dse.fit(
+    result = dse.fit(
         "mwp_cwp",
         {**rows, "time": time},
         free=list(truth),
@@ -179,7 +179,7 @@ def test_a_model_of_many_equations() -> None:
         residuals="relative",
         left_out="hat",
     )
-    assert found.set == pytest.approx(truth, rel=1e-6)
+    assert result.set == pytest.approx(truth, rel=1e-6)
 
 
 # --- linear models: the textbook
@@ -222,7 +222,7 @@ def test_a_linear_model_is_that_of_textbooks(residuals: str, weighted: bool) -> 
     values, covariance, r2, without = textbook(
         rows, share * (np.sqrt(weights) if weights is not None else 1)
     )
-    found = {
+    result = {
         how: dse.fit(
             "energy_roofline",
             rows,
@@ -234,7 +234,7 @@ def test_a_linear_model_is_that_of_textbooks(residuals: str, weighted: bool) -> 
         )
         for how in ("refit", "hat")
     }
-    for how, fit in found.items():
+    for how, fit in result.items():
         np.testing.assert_allclose(list(fit.values.values()), values, rtol=1e-8)
         np.testing.assert_allclose(fit.covariance, covariance, rtol=1e-6)
         errors = np.sqrt(np.diag(covariance))
@@ -391,8 +391,8 @@ def test_each_label_has_values_of_its_own() -> None:
     )
     values, *_ = np.linalg.lstsq(matrix / [1, 1e-9, 1e-9, 1e-9], noisy["time"], rcond=None)
     if values.min() > 0:
-        found = [both["stall_time"], *(both[f"core_cycles[{k}]"] for k in both.labels)]
-        np.testing.assert_allclose(found, values * [1, 1e9, 1e9, 1e9], rtol=1e-6)
+        result = [both["stall_time"], *(both[f"core_cycles[{k}]"] for k in both.labels)]
+        np.testing.assert_allclose(result, values * [1, 1e9, 1e9, 1e9], rtol=1e-6)
     assert both.set == {"stall_time": both["stall_time"]}
     with pytest.raises(UnknownNameError, match="'ftt' is no label of this fit; did you mean 'fft'"):
         both.set_of("ftt")
@@ -836,21 +836,21 @@ def test_calibrate_finds_eq_15_again() -> None:
     printed = {"memory_time_slope": 0.957, "memory_time_offset": 53.9}
     ds = dse.evaluate(model, outputs=["time", "bound"], **rows, **said)
     level = float(ds["time"].min())
-    found = dse.calibrate({**rows, "time": ds["time"].values}, **said)
-    assert found.set == pytest.approx({**printed, "compute_bound_time": level})
-    assert found.r2["memory"] == pytest.approx(1)
-    assert found.fits["memory"].rows == int((ds["bound"] == 2).sum())
-    assert found.fits["computation"].rows == int((ds["bound"] < 2).sum())
+    result = dse.calibrate({**rows, "time": ds["time"].values}, **said)
+    assert result.set == pytest.approx({**printed, "compute_bound_time": level})
+    assert result.r2["memory"] == pytest.approx(1)
+    assert result.fits["memory"].rows == int((ds["bound"] == 2).sum())
+    assert result.fits["computation"].rows == int((ds["bound"] < 2).sum())
     rng = np.random.default_rng(4)
     noisy = ds["time"].values + rng.normal(0, 3, len(threads))
     for regimes in ("apart", "together"):
-        found = dse.calibrate({**rows, "time": noisy}, regimes=regimes, **said)
-        errors = found.standard_errors
+        result = dse.calibrate({**rows, "time": noisy}, regimes=regimes, **said)
+        errors = result.standard_errors
         for name, value in {**printed, "compute_bound_time": level}.items():
-            assert abs(found.set[name] - value) < 3 * errors[name]
+            assert abs(result.set[name] - value) < 3 * errors[name]
             assert 0 < errors[name] < 0.2 * abs(value)
-        assert min(r2 for regime, r2 in found.r2.items() if regime != "computation") > 0.9
-        assert "memory_time_slope" in str(found)
+        assert min(r2 for regime, r2 in result.r2.items() if regime != "computation") > 0.9
+        assert "memory_time_slope" in str(result)
     apart = dse.calibrate({**rows, "time": noisy}, **said)
     memory = (ds["bound"] == 2).values
     x = np.sqrt(np.ceil(8192 / rows["tile_dim"][memory]) ** 2) / threads[memory]
@@ -863,17 +863,17 @@ def test_calibrate_finds_eq_15_again() -> None:
 def test_calibrate_with_one_regime_or_a_given_one() -> None:
     rows = {"tile_dim": [32] * 3, "threads_per_core": [2, 4, 8], "time": [180.0, 118.0, 86.0]}
     said = {"machine": "gtx480", "workload": "apsp"}
-    found = dse.calibrate(rows, **said)
-    assert set(found.fits) == {"memory"}
-    assert "computation: no row is of this regime" in str(found)
+    result = dse.calibrate(rows, **said)
+    assert set(result.fits) == {"memory"}
+    assert "computation: no row is of this regime" in str(result)
     said_bound = {
         "blocks": [65536.0] * 5,
         "threads_per_core": [2, 4, 8, 16, 32],
         "bound": [2, 2, 2, 0, 0],
         "time": [180.0, 118.0, 86.0, 70.0, 72.0],
     }
-    found = dse.calibrate(said_bound, model="tmm + tmm_calibrated")
-    assert found.set["compute_bound_time"] == pytest.approx(71)
+    result = dse.calibrate(said_bound, model="tmm + tmm_calibrated")
+    assert result.set["compute_bound_time"] == pytest.approx(71)
     with pytest.raises(DseError, match="expected 'apart' or 'together'"):
         dse.calibrate(rows, regimes="both", **said)
 
@@ -901,12 +901,12 @@ def test_too_few_rows_of_a_regime_and_what_to_do() -> None:
     rows = {**SAID_BOUND, "bound": [2, 0, 0, 0, 0, 0]}
     with pytest.raises(DseError, match=r"the memory regime \(bound == 2\): 1 rows for 2 .* set"):
         dse.calibrate(rows, model="tmm_calibrated")
-    found = dse.calibrate(rows, model="tmm_calibrated", set={"memory_time_offset": 54})
-    assert found.set["memory_time_slope"] == pytest.approx(1)
-    assert "memory_time_offset" not in found.set
-    found = dse.calibrate(rows, model="tmm_calibrated", where="bound < 2")
-    assert set(found.fits) == {"computation"}
-    assert found.set["compute_bound_time"] == pytest.approx(np.mean(rows["time"][1:]))
+    result = dse.calibrate(rows, model="tmm_calibrated", set={"memory_time_offset": 54})
+    assert result.set["memory_time_slope"] == pytest.approx(1)
+    assert "memory_time_offset" not in result.set
+    result = dse.calibrate(rows, model="tmm_calibrated", where="bound < 2")
+    assert set(result.fits) == {"computation"}
+    assert result.set["compute_bound_time"] == pytest.approx(np.mean(rows["time"][1:]))
     every = {"memory_time_slope": 1, "memory_time_offset": 54, "compute_bound_time": 70}
     with pytest.raises(DseError, match="all coefficients are set"):
         dse.calibrate(rows, model="tmm_calibrated", set=every)
@@ -923,9 +923,9 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     text = run(*command).stdout
     assert "transit_supply fitted to attained_bandwidth of 20 rows" in text
     assert "ms_peak_bandwidth  8 GB/s" in text
-    found = json.loads(run(*command, "--relative", "--out", "fit.nc", "--json").stdout)
-    assert found["fitted"]["ms_transition"]["value"] == pytest.approx(500)
-    assert found["relative"] is True
+    result = json.loads(run(*command, "--relative", "--out", "fit.nc", "--json").stdout)
+    assert result["fitted"]["ms_transition"]["value"] == pytest.approx(500)
+    assert result["relative"] is True
     assert "attained_bandwidth_measured" in dse.open("fit.nc")
     assert "dataset: again.nc" in run(*command, "--out", "again.nc").stdout
     run(

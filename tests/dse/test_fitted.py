@@ -226,9 +226,9 @@ def test_tmm_calibrated_is_one_file_too(tmp_path: Path) -> None:
         "threads_per_core": [2, 4, 8, 16, 24, 32],
         "time": [182.0, 118.0, 86.0, 70.5, 69.5, 70.0],
     }
-    found = dse.calibrate(times, machine="gtx480", workload="apsp")
-    read = dse.load_fit(found.save(tmp_path / "tmm.fit.json"))
-    assert read.set == found.set
+    result = dse.calibrate(times, machine="gtx480", workload="apsp")
+    read = dse.load_fit(result.save(tmp_path / "tmm.fit.json"))
+    assert read.set == result.set
     assert read.rows["used"] == 6
     assert read.covariance[0, 2] == read.covariance[1, 2] == 0
     assert not set(read.set_values) & set(read.values)

@@ -13,7 +13,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import dse
-import sweeps.nest.passes
+import sweeps.nest.tiles
 from tests.long import long, mostly_long
 
 AXES: dict[str, Any] = {
@@ -100,7 +100,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(params=["numpy", "nest"])
 def _how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "nest":
-        monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
+        monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
 
 
 FORMULAS = ["time", "time * active_sms"]

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 import dse
 import symbolic.library
 from dse.cli import main
-from dse.faces import Study
+from dse.api import Study
 from sweeps.store.records import checksum, decode_checked_json, encode_checked_json
 from symbolic.errors import DseError
 from symbolic.library import load_model
@@ -124,8 +124,8 @@ def test_a_store_of_a_foreign_model_is_scanned_until_the_model_is_at_hand(
             dse.optimum(source, maximize="reach", method="certified")
     assert not (evil / "mark").exists()
     monkeypatch.setenv("DSE_PATH", str(evil))
-    found = dse.optimum("a.zarr", maximize="reach", method="certified")
-    assert (found.reach, found.attrs["bound"]) == (9, 9)
+    result = dse.optimum("a.zarr", maximize="reach", method="certified")
+    assert (result.reach, result.attrs["bound"]) == (9, 9)
 
 
 @pytest.mark.parametrize("place", PLACES)

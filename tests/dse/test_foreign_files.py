@@ -19,7 +19,7 @@ from click.testing import Result
 
 import dse
 from symbolic.errors import DseError
-from symbolic.reach import TABLE_LIMIT, TEXT_LIMIT
+from symbolic.file_access import TABLE_LIMIT, TEXT_LIMIT
 
 Run = Callable[..., Result]
 
@@ -271,8 +271,8 @@ def test_labels_of_a_file_steer_no_terminal(run: Run) -> None:
             said = run(*command).output
             assert not [sign for sign in STEERING if sign in said]
             assert not any(line.startswith("   1  trusted") for line in said.splitlines())
-    found = json.loads(run("optimum", "evil.zarr", "--minimize", "time", "--json").stdout)
-    assert found["rows"][0]["machine"] == LABELS[0]  # nothing is lost
+    result = json.loads(run("optimum", "evil.zarr", "--minimize", "time", "--json").stdout)
+    assert result["rows"][0]["machine"] == LABELS[0]  # nothing is lost
     said = run("optimum", "evil.zarr", "--minimize", "tme", status=2).output
     assert not [sign for sign in STEERING if sign in said]
     run("explore", "evil.zarr", "--out", "page.html")

@@ -70,16 +70,16 @@ def inside(ticks: list[Any], ends: tuple[float, float]) -> Iterator[Text]:
 
 def texts_of(figure: Figure) -> Iterator[Text]:
     """Every text that is seen."""
-    found: list[Text] = list(figure.texts)
+    result: list[Text] = list(figure.texts)
     for ax in figure.axes:
-        found += [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
-        found += [ax.xaxis.get_offset_text(), ax.yaxis.get_offset_text()]
-        found += inside(ax.xaxis.get_major_ticks(), ax.get_xlim())
-        found += inside(ax.yaxis.get_major_ticks(), ax.get_ylim())
+        result += [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
+        result += [ax.xaxis.get_offset_text(), ax.yaxis.get_offset_text()]
+        result += inside(ax.xaxis.get_major_ticks(), ax.get_xlim())
+        result += inside(ax.yaxis.get_major_ticks(), ax.get_ylim())
         legend = ax.get_legend()
         if legend is not None:
-            found += [*legend.get_texts(), legend.get_title()]
-    return (text for text in found if text.get_visible() and text.get_text().strip())
+            result += [*legend.get_texts(), legend.get_title()]
+    return (text for text in result if text.get_visible() and text.get_text().strip())
 
 
 def overlapping(figure: Figure) -> list[tuple[str, str]]:

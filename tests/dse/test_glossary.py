@@ -31,22 +31,22 @@ def own(tmp_path: Path) -> str:
 
 
 def test_all_quantities_of_all_models_are_told() -> None:
-    found = dse.quantities()
-    assert TABLE.keys() <= found.keys()
+    result = dse.quantities()
+    assert TABLE.keys() <= result.keys()
     for name, model in dse.models().items():
         for quantity in model.yields:
-            assert name in found[quantity].yielded_by
+            assert name in result[quantity].yielded_by
         for equation in model.equations:
-            assert all(name in found[need].needed_by for need in (*equation.inputs, *equation.when))
-    assert found["time"].unit == "s"
-    assert found["threads"].declared_by == ()
+            assert all(name in result[need].needed_by for need in (*equation.inputs, *equation.when))
+    assert result["time"].unit == "s"
+    assert result["threads"].declared_by == ()
 
 
 def test_a_word_finds_names_first_then_meanings_symbols_and_labels() -> None:
-    found = list(dse.quantities("CLOCK"))
-    names = [name for name in found if "clock" in name]
-    assert found[: len(names)] == sorted(names)
-    assert "relative_voltage" in found[len(names) :]  # by its meaning
+    result = list(dse.quantities("CLOCK"))
+    names = [name for name in result if "clock" in name]
+    assert result[: len(names)] == sorted(names)
+    assert "relative_voltage" in result[len(names) :]  # by its meaning
     assert next(iter(dse.quantities("time"))) == "time"
     assert "waves" in dse.quantities("fractional")
     assert "blocks" in dse.quantities("#Blocks")
@@ -54,16 +54,16 @@ def test_a_word_finds_names_first_then_meanings_symbols_and_labels() -> None:
 
 
 def test_a_model_of_ones_own(own: str) -> None:
-    found = dse.quantities(model=own)
-    assert set(found) == {"grain", "grain_sum", "threads"}
-    assert found["grain"].declared_by == (own,)
-    assert (found["grain"].default, found["grain"].needed_by) == (2, (own,))
-    assert (found["grain_sum"].symbol, found["grain_sum"].yielded_by) == ("G", (own,))
-    head, first = str(found).splitlines()[2:4]
+    result = dse.quantities(model=own)
+    assert set(result) == {"grain", "grain_sum", "threads"}
+    assert result["grain"].declared_by == (own,)
+    assert (result["grain"].default, result["grain"].needed_by) == (2, (own,))
+    assert (result["grain_sum"].symbol, result["grain_sum"].yielded_by) == ("G", (own,))
+    head, first = str(result).splitlines()[2:4]
     assert head.split()[:2] == ["quantity", "unit"]
     assert first.split()[:3] == ["grain", "m", "2"]
     assert "size of a grain" in first
-    assert repr(found) == "<Quantities: 3: grain, grain_sum, threads>"
+    assert repr(result) == "<Quantities: 3: grain, grain_sum, threads>"
 
 
 def test_what_is_not_found_names_the_nearest() -> None:

@@ -20,7 +20,8 @@ import pytest
 
 import dse
 from dse import gpu
-from dse.gpu import device, measuring
+from dse.gpu import device
+from dse.gpu import measurements
 from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
 from tests.long import long
@@ -188,8 +189,8 @@ def told(script: str, folder: Path, *, simulator: bool) -> Any:
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("gpu")
-    found: dict[str, Any] = told(SIMULATED, folder, simulator=True)
-    return found | {"folder": folder}
+    result: dict[str, Any] = told(SIMULATED, folder, simulator=True)
+    return result | {"folder": folder}
 
 
 @long
@@ -238,8 +239,8 @@ def test_the_example_writes_rows_that_are_fitted(
         "supply": ("ms_peak_bandwidth", "ms_transition"),
         "demand": ("cs_peak_flops", "cs_transition"),
     }[what]
-    found = dse.fit(f"transit_{what}", table, free=[peak], set={corner: 4})
-    assert found[peak] > 0
+    result = dse.fit(f"transit_{what}", table, free=[peak], set={corner: 4})
+    assert result[peak] > 0
     assert simulated["double"]["attained_flops"][0] > 0
 
 
@@ -367,13 +368,13 @@ def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         silent.read_state()
     offered = silent.supported_clocks()
     assert offered == {5001: [1500, 900, 600], 810: [1500, 900, 600]}
-    assert measuring._clock_pairs(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
+    assert measurements._clock_pairs(offered, [], []) == [(5001, 1500), (5001, 900), (5001, 600)]
     with pytest.raises(dse.DseError, match=r"1400 MHz is not offered .* near it are 1500, 900"):
-        measuring._clock_pairs(offered, [1400], [])
+        measurements._clock_pairs(offered, [1400], [])
     with pytest.raises(dse.DseError, match="memory clock 7 MHz is not offered"):
-        measuring._clock_pairs(offered, [], [7])
+        measurements._clock_pairs(offered, [], [7])
     with pytest.raises(dse.DseError, match="offers no clocks to choose from"):
-        measuring._clock_pairs({}, [1500], [])
+        measurements._clock_pairs({}, [1500], [])
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(dse.DseError, match="pip install nvidia-ml-py"):
         device.open_board("GPU-0", simulated=False)
@@ -389,32 +390,32 @@ def test_pi_is_fitted_to_measured_rates() -> None:
     x = np.arange(32.0, 1537, 32)
     noise = 1 + 0.01 * np.random.default_rng(2).standard_normal(len(x))
     rows = {"threads_in_cs": x, "attained_flops": 24.8e9 * np.minimum(1, x / 576) * noise}
-    found = dse.fit("transit_demand", rows, free=["cs_peak_flops", "cs_transition"])
-    assert found["cs_peak_flops"] == pytest.approx(24.8e9, rel=0.005)
-    assert found["cs_transition"] == pytest.approx(576, rel=0.02)
+    result = dse.fit("transit_demand", rows, free=["cs_peak_flops", "cs_transition"])
+    assert result["cs_peak_flops"] == pytest.approx(24.8e9, rel=0.005)
+    assert result["cs_transition"] == pytest.approx(576, rel=0.02)
 
 
 @pytest.mark.parametrize(
     ("threads", "shape"), [(32, (14, 32)), (1536, (28, 768)), (2049, (42, 683))]
 )
 def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, int]) -> None:
-    assert measuring._launch_shape(threads, 14) == shape
+    assert measurements._launch_shape(threads, 14) == shape
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: measuring._launch_shape(0, 1), "threads = 0: expected a number of 1 or more"),
-        (lambda: measuring._launch_shape(1031, 1), "threads = 1031: .* at most 1024"),
-        (lambda: measuring.blocks([]), "rounds: expected a number of 1 or more for each block"),
-        (lambda: measuring.blocks([1, 0]), "rounds: expected a number of 1 or more"),
-        (lambda: measuring.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
+        (lambda: measurements._launch_shape(0, 1), "threads = 0: expected a number of 1 or more"),
+        (lambda: measurements._launch_shape(1031, 1), "threads = 1031: .* at most 1024"),
+        (lambda: measurements.blocks([]), "rounds: expected a number of 1 or more for each block"),
+        (lambda: measurements.blocks([1, 0]), "rounds: expected a number of 1 or more"),
+        (lambda: measurements.blocks([1], threads=1025), "threads = 1025: expected 1 to 1024"),
         (lambda: gpu.launches([]), "expected 2 launches or more"),
         (lambda: gpu.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
-        (lambda: measuring.power(seconds=-1), "seconds = -1: expected 0 or more"),
-        (lambda: measuring.power(threads=2000), "threads = 2000: expected 1 to 1024"),
-        (lambda: measuring.lockstep([]), "laws and lanes: expected at least one of each"),
-        (lambda: measuring.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
+        (lambda: measurements.power(seconds=-1), "seconds = -1: expected 0 or more"),
+        (lambda: measurements.power(threads=2000), "threads = 2000: expected 1 to 1024"),
+        (lambda: measurements.lockstep([]), "laws and lanes: expected at least one of each"),
+        (lambda: measurements.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
         (lambda: gpu.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
         (lambda: gpu.shortest_paths([[0, 1]]), r"shape \(1, 2\): expected \(vertices"),
         (lambda: gpu.shortest_paths([[0, -1], [1, 0]]), "numbers of 0 or more"),
@@ -430,7 +431,7 @@ def test_what_does_not_fit_is_named(call: Any, message: str) -> None:
 def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LawError, match=re.escape("pip install numba-cuda")):
-        measuring.supply([32])
+        measurements.supply([32])
 
 
 @long

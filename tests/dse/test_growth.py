@@ -97,10 +97,10 @@ def test_it_is_the_store_of_the_larger_study(
     if not (folder / "a.zarr").exists():
         return
     large.run(store=folder / "fresh.zarr", expand=expand)
-    found = large.run(store=folder / "a.zarr", expand=expand, extend=True)
+    result = large.run(store=folder / "a.zarr", expand=expand, extend=True)
     assert files(folder / "a.zarr") == files(folder / "fresh.zarr")
     assert sorted(path.name for path in folder.iterdir()) == ["a.zarr", "fresh.zarr"]
-    identical(found.load(), dse.open(folder / "fresh.zarr").load())
+    identical(result.load(), dse.open(folder / "fresh.zarr").load())
 
 
 def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,8 +139,8 @@ def test_adding_outputs_keeps_the_values(tmp_path: Path) -> None:
     spec, path = SPECS["machines"], tmp_path / "a.zarr"
     narrow, wide = (Study(**{**spec, "outputs": out}) for out in (["time"], ["time", "occupancy"]))
     expected = narrow.run(store=path).load()
-    found = dse.add(path, "occupancy")
-    assert list(found.data_vars) == ["time", "occupancy", "feasible"]
+    result = dse.add(path, "occupancy")
+    assert list(result.data_vars) == ["time", "occupancy", "feasible"]
     wide.run(store=tmp_path / "fresh.zarr")
     assert files(path) == files(tmp_path / "fresh.zarr")
     heard: list[Any] = []
@@ -151,8 +151,8 @@ def test_adding_outputs_keeps_the_values(tmp_path: Path) -> None:
     assert set(other.data_vars) == {"time", "occupancy", "feasible"}
     assert heard == []
     longer = {**spec["axes"], "active_sms": [3, 7, 10, 16, 30]}
-    found = Study(**{**spec, "axes": longer, "outputs": ["time"]}).run(store=path, extend=True)
-    assert list(found.data_vars) == ["time", "feasible"]
+    result = Study(**{**spec, "axes": longer, "outputs": ["time"]}).run(store=path, extend=True)
+    assert list(result.data_vars) == ["time", "feasible"]
     wide = Study(**{**spec, "axes": longer, "outputs": ["time", "occupancy"]})
     wide.run(store=tmp_path / "longer.zarr")
     assert files(path) == files(tmp_path / "longer.zarr")
@@ -235,8 +235,8 @@ def test_a_changed_model_is_named(tmp_path: Path) -> None:
     memory = Study(model=str(own), axes={"width": [1, 2]}).run()
     Study(model=str(own), axes={"width": [1, 2]}).run(store=path)
     for asked in (path, memory, dse.open(path)):
-        found = dse.optimum(asked, maximize="area", where="reach < 5")
-        assert (int(found.width), float(found.area)) == (1, 6)
+        result = dse.optimum(asked, maximize="area", where="reach < 5")
+        assert (int(result.width), float(result.area)) == (1, 6)
         assert dse.pareto(asked, minimize=["area", "width"]).width.values.tolist() == [1]
     assert dse.open(path, add="area").area.values.tolist() == [6, 12]
     own.write_text(OWN.replace("width * 3", "width * 4"))
@@ -265,16 +265,16 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
     part = {axis: slice(1, None, 2) for axis in list(spec["axes"])[::2]}
     for ds in (memory, dse.open(tmp_path / "a.zarr"), Study(**spec).run(expand=True)):
         for held, wanted in ((ds, expected), (ds.isel(part), expected.isel(part))):
-            found = dse.derive(held, more)
+            result = dse.derive(held, more)
             for one in more:
-                assert found[one].chunks is not None
+                assert result[one].chunks is not None
                 xr.testing.assert_identical(
-                    found[one].load().reset_coords(drop=True).drop_vars(found[one].dims),
+                    result[one].load().reset_coords(drop=True).drop_vars(result[one].dims),
                     wanted[one].reset_coords(drop=True).drop_vars(wanted[one].dims),
                 )
     one = dict.fromkeys(list(spec["axes"])[:1], 0)
-    found = dse.derive(memory.isel(one), more)[more[0]]
-    assert np.array_equal(found.values, expected[more[0]].isel(one).values, equal_nan=True)
+    result = dse.derive(memory.isel(one), more)[more[0]]
+    assert np.array_equal(result.values, expected[more[0]].isel(one).values, equal_nan=True)
     assert dse.derive(memory, spec["outputs"]) is memory
     lazy = dse.derive(dse.open(tmp_path / "a.zarr"), more)
     assert dse.optimum(lazy, minimize=spec["outputs"][0]).attrs["method"] == "scan"
@@ -283,13 +283,13 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("small", mostly_long([1 << 30, 0], lambda k, _: k == 0))
 def test_a_study_lists_its_ties(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(**SPECS["numbers and switches"])
-    monkeypatch.setattr("sweeps.nest.passes.NUMPY_POINTS", small)
+    monkeypatch.setattr("sweeps.nest.tiles.NUMPY_POINTS", small)
     for asked in ({"maximize": "ms_throughput"}, {"minimize": "bound"}, {"minimize": "ms_peak"}):
-        found = study.optimum(**asked, ties=True)
+        result = study.optimum(**asked, ties=True)
         expected = dse.optimum(study.run(), **asked, ties=True)
-        assert found.sizes["tie"] == expected.sizes["tie"] > 1
+        assert result.sizes["tie"] == expected.sizes["tie"] > 1
         for name in expected.variables:
-            assert found[name].values.tolist() == expected[name].values.tolist()
+            assert result[name].values.tolist() == expected[name].values.tolist()
         proven = study.optimum(**asked, ties=True, method="certified")
         for name in expected.variables:
             assert proven[name].values.tolist() == expected[name].values.tolist()

@@ -47,16 +47,16 @@ def slowly(known):
 
 
 def test_enumerated_laws_are_exact():
-    found = transit().information(maximize=GOAL, sets=[["ms_peak", "intensity"]])
-    worth = dict(zip(found["set"].values.tolist(), found.evppi.values.tolist(), strict=True))
+    result = transit().information(maximize=GOAL, sets=[["ms_peak", "intensity"]])
+    worth = dict(zip(result["set"].values.tolist(), result.evppi.values.tolist(), strict=True))
     assert Fraction(worth["intensity"]) == slowly([0])
     assert Fraction(worth["ms_peak"]) == slowly([1])
-    assert Fraction(worth["ms_peak, intensity"]) == slowly([0, 1]) == Fraction(found.evpi.item())
-    assert not found.evppi_error.any()
-    assert found.attrs["next"] == "intensity"
-    assert found.threads.item() == 512
-    assert found.then_threads.sel(set="intensity").item() == 256
-    assert found.changes.sel(set="intensity").item() == 3 / 8
+    assert Fraction(worth["ms_peak, intensity"]) == slowly([0, 1]) == Fraction(result.evpi.item())
+    assert not result.evppi_error.any()
+    assert result.attrs["next"] == "intensity"
+    assert result.threads.item() == 512
+    assert result.then_threads.sel(set="intensity").item() == 256
+    assert result.changes.sel(set="intensity").item() == 3 / 8
 
 
 @pytest.fixture
@@ -75,20 +75,20 @@ def options(tmp_path):
 
 def test_what_is_known_in_closed_form(options):
     """An option of benefit N(1, 1) - N(0, 2), or none: the values of the design's document."""
-    found = options().information(maximize="plain_value", sets=[["p1", "p2"]])
+    result = options().information(maximize="plain_value", sets=[["p1", "p2"]])
     known = [0.0833154706, 0.3955931148, 0.4798107063]
-    assert (abs(found.evppi - known) <= found.evppi_error).all()
-    assert (found.evppi_error < [0.01, 0.02, 0.02]).all()
-    assert abs(found.evpi.item() - known[2]) <= found.evpi_error.item()
-    assert found.attrs["next"] == "p2"
+    assert (abs(result.evppi - known) <= result.evppi_error).all()
+    assert (result.evppi_error < [0.01, 0.02, 0.02]).all()
+    assert abs(result.evpi.item() - known[2]) <= result.evpi_error.item()
+    assert result.attrs["next"] == "p2"
 
 
 def test_knowing_more_is_worth_no_less(options):
     tied = options(correlation=[["p1", "p2", 0.9]])
-    found = tied.information(maximize="plain_value", sets=[["p1", "p2"]])
-    p1, p2, both = found.evppi.values
+    result = tied.information(maximize="plain_value", sets=[["p1", "p2"]])
+    p1, p2, both = result.evppi.values
     assert 0 <= p1 <= both
-    assert p2 <= both <= found.evpi.item()
+    assert p2 <= both <= result.evpi.item()
     # D = 1 - p1 + 2 p2; given p1 its mean is 1 + 0.8 p1, given p2 it is 1 + 1.1 p2
     from scipy.stats import norm
 
@@ -113,15 +113,15 @@ def test_nested_draws_have_the_laws_and_their_correlations():
 
 def test_where_nothing_would_be_chosen_otherwise_nothing_is_measured():
     study = transit(set={"lanes_width": 32}, random={**LAWS, "mem_latency": dse.discrete([1, 2])})
-    found = study.information(maximize="threads - intensity")
-    assert found.attrs["next"] == "none"
-    assert found.evpi.item() == 0
-    assert np.isnan(found.then_threads).all()
+    result = study.information(maximize="threads - intensity")
+    assert result.attrs["next"] == "none"
+    assert result.evpi.item() == 0
+    assert np.isnan(result.then_threads).all()
 
 
 def test_a_configuration_is_chosen_only_if_it_is_always_feasible():
-    found = transit().information(maximize=GOAL, where="intensity * threads <= 8192")
-    assert found.threads.item() == 512
+    result = transit().information(maximize=GOAL, where="intensity * threads <= 8192")
+    assert result.threads.item() == 512
     with pytest.raises(InfeasibleError, match="in every draw"):
         transit().information(maximize=GOAL, where="intensity * threads <= 2048")
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import dse
 from dse.cli import main
-from dse.kernels.spaces import agreement_rows
+from dse.cuda.tuning_space import agreement_rows
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import COULOMB, compiling
 
@@ -57,10 +57,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_each_count_stands_beside_the_measured_one(files: tuple[Path, Path]) -> None:
     code, profile = files
-    found = dse.kernel(code, entry="k", beside=profile, set={"n": 32})
-    assert found.configuration.values.tolist() == [0, 2]
-    told = {each["what"]: each for each in agreement_rows(found)}
-    assert found.instructions.values.tolist() == [(6 + 11) / 2] * 2
+    result = dse.kernel(code, entry="k", beside=profile, set={"n": 32})
+    assert result.configuration.values.tolist() == [0, 2]
+    told = {each["what"]: each for each in agreement_rows(result)}
+    assert result.instructions.values.tolist() == [(6 + 11) / 2] * 2
     assert told["instructions"]["equal"] == told["instructions"]["of"] == 2
     assert told["global_loads"]["equal"] == 2
     assert "registers_per_thread" not in told  # which PTX does not have
@@ -90,9 +90,9 @@ def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Pa
     for given, words in refused:
         with pytest.raises(DseError, match=words):
             dse.kernel(code, set={"n": 32}, **given)
-    found = dse.kernel(code, entry="k", beside=profile)
-    assert "n: an argument of the kernel" in str(found.status.values[0])
-    assert not list(agreement_rows(found.drop_vars("registers_per_thread_measured")))
+    result = dse.kernel(code, entry="k", beside=profile)
+    assert "n: an argument of the kernel" in str(result.status.values[0])
+    assert not list(agreement_rows(result.drop_vars("registers_per_thread_measured")))
 
 
 def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_p
 @pytest.mark.skipif(not COULOMB.is_dir(), reason="../shared/data is not beside the project")
 def test_macros_are_those_of_each_row_of_a_tuner() -> None:
     sizes = ["256 / WORK_GROUP_SIZE_X", "256 / WORK_GROUP_SIZE_Y", "256 / Z_ITERATIONS"]
-    found = dse.kernel(
+    result = dse.kernel(
         COULOMB / "CoulombSum3d.cu",
         arch="sm_75",
         options=["-use_fast_math"],
@@ -122,6 +122,6 @@ def test_macros_are_those_of_each_row_of_a_tuner() -> None:
         grid=sizes,
         set={"numberOfAtoms": 64, "gridSize": 256},
     )
-    told = {each["what"]: each["ratio"] for each in agreement_rows(found)}
+    told = {each["what"]: each["ratio"] for each in agreement_rows(result)}
     assert set(told) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
     assert set(told.values()) == {1.0}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.memory_accesses import ByteSet, union_ranges
+from dse.cuda.memory_accesses import ByteSet, union_ranges
 from tests.dse.test_kernel_source import compiling
 
 PROFILES = Path(__file__).parents[3] / "shared" / "data" / "profiles"
@@ -76,10 +76,10 @@ def test_bytes_of_a_block_and_of_a_launch_are_those_by_hand(tmp_path: Path, numb
     source, (loaded, stored, per_thread) = list(SOURCES.items())[number]
     file = tmp_path / "k.cu"
     file.write_text(source)
-    found = dse.kernel(file, arch="sm_75", block=[384], grid=[1000], set={"n": 1024})
-    assert found["block_bytes"] == pytest.approx(loaded + stored, abs=64)
+    result = dse.kernel(file, arch="sm_75", block=[384], grid=[1000], set={"n": 1024})
+    assert result["block_bytes"] == pytest.approx(loaded + stored, abs=64)
     fixed = 4096 if "for" in source else 0
-    assert found["launch_bytes"] == pytest.approx(per_thread * 384_000 + fixed, abs=96)
+    assert result["launch_bytes"] == pytest.approx(per_thread * 384_000 + fixed, abs=96)
 
 
 @compiling
@@ -92,8 +92,8 @@ def test_dram_moves_what_addition_of_vectors_touches() -> None:
         for row in csv.DictReader(opened):
             threads, block = int(row["Global size"]), int(row["Local size"])
             file = folder / "vectorAdd_CudaKernel.cu"
-            found = dse.kernel(file, arch="sm_75", block=[block], grid=[threads // block])
+            result = dse.kernel(file, arch="sm_75", block=[block], grid=[threads // block])
             read = 32 * float(row["dram__sectors_read.sum"])
             # of the 4 bytes an element that are stored, some stay in the second cache
-            assert found["launch_bytes"] - 4 * threads == pytest.approx(read, rel=0.002)
-            assert found["block_bytes"] == 12 * block
+            assert result["launch_bytes"] - 4 * threads == pytest.approx(read, rel=0.002)
+            assert result["block_bytes"] == 12 * block

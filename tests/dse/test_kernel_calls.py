@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dse
-from dse.kernels.compile import compile_source
+from dse.cuda.compile import compile_source
 from tests.dse.test_kernel_source import by_place, compiling
 
 SOURCE = """
@@ -85,13 +85,13 @@ def test_calls_and_loops_of_loops_come_to_what_python_does(
     for n, m in ((31, 7), (20, 25)) if entry == "thrice" else ((100, 7), (37, 50)):
         given = {"n": n, "m": m} if f"{entry}(float *x, int n, int m)" in SOURCE else {"n": n}
         values = by_place(SOURCE, entry, given)
-        found = dse.kernel(cubins[arch], entry=entry, block=[32], set=values)
-        assert found.numbers["flops"] == FLOPS[entry](n, m)
-        assert "comp_insts" not in found.assumed
+        result = dse.kernel(cubins[arch], entry=entry, block=[32], set=values)
+        assert result.numbers["flops"] == FLOPS[entry](n, m)
+        assert "comp_insts" not in result.assumed
 
 
 @compiling
 def test_a_called_function_is_counted_by_formulas_in_the_arguments(source: Path) -> None:
-    found = dse.kernel(source, entry="in_loop", block=[32], set={"n": 5, "m": 7})
-    assert any("m * n" in str(told) for _, told in found.declared.values())
-    assert found.numbers["flops"] == 7 * (1 + 2 * 5)
+    result = dse.kernel(source, entry="in_loop", block=[32], set={"n": 5, "m": 7})
+    assert any("m * n" in str(told) for _, told in result.declared.values())
+    assert result.numbers["flops"] == 7 * (1 + 2 * 5)

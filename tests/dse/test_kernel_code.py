@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.cubin import KernelFunction, read_functions, source_lines
-from dse.kernels.instructions import parse_instructions
-from dse.kernels.launches import KernelCode, count_launch
-from dse.kernels.loop_counts import KernelAnalysis
+from dse.cuda.cubin import KernelFunction, read_functions, source_lines
+from dse.cuda.instructions import parse_instructions
+from dse.cuda.kernel_file import KernelCode, count_launch
+from dse.cuda.loop_counts import KernelAnalysis
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws as draws_of
@@ -83,18 +83,18 @@ BY_HAND = {
 @pytest.mark.parametrize("name", BY_HAND)
 def test_fused_distance_and_parallelism_are_those_by_hand(name: str) -> None:
     text, (fused, unfused, flops), distances, longest, every = BY_HAND[name]
-    found = counted(text)
-    assert (found["fp_fused_insts"], found["narrow_fp_insts"]) == (fused, unfused)
-    assert found["fp_insts"] == fused + unfused
-    assert found.numbers["flops"] == flops
+    result = counted(text)
+    assert (result["fp_fused_insts"], result["narrow_fp_insts"]) == (fused, unfused)
+    assert result["fp_insts"] == fused + unfused
+    assert result.numbers["flops"] == flops
     expected = sum(distances) / len(distances) if distances else 1
-    assert found["dependency_distance"] == pytest.approx(expected, abs=1e-6)
-    assert found.numbers["ilp"] == pytest.approx(every / longest, abs=1e-6)
+    assert result["dependency_distance"] == pytest.approx(expected, abs=1e-6)
+    assert result.numbers["ilp"] == pytest.approx(every / longest, abs=1e-6)
 
 
 def test_a_loop_weighs_as_often_as_it_runs() -> None:
     """Of the 2 + 2 n results that are read, n are read two behind them, and one three."""
-    found = counted(
+    result = counted(
         """
         MOV R0, RZ
         MOV R1, RZ
@@ -108,11 +108,11 @@ def test_a_loop_weighs_as_often_as_it_runs() -> None:
         """,
         {"n": 10},
     )
-    assert (found["fp_fused_insts"], found["narrow_fp_insts"]) == (10, 20)
+    assert (result["fp_fused_insts"], result["narrow_fp_insts"]) == (10, 20)
     # in each pass FMUL reads two behind, ISETP two behind, the branch one behind
-    assert found["dependency_distance"] == pytest.approx(5 / 3, abs=1e-6)
+    assert result["dependency_distance"] == pytest.approx(5 / 3, abs=1e-6)
     # 2 instructions in a row of 1; of each pass 6 in a row of 3 (IADD3, ISETP, BRA); EXIT
-    assert found.numbers["ilp"] == pytest.approx((2 + 6 * 10 + 1) / (1 + 3 * 10 + 1), abs=1e-6)
+    assert result.numbers["ilp"] == pytest.approx((2 + 6 * 10 + 1) / (1 + 3 * 10 + 1), abs=1e-6)
 
 
 @compiling
@@ -126,10 +126,10 @@ def test_throughput_counts_a_fused_operation_twice(tmp_path: Path) -> None:
         "{ a = a * a + b; b = b * b + c; c = c * c + d; d = d * d + a; }\n"
         "    x[threadIdx.x] = a + b + c + d;\n}\n"
     )
-    found = dse.kernel(path, set={"n": 100_000})
-    assert (found["fp_fused_insts"], found["narrow_fp_insts"]) == (400_000, 7)
+    result = dse.kernel(path, set={"n": 100_000})
+    assert (result["fp_fused_insts"], result["narrow_fp_insts"]) == (400_000, 7)
     given: dict[str, Any] = {"machine": "gtx580", "warps_per_sm": 32}
-    ds = dse.evaluate("throughput", **given, **found, outputs=["flops", "peak_achievable"])
+    ds = dse.evaluate("throughput", **given, **result, outputs=["flops", "peak_achievable"])
     assert 0.9 < float(ds.flops / ds.peak_achievable) < 1
     assert float(ds.peak_achievable) == pytest.approx(1581.056e9, rel=1e-4)
 
@@ -138,12 +138,12 @@ def test_throughput_counts_a_fused_operation_twice(tmp_path: Path) -> None:
 def test_what_numba_writes_is_counted(form: str) -> None:
     """y = a x + y by strides of the grid; an array is seven arguments, n the last."""
     path = NUMBA[form]
-    found = dse.kernel(path, set={"arg15": 16 * 256 * 10}, grid=[16])
-    assert (found.numbers["global_load"], found.numbers["global_store"]) == (20, 10)
-    assert found.numbers["sectors_per_request"] == 4
-    assert found["fp_fused_insts"] == 10
-    assert found.origin.startswith(path.name)
-    assert not found.assumed
+    result = dse.kernel(path, set={"arg15": 16 * 256 * 10}, grid=[16])
+    assert (result.numbers["global_load"], result.numbers["global_store"]) == (20, 10)
+    assert result.numbers["sectors_per_request"] == 4
+    assert result["fp_fused_insts"] == 10
+    assert result.origin.startswith(path.name)
+    assert not result.assumed
     with pytest.raises(DseError, match="arg15: an argument of the kernel"):
         dse.kernel(path, grid=[16])
 
@@ -212,8 +212,8 @@ EXIT
 def test_what_is_put_on_the_stack_is_known_when_it_is_taken_off(
     between: str, stores: float
 ) -> None:
-    found = counted(SPILLED.format(between=between), {"n": 32}, block=(64,))
-    assert found.numbers["global_store"] == stores
+    result = counted(SPILLED.format(between=between), {"n": 32}, block=(64,))
+    assert result.numbers["global_store"] == stores
 
 
 @pytest.mark.parametrize(

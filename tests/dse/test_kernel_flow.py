@@ -31,12 +31,12 @@ def test_a_loop_that_is_left_by_a_call_is_counted_with_what_is_behind_it(
 ) -> None:
     path = tmp_path / "tile.cu"
     path.write_text(SUITE["register_tile"].text)
-    found = dse.kernel(path, block=256, grid=(32, 32), arch=arch, set={"n": 4096, "depth": 4096})
-    assert found.numbers["global_load_requests"] == 8 * 4096 / 8 + 64
-    assert found.numbers["global_store_requests"] == 64
+    result = dse.kernel(path, block=256, grid=(32, 32), arch=arch, set={"n": 4096, "depth": 4096})
+    assert result.numbers["global_load_requests"] == 8 * 4096 / 8 + 64
+    assert result.numbers["global_store_requests"] == 64
     if int(arch.removeprefix("sm_")) <= 90:  # addresses of 64 bits are not followed on later ones
-        assert found["launch_bytes"] == 4 * 4096**2 * 4
-    assert "comp_insts" not in found.assumed
+        assert result["launch_bytes"] == 4 * 4096**2 * 4
+    assert "comp_insts" not in result.assumed
 
 
 @compiling
@@ -47,8 +47,8 @@ def test_a_switch_is_counted_by_the_case_that_it_takes(tmp_path: Path, arch: str
     expected = {0: (2, 1), 1: (3, 1), 2: (1, 3), 3: (4, 1), 4: (11, 1), 5: (1, 2), 6: (2, 1),
                 7: (1, 1), 9: (1, 4), 100: (1, 1), -1: (1, 1)}  # fmt: skip
     for mode, (loads, stores) in expected.items():
-        found = dse.kernel(path, block=64, grid=4, arch=arch, set={"mode": mode, "n": 10})
-        numbers = found.numbers
+        result = dse.kernel(path, block=64, grid=4, arch=arch, set={"mode": mode, "n": 10})
+        numbers = result.numbers
         asked = numbers["global_load_requests"], numbers["global_store_requests"]
         assert asked == (loads, stores), mode
 
@@ -80,11 +80,11 @@ def test_a_guard_that_moves_with_the_pass_is_counted_pass_by_pass(
     path.write_text(SUITE["pathfinder"].text)
     blocks = math.ceil(20000 / (256 - 2 * sweeps))
     given: dict[str, Any] = {"sweeps": sweeps, "width": 20000, "zone": sweeps, "first": 0}
-    found = dse.kernel(path, block=256, grid=blocks, set=given)
+    result = dse.kernel(path, block=256, grid=blocks, set=given)
     expected = _ghost_requests(sweeps, blocks, 20000)
-    assert found.numbers["global_load_requests"] == pytest.approx(expected)
-    assert found["load_requests"] == pytest.approx(expected)
-    assert "sweeps" in found.holds_for["load_requests"]
+    assert result.numbers["global_load_requests"] == pytest.approx(expected)
+    assert result["load_requests"] == pytest.approx(expected)
+    assert "sweeps" in result.holds_for["load_requests"]
 
 
 @compiling
@@ -95,9 +95,9 @@ def test_drawn_kernels_ask_as_often_as_their_warps_do() -> None:
 @long
 @compiling
 def test_many_drawn_kernels_ask_as_often_as_their_warps_do() -> None:
-    found = [(seed, what) for seed, _, what in attack(60, 400) if what]
-    assert not [each for each in found if not each[1].startswith(("refused", "marked"))]
-    assert len(found) <= 3
+    result = [(seed, what) for seed, _, what in attack(60, 400) if what]
+    assert not [each for each in result if not each[1].startswith(("refused", "marked"))]
+    assert len(result) <= 3
 
 
 @compiling
@@ -108,18 +108,18 @@ def test_bytes_that_are_stored_again_in_each_pass_are_touched_once(tmp_path: Pat
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
         "    for (int k = 0; k < N; k++) y[i] = x[k * 1024 + i];\n}\n"
     )
-    found = dse.kernel(path, block=256, grid=4, set={"N": 100})
-    assert found["block_bytes"] == 256 * 4 * 100 + 256 * 4
-    assert found["launch_bytes"] == 1024 * 4 * 101
-    assert found.numbers["global_store_requests"] == 100
+    result = dse.kernel(path, block=256, grid=4, set={"N": 100})
+    assert result["block_bytes"] == 256 * 4 * 100 + 256 * 4
+    assert result["launch_bytes"] == 1024 * 4 * 101
+    assert result.numbers["global_store_requests"] == 100
 
 
 @compiling
 def test_loops_with_several_exits_count_what_each_pass_does(tmp_path: Path) -> None:
-    found = counted("search", "sm_80", tmp_path)
+    result = counted("search", "sm_80", tmp_path)
     passes = [min(100, (120 + t) // 3 + 1) for t in range(64)]
     warps = [max(passes[:32]), max(passes[32:])]
-    assert found.numbers["global_load_requests"] == sum(warps) / 2
+    assert result.numbers["global_load_requests"] == sum(warps) / 2
 
 
 @compiling
@@ -129,8 +129,8 @@ def test_a_kernel_in_an_included_file_is_counted(tmp_path: Path) -> None:
     )
     main = tmp_path / "main.cu"
     main.write_text('typedef float fp;\n#include "part.cu"\nint main() { return 0; }\n')
-    found = dse.kernel(main, block=64)
-    assert found["global_insts"] == 2
+    result = dse.kernel(main, block=64)
+    assert result["global_insts"] == 2
     main.write_text(main.read_text() + "__global__ void own(fp *a) { a[threadIdx.x] = 1; }\n")
     assert dse.kernel(main)["global_insts"] == 1
     assert dse.kernel(main, entry="part")["global_insts"] == 2
@@ -167,8 +167,8 @@ def test_what_a_source_lacks_is_named_first_and_the_tools_own_warnings_are_not_s
 def test_a_number_is_a_block_of_one_dimension(tmp_path: Path) -> None:
     path = tmp_path / "k.cu"
     path.write_text("__global__ void k(float *a) { a[threadIdx.x] += 1; }\n")
-    found = dse.kernel(path, block=96, grid=3)
-    assert (found["threads_per_block"], found["blocks"]) == (96, 3)
+    result = dse.kernel(path, block=96, grid=3)
+    assert (result["threads_per_block"], result["blocks"]) == (96, 3)
     wrong: list[Any] = [
         None,
         2.5,
@@ -204,6 +204,6 @@ def test_an_unsigned_counter_of_an_unrolled_loop_is_followed(
 ) -> None:
     path = tmp_path / "chunks.cu"
     path.write_text(CHUNKS)
-    found = dse.kernel(path, block=64, grid=300, arch=arch, set={"size": size})
-    assert found.numbers.get("global_load_requests", 0.0) == size
-    assert "comp_insts" not in found.assumed
+    result = dse.kernel(path, block=64, grid=300, arch=arch, set={"size": size})
+    assert result.numbers.get("global_load_requests", 0.0) == size
+    assert "comp_insts" not in result.assumed

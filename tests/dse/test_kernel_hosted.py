@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.compile import remove_definitions
-from dse.kernels.source import device_part, split_declarations, signatures
+from dse.cuda.compile import remove_definitions
+from dse.cuda.source import device_part, split_declarations, signatures
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 
@@ -72,14 +72,14 @@ def file(tmp_path: Path) -> Path:
 
 @compiling
 def test_kernels_are_found_among_host_code_and_headers_beside_the_file(file: Path) -> None:
-    found = dse.kernel(file, entry="normalize", block=[16], grid=[8])
-    assert found.numbers["global_load"] == 2
-    assert found.numbers["fp32"] == 2
-    left = "\n".join(found.left_out)
+    result = dse.kernel(file, entry="normalize", block=[16], grid=[8])
+    assert result.numbers["global_load"] == 2
+    assert result.numbers["fp32"] == 2
+    left = "\n".join(result.left_out)
     assert "#include none.h: no such file" in left
     assert "bodies.h line 7: struct Options" in left
     assert "bodies.cu line 8: static const vector<double> weights" in left
-    assert all(f"# left out, as not for the device: {each}" in found.toml() for each in left[:1])
+    assert all(f"# left out, as not for the device: {each}" in result.toml() for each in left[:1])
 
 
 @compiling
@@ -91,8 +91,8 @@ def test_a_template_in_a_namespace_is_named_with_its_arguments(file: Path, entry
 @compiling
 def test_a_macro_that_is_given_replaces_that_of_the_text_and_of_a_header(file: Path) -> None:
     given: dict[str, Any] = {"entry": "sum<float, 2>", "block": [16]}
-    found = dse.kernel(file, define={"TILE": 8, "WIDTH": 2}, **given)
-    assert found.numbers["global_load"] == 2 * 8 * 2
+    result = dse.kernel(file, define={"TILE": 8, "WIDTH": 2}, **given)
+    assert result.numbers["global_load"] == 2 * 8 * 2
     assert remove_definitions("#define A(x) \\\n x\n#define AB 2\nA", {"A(x)": 1}) == "\n\n#define AB 2\nA"
 
 
@@ -109,8 +109,8 @@ def test_pieces_keep_what_frames_declarations_and_every_line() -> None:
     for text in (HEADER, SOURCE):
         assert "".join(split_declarations(text)) == text
         assert device_part(text).count("\n") == text.count("\n")
-    found = signatures(SOURCE)
-    assert {name: each.namespace for name, each in found.items()} == {
+    result = signatures(SOURCE)
+    assert {name: each.namespace for name, each in result.items()} == {
         "sum": "work",
         "other": "",
         "normalize": "",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dse.kernels.compile import compile_source, find_package_file
-from dse.kernels.cubin import _Cubin, read_functions, source_lines
+from dse.cuda.compile import compile_source, find_package_file
+from dse.cuda.cubin import _Cubin, read_functions, source_lines
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 
@@ -42,7 +42,7 @@ def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
     path.write_bytes(cubin)
     program = str(find_package_file("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
     told = subprocess.run([program, "-c", "-g", path], capture_output=True, text=True, check=True)
-    found: dict[str, dict[int, int]] = {}
+    result: dict[str, dict[int, int]] = {}
     line, name = 0, ""
     for row in told.stdout.splitlines():
         if row.startswith(".text."):
@@ -50,8 +50,8 @@ def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
         elif at := re.search(r'//## File "[^"]*", line (\d+)', row):
             line = int(at[1])
         elif line and (place := re.match(r"^\s*/\*([0-9a-f]{4,})\*/", row)):
-            found.setdefault(name, {})[int(place[1], 16) // 16] = line
-    return found
+            result.setdefault(name, {})[int(place[1], 16) // 16] = line
+    return result
 
 
 @compiling

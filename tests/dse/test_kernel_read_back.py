@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dse
-from dse.kernels.formula import quantity_names
+from dse.cuda.formulas import quantity_names
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 from tests.dse.guarding import ARCHS, draw
@@ -71,18 +71,18 @@ def test_a_kernel_with_hostile_names_is_written_and_read_back(tmp_path: Path, at
         + "    values[threadIdx.x] = a;\n}\n"
     )
     given = {name: 3 + k for k, name in enumerate(names)}
-    found = dse.kernel(kernel, grid=64, set=given)
-    assert found["global_insts"] == sum(given.values()) + 1
-    _read_back(found, tmp_path / "k.toml")
+    result = dse.kernel(kernel, grid=64, set=given)
+    assert result["global_insts"] == sum(given.values()) + 1
+    _read_back(result, tmp_path / "k.toml")
 
 
 @compiling
 def test_a_loop_that_is_unrolled_by_the_compiler_is_read_back_and_asked_over_its_passes(
     tmp_path: Path,
 ) -> None:
-    found = counted("unrolled", "sm_80", tmp_path)
+    result = counted("unrolled", "sm_80", tmp_path)
     path = tmp_path / "unrolled.toml"
-    _read_back(found, path)
+    _read_back(result, path)
     for n in (1, 5, 63, 100):
         again = dse.kernel(tmp_path / "unrolled.cu", block=256, grid=16, set={"n": n})
         given: dict[str, Any] = {"outputs": ["comp_insts"], "machine": "a100_80"}
@@ -103,8 +103,8 @@ def test_a_formula_of_any_size_is_read_back(tmp_path: Path) -> None:
         )
         + "}\n"
     )
-    found = dse.kernel(kernel, grid=4, set={n: 7 + k for k, n in enumerate(names)})
-    _read_back(found, tmp_path / "many.toml")
+    result = dse.kernel(kernel, grid=4, set={n: 7 + k for k, n in enumerate(names)})
+    _read_back(result, tmp_path / "many.toml")
 
 
 @compiling
@@ -134,18 +134,18 @@ def test_drawn_kernels_are_written_and_read_back(tmp_path: Path, seed: int) -> N
     path.write_text(kernel.source)
     given: dict[str, Any] = {"block": kernel.block, "grid": kernel.grid}
     given |= {"arch": ARCHS[seed % len(ARCHS)]}
-    found = dse.kernel(path, set=kernel.arguments, **given)
-    _read_back(found, tmp_path / "drawn.toml")
+    result = dse.kernel(path, set=kernel.arguments, **given)
+    _read_back(result, tmp_path / "drawn.toml")
     draws = random.Random(seed)
     for _ in range(3):  # at other arguments the file says what is counted there, or refuses
         other = {name: draws.choice([1, 2, 5, 9, 16, 40]) for name in kernel.arguments}
         again = dse.kernel(path, set=other, **given)
         names = dict(zip(quantity_names([*other]), other, strict=True))
         named = {each: other[of] for each, of in names.items()}
-        for name in found.formulas:
+        for name in result.formulas:
             refused = pytest.raises(DseError, match="count the kernel again")
             changed = {each for each in named if named[each] != kernel.arguments[names[each]]}
-            fixed = _pinned(found, name)
+            fixed = _pinned(result, name)
             with refused if changed & fixed else nullcontext():
                 ds = dse.evaluate(
                     MODEL, machine=MACHINES[0], workload=str(tmp_path / "drawn.toml"),
@@ -156,10 +156,10 @@ def test_drawn_kernels_are_written_and_read_back(tmp_path: Path, seed: int) -> N
 
 @compiling
 def test_counts_of_one_launch_are_not_told_of_others(tmp_path: Path) -> None:
-    found = counted("tail", "sm_80", tmp_path)
-    assert found.holds_for["comp_insts"] == ["elements", "len", "reps"]
+    result = counted("tail", "sm_80", tmp_path)
+    assert result.holds_for["comp_insts"] == ["elements", "len", "reps"]
     path = tmp_path / "tail.toml"
-    path.write_text(found.toml())
+    path.write_text(result.toml())
     given: dict[str, Any] = {"machine": "a100_80", "workload": str(path)}
     ds = dse.evaluate(MODEL, outputs=["time"], **given)
     same = dse.evaluate(MODEL, outputs=["time"], len=512, threads_per_block=128, **given)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.kernels.affine import ONE, Condition, IntExpr, atom_expr, combine, constant, negate
-from dse.kernels.compile import _run_nvrtc, _supports_minimal, compile_source
-from dse.kernels.launch_values import KernelLaunch
-from dse.kernels.memory_accesses import warp_requests, compute_requests, sectors
+from dse.cuda.integer_expressions import ONE, Condition, IntExpr, atom_expr, combine, constant, negate
+from dse.cuda.compile import _run_nvrtc, _supports_minimal, compile_source
+from dse.cuda.launch_values import KernelLaunch
+from dse.cuda.memory_accesses import warp_requests, compute_requests, sectors
 from tests.dse.test_kernel_source import compiling
 
 PLACES = ("tid.x", "tid.y", "ctaid.x", "ctaid.z", "ntid.x", "nctaid.z")
@@ -121,9 +121,9 @@ def test_passes_that_rest_on_blocks_are_those_of_each_block() -> None:
     now = atom_expr("pass", 1)
     word = atom_expr("least", now.scale(4) + atom_expr("special", "tid.x"), constant(100))
     every = warp_requests(launch, word.scale(4), atom_expr("if", (">=", constant(9) - now)))
-    found = every.mean(sectors(every.addresses, every.active, 4))
+    result = every.mean(sectors(every.addresses, every.active, 4))
     by_hand = [4 + (at % 2 > 0) for block in range(8) for at in range(block + 1)]
-    assert found == pytest.approx(np.mean(by_hand))
+    assert result == pytest.approx(np.mean(by_hand))
 
 
 @compiling

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import pytest
 
 import dse
-from dse.kernels import cubin as machine_code
-from dse.kernels.affine import atom_expr, constant, floordiv, remainder
-from dse.kernels.compile import architectures, compile_source
-from dse.kernels.cubin import disassemble, read_functions
-from dse.kernels.launches import load_code
-from dse.kernels.source import device_part, signatures
+from dse.cuda import cubin as machine_code
+from dse.cuda.integer_expressions import atom_expr, constant, floordiv, remainder
+from dse.cuda.compile import architectures, compile_source
+from dse.cuda.cubin import disassemble, read_functions
+from dse.cuda.kernel_file import load_code
+from dse.cuda.source import device_part, signatures
 from symbolic.errors import DseError
 from tests.dse.hecbench import entry_of, in_short
 from tests.long import long, mostly_long
@@ -34,7 +34,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "vector-add.cu"
 def _lacks() -> str:
     try:
         architectures()
-        from dse.kernels.compile import find_package_file
+        from dse.cuda.compile import find_package_file
 
         find_package_file("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$")
     except DseError as error:
@@ -124,11 +124,11 @@ def test_executed_instructions_and_loads_are_those_of_the_profile() -> None:
 
 @compiling
 def test_a_sum_over_strides_halves_and_barriers_is_counted_as_it_runs(source: Path) -> None:
-    found = _numbers(source, entry="reduce", block=[256], grid=[128], set={"n": 2**20})
-    assert found["global_load"] == 2**20 / (128 * 256)
-    assert found["barrier"] == 1 + 8
-    assert found["global_store_requests"] == 1 / 8  # of one warp in eight
-    assert found["sectors_per_request"] == pytest.approx(4, rel=0.01)
+    result = _numbers(source, entry="reduce", block=[256], grid=[128], set={"n": 2**20})
+    assert result["global_load"] == 2**20 / (128 * 256)
+    assert result["barrier"] == 1 + 8
+    assert result["global_store_requests"] == 1 / 8  # of one warp in eight
+    assert result["sectors_per_request"] == pytest.approx(4, rel=0.01)
 
 
 @compiling
@@ -143,18 +143,18 @@ def test_what_is_loaded_and_decides_is_asked_for(tmp_path: Path, arch: str) -> N
     with pytest.raises(DseError, match="loaded_line_21: the value loaded at line 21: for"):
         dse.kernel(source, arch=arch, block=[128], grid=[100], set={"n": 12800})
     times = {"loaded_line_21": 0, "loaded_line_21_2": 27}
-    found = _numbers(source, times=times, arch=arch, block=[128], grid=[100], set={"n": 12800})
-    assert found["global_load"] in (2 + 3 * 27, 2 + 3 * 27 + 6)  # bounds read again behind a loop
+    result = _numbers(source, times=times, arch=arch, block=[128], grid=[100], set={"n": 12800})
+    assert result["global_load"] in (2 + 3 * 27, 2 + 3 * 27 + 6)  # bounds read again behind a loop
 
 
 @compiling
 @pytest.mark.parametrize(("stride", "sectors"), [(1, 4), (2, 8), (4, 16), (8, 32)])
 def test_sectors_of_a_request_follow_its_stride(cubin: bytes, stride: int, sectors: int) -> None:
     given = {"arg2": 12800, "arg3": stride}
-    found = dse.kernel(cubin, block=[128], grid=[100], set=given)
-    told = found.numbers["sectors_per_request"]
+    result = dse.kernel(cubin, block=[128], grid=[100], set=given)
+    told = result.numbers["sectors_per_request"]
     assert told == (4 + sectors) / 2  # of the store and the load
-    assert (found["uncoalesced_insts"], found["coalesced_insts"]) == (
+    assert (result["uncoalesced_insts"], result["coalesced_insts"]) == (
         (1, 1) if stride > 1 else (0, 2)
     )
 
@@ -181,9 +181,9 @@ def test_a_workload_file_keeps_loops_as_formulas(tmp_path: Path) -> None:
         "    for (int i = 0; i < steps; i++) s += x[i * 256 + threadIdx.x];\n"
         "    y[threadIdx.x + blockIdx.x * blockDim.x] = s;\n}\n"
     )
-    found = dse.kernel(kernel, grid=[4096], set={"steps": 50})
+    result = dse.kernel(kernel, grid=[4096], set={"steps": 50})
     path = tmp_path / "walk.toml"
-    path.write_text(found.toml())
+    path.write_text(result.toml())
     study = dse.Study(
         model="occupancy + mwp_cwp",
         machine="gtx280",
@@ -193,7 +193,7 @@ def test_a_workload_file_keeps_loops_as_formulas(tmp_path: Path) -> None:
         outputs=["mem_insts", "time"],
     )
     assert study.run().mem_insts.values.tolist() == [11, 51, 201]
-    assert found["coalesced_insts"] == 51
+    assert result["coalesced_insts"] == 51
     assert (
         dse.evaluate("mwp_cwp", workload=str(path), steps=7, outputs=["mem_insts"]).mem_insts == 8
     )
@@ -232,9 +232,9 @@ def test_an_argument_of_a_guarded_load_is_asked_for_and_one_of_an_address_is_not
     )
     with pytest.raises(DseError, match="n: an argument of the kernel"):
         dse.kernel(kernel)
-    found = dse.kernel(kernel, block=[64], set={"n": 32})
-    assert found.numbers["global_load_requests"] == 0.5
-    assert "cannot be followed" in found.assumed["coalesced_insts"]
+    result = dse.kernel(kernel, block=[64], set={"n": 32})
+    assert result.numbers["global_load_requests"] == 0.5
+    assert "cannot be followed" in result.assumed["coalesced_insts"]
 
 
 @compiling
@@ -295,10 +295,10 @@ def test_what_is_left_of_a_loop_that_was_unrolled_divides_again() -> None:
 
 
 def test_kernels_and_their_arguments_are_read_off_the_source() -> None:
-    found = signatures(SOURCE)
-    assert list(found) == ["reduce", "rows", "strided", "scale"]
-    assert found["rows"].arguments == ["p", "c", "v", "x", "y", "n"]
-    assert found["scale"].template == "template <typename T>"
+    result = signatures(SOURCE)
+    assert list(result) == ["reduce", "rows", "strided", "scale"]
+    assert result["rows"].arguments == ["p", "c", "v", "x", "y", "n"]
+    assert result["scale"].template == "template <typename T>"
     bounded = signatures(
         "__global__ void __launch_bounds__(128, 2) k(float *a, /* , */ int b[3]) {}"
     )
@@ -342,11 +342,11 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
     )
     asked: dict[str, Any] = {"define": {"U": [1, 4], "BX": [64, 128], "WRONG": ["", "+ none"]}}
     asked |= {"block": ["BX"], "grid": ["4096 / BX"], "set": {"n": 50}}
-    found = dse.kernel(kernel, **asked)
-    good = found.sel(WRONG="")
-    assert dict(found.sizes) == {"U": 2, "BX": 2, "WRONG": 2}
-    assert (found.status.sel(WRONG="") == "").all()
-    assert all('identifier "none"' in text for text in found.status.sel(WRONG="+ none").values.flat)
+    result = dse.kernel(kernel, **asked)
+    good = result.sel(WRONG="")
+    assert dict(result.sizes) == {"U": 2, "BX": 2, "WRONG": 2}
+    assert (result.status.sel(WRONG="") == "").all()
+    assert all('identifier "none"' in text for text in result.status.sel(WRONG="+ none").values.flat)
     assert good.threads_per_block.values.tolist() == [[64, 128], [64, 128]]
     assert good.blocks.values.tolist() == [[64, 32], [64, 32]]
     assert (good.coalesced_insts == 51).all()
@@ -354,8 +354,8 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
         define = {"U": unroll, "BX": 64, "WRONG": ""}
         one = dse.kernel(kernel, define=define, block=[64], grid=[64], set={"n": 50})
         assert good.instructions.sel(U=unroll, BX=64) == one.numbers["all"]
-    monkeypatch.setattr("dse.kernels.spaces.code_of", None)  # kept: nothing is compiled
-    assert dse.kernel(kernel, **asked).identical(found)
+    monkeypatch.setattr("dse.cuda.tuning_space.code_of", None)  # kept: nothing is compiled
+    assert dse.kernel(kernel, **asked).identical(result)
 
 
 LOOPS = """
@@ -440,8 +440,8 @@ def test_loops_of_every_kind_run_as_often_as_by_hand(
     loops: dict[int, bytes], arch: int, entry: str, given: Any, grid: Any, block: Any, loads: float
 ) -> None:
     values = by_place(LOOPS, entry, given)
-    found = _numbers(loops[arch], entry=entry, grid=grid, block=block, set=values)
-    assert found["global_load_requests"] == pytest.approx(loads, rel=1e-12)
+    result = _numbers(loops[arch], entry=entry, grid=grid, block=block, set=values)
+    assert result["global_load_requests"] == pytest.approx(loads, rel=1e-12)
 
 
 @compiling
@@ -459,9 +459,9 @@ def test_what_was_told_of_machine_code_is_remembered_wherever_it_stands(
     disassemble([second, first])
     monkeypatch.setattr(machine_code, "_run", None)  # nothing is asked anew
     assert len(machine_code._word_cache) == 1
-    (found,) = disassemble([first])
-    assert sum(each.name == "BRA" for each in found) > 2
-    for each, other in zip(found, alone, strict=True):
+    (result,) = disassemble([first])
+    assert sum(each.name == "BRA" for each in result) > 2
+    for each, other in zip(result, alone, strict=True):
         assert (each.opcode, each.guard) == (other.opcode, other.guard)
         same = (each.target, other.target) if each.kind == "control" else (each.text, other.text)
         assert same[0] == same[1]
@@ -495,10 +495,10 @@ def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_r
 ) -> None:
     path = tmp_path / "called.cu"
     path.write_text(CALLED)
-    found = dse.kernel(path, entry="k", set={"n": 3})
+    result = dse.kernel(path, entry="k", set={"n": 3})
     said = "what functions do that it calls (far) is not counted: inline them"
-    assert found.assumed["comp_insts"] == said
-    assert 'assumed = "what functions do' in found.toml()
+    assert result.assumed["comp_insts"] == said
+    assert 'assumed = "what functions do' in result.toml()
     with pytest.raises(DseError, match=r"calls a function by a pointer \(.*CALL\.REL"):
         dse.kernel(path, entry="pointer", set={"n": 3})
     with pytest.raises(DseError, match=r"chance_line_12: the share of threads"):  # of cosf
@@ -528,9 +528,9 @@ def test_machine_code_is_counted_as_its_source_is(
         asm: ClassVar = {"cubin": cubin, "ptx": ""}
 
     for each in (path, cubin, Compiled()):
-        found = dse.kernel(each, set={"arg2": 12800, "arg3": 2}, **given)
-        assert dict(found) == dict(named)
-    assert found.origin == "strided.cubin, sm_80"
+        result = dse.kernel(each, set={"arg2": 12800, "arg3": 2}, **given)
+        assert dict(result) == dict(named)
+    assert result.origin == "strided.cubin, sm_80"
 
 
 @compiling

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dse.kernels.affine import ONE, TRUE, ZERO, Condition, IntExpr, atom_expr, constant, floordiv, comparison
-from dse.kernels.instructions import Instruction
-from dse.kernels.launch_values import KernelLaunch
-from dse.kernels.registers import EVALUATORS, RegisterValues
+from dse.cuda.integer_expressions import ONE, TRUE, ZERO, Condition, IntExpr, atom_expr, constant, floordiv, comparison
+from dse.cuda.instructions import Instruction
+from dse.cuda.launch_values import KernelLaunch
+from dse.cuda.register_values import EVALUATORS, RegisterValues
 
 SIZES = (0, 1, 3, 4, 100, 101)
 N, M = atom_expr("argument", 0), atom_expr("argument", 4)
@@ -39,9 +39,9 @@ class _Operands(RegisterValues):
 
 
 def _read(opcode: str, operands: str, one: IntExpr, two: IntExpr) -> Any:
-    found = Instruction(0, opcode, operands)
+    result = Instruction(0, opcode, operands)
     values = _Operands({"R1": one, "R2": two})
-    return EVALUATORS[found.name](values, found, 0, 0, 0)
+    return EVALUATORS[result.name](values, result, 0, 0, 0)
 
 
 PAIRS = list(itertools.permutations(VALUES, 2))
@@ -54,17 +54,17 @@ LAUNCHES = {
 @pytest.mark.parametrize("last", ["PT", "!PT"])
 def test_least_and_most_are_those_of_words_without_a_sign(last: str) -> None:
     for one, two in PAIRS:
-        found = _read("VIMNMX.U32", f"R0,R1,R2,{last}", VALUES[one], VALUES[two])
+        result = _read("VIMNMX.U32", f"R0,R1,R2,{last}", VALUES[one], VALUES[two])
         for (n, m), at in LAUNCHES.items():
             words = [int(at.value(VALUES[each])) % 2**32 for each in (one, two)]
             expected = min(words) if last == "PT" else max(words)
-            assert int(at.value(found)) % 2**32 == expected, (one, two, n, m)
+            assert int(at.value(result)) % 2**32 == expected, (one, two, n, m)
 
 
 @pytest.mark.parametrize("word", ["LT", "LE", "GT", "GE", "EQ", "NE"])
 def test_comparisons_are_those_of_words_without_a_sign(word: str) -> None:
     for one, two in PAIRS:
-        found = _read(f"ISETP.{word}.U32.AND", "P0,PT,R1,R2,PT", VALUES[one], VALUES[two])
+        result = _read(f"ISETP.{word}.U32.AND", "P0,PT,R1,R2,PT", VALUES[one], VALUES[two])
         for (n, m), at in LAUNCHES.items():
             first, second = (int(at.value(VALUES[each])) % 2**32 for each in (one, two))
             if two == "n - 3" and n < 3:
@@ -73,7 +73,7 @@ def test_comparisons_are_those_of_words_without_a_sign(word: str) -> None:
                 "LT": first < second, "LE": first <= second, "GT": first > second,
                 "GE": first >= second, "EQ": first == second, "NE": first != second,
             }[word]  # fmt: skip
-            assert bool(at.condition_mask(found)) == expected, (one, two, n, m)
+            assert bool(at.condition_mask(result)) == expected, (one, two, n, m)
 
 
 def test_the_sign_of_a_remainder_is_known_both_ways() -> None:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-from dse.kernels.cubin import KernelFunction
-from dse.kernels.instructions import parse_instructions
-from dse.kernels.launch_values import KernelLaunch
-from dse.kernels.loop_counts import KernelAnalysis
-from dse.kernels.memory_accesses import cache_wavefronts, alignment_shares, sectors, shared_wavefronts
+from dse.cuda.cubin import KernelFunction
+from dse.cuda.instructions import parse_instructions
+from dse.cuda.launch_values import KernelLaunch
+from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.memory_accesses import cache_wavefronts, alignment_shares, sectors, shared_wavefronts
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws
 
@@ -60,8 +60,8 @@ def test_wavefronts_and_sectors_are_those_of_lanes_one_by_one(data: st.DataObjec
         active = [True] * 32
     first = [width * place for place in places]
     lanes, asks = np.array([first]), np.array([active])
-    found = shared_wavefronts(lanes, asks, width, load=load)
-    assert found.tolist() == [by_lanes(first, active, width, load)]
+    result = shared_wavefronts(lanes, asks, width, load=load)
+    assert result.tolist() == [by_lanes(first, active, width, load)]
     every = {
         byte // 32
         for at, on in zip(first, active, strict=True)
@@ -136,7 +136,7 @@ extern "C" __global__ void some(const float *a, float *b) {  // a sector, of a q
 
 @pytest.fixture(scope="module")
 def cubin(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    from dse.kernels.launches import load_code
+    from dse.cuda.kernel_file import load_code
 
     file: Path = tmp_path_factory.mktemp("shared") / "k.cu"
     every = [
@@ -151,31 +151,31 @@ def cubin(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.mark.parametrize("name", SHARED)
 def test_conflicts_of_banks_are_those_by_hand(cubin: bytes, name: str) -> None:
     *_, stored, loaded = SHARED[name]
-    found = dse.kernel(cubin, entry=name, block=[32, 4])
-    assert found["shared_wavefronts"] == stored + loaded
-    assert "shared_wavefronts" not in found.assumed
+    result = dse.kernel(cubin, entry=name, block=[32, 4])
+    assert result["shared_wavefronts"] == stored + loaded
+    assert "shared_wavefronts" not in result.assumed
 
 
 @compiling
 def test_lanes_that_a_guard_holds_back_do_not_conflict(cubin: bytes) -> None:
-    found = dse.kernel(cubin, entry="tree", block=[256])
+    result = dse.kernel(cubin, entry="tree", block=[256])
     total = 1 + 1 / 8  # what is stored first, and loaded last by one warp of eight
     for step in (1 << each for each in range(8)):
         for warp in range(8):
             first = [4 * 2 * step * (32 * warp + lane) for lane in LANES]
             active = [each < 4 * 256 for each in first]
             total += 3 * by_lanes(first, active, 4, True) / 8  # two loads and a store
-    assert found["shared_wavefronts"] == total
+    assert result["shared_wavefronts"] == total
 
 
 @compiling
 def test_sectors_are_the_mean_over_blocks_that_begin_elsewhere(cubin: bytes) -> None:
     """256 lanes from 4 k bytes on: 4 sectors where 8 divides k, else 5."""
-    found = dse.kernel(cubin, entry="rows", block=[256], grid=[800])
-    assert found.numbers["sectors_per_load_request"] == 4 + 7 / 8
-    assert found["l1_wavefronts"] == 2 + 7 / 8
-    found = dse.kernel(cubin, entry="some", block=[256], grid=[8])
-    assert found.numbers["sectors_per_request"] == 1
+    result = dse.kernel(cubin, entry="rows", block=[256], grid=[800])
+    assert result.numbers["sectors_per_load_request"] == 4 + 7 / 8
+    assert result["l1_wavefronts"] == 2 + 7 / 8
+    result = dse.kernel(cubin, entry="some", block=[256], grid=[8])
+    assert result.numbers["sectors_per_request"] == 1
 
 
 def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None:
@@ -199,5 +199,5 @@ def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None
     launch = KernelLaunch((1, 1, 1), (32, 1, 1), {}, {}, reading.trip_counts)
     assert launch.mean_per_warp(reading.block_runs[1]) == 32
     where = values.solve_loops(values.operand_value("R2", 1, 0), 1)
-    found = [int(launch.restrict_to({1: number}, {}).value(where)) for number in range(32)]
-    assert found == [7, *range(8, 256, 8)]
+    result = [int(launch.restrict_to({1: number}, {}).value(where)) for number in range(32)]
+    assert result == [7, *range(8, 256, 8)]

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.identity import study_of
+from dse.runs.identity import study_of
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from tests.long import mostly_long
 
@@ -142,10 +142,10 @@ def test_what_varies_in_a_run_is_told_of_the_labels_left(
 ) -> None:
     expected = dse.sensitivity(sources["memory"].sel(left), output="time")
     for source in ("memory", "store"):
-        found = dse.sensitivity(sources[source], output="time", where=text)
-        assert found.counted == expected.counted > 0
+        result = dse.sensitivity(sources[source], output="time", where=text)
+        assert result.counted == expected.counted > 0
         for name in ("total", "low", "high", "mean", "std"):
-            np.testing.assert_allclose(found[name], expected[name], rtol=1e-12, atol=1e-15)
+            np.testing.assert_allclose(result[name], expected[name], rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("source", ["memory", "file", "store"])
@@ -192,8 +192,8 @@ def test_a_part_of_a_run(sources: dict[str, Any]) -> None:
     expected = dse.optimum(one, minimize="time").time
     assert dse.optimum(one, minimize="time", where="machine == 'gtx280'").time == expected
     turned = sources["memory"].isel(machine=[2, 0])
-    found = dse.optimum(turned, minimize="time", where="machine != 'gtx280'")
-    assert found.machine == "8800gtx"
+    result = dse.optimum(turned, minimize="time", where="machine != 'gtx280'")
+    assert result.machine == "8800gtx"
 
 
 @pytest.mark.parametrize("shape", ["rows", "grid"])
@@ -241,21 +241,21 @@ def test_borders_lie_where_the_labels_are_left(text: str, left: Any) -> None:
 @pytest.mark.parametrize(("text", "left"), LEFT)
 def test_what_changes_the_output_most_among_the_labels_left(text: str, left: Any) -> None:
     expected = study(left).sensitivity()
-    for found in (study().sensitivity(where=text), study(where=text).sensitivity()):
-        assert found.counted == expected.counted > 0
+    for result in (study().sensitivity(where=text), study(where=text).sensitivity()):
+        assert result.counted == expected.counted > 0
         for name in ("first", "total", "low", "high", "mean", "std", "counted"):
             np.testing.assert_allclose(
-                found[name].values, expected[name].values, rtol=1e-12, atol=1e-15, err_msg=name
+                result[name].values, expected[name].values, rtol=1e-12, atol=1e-15, err_msg=name
             )
 
 
 @pytest.mark.parametrize(("text", "left"), LEFT)
 def test_what_meets_a_target_among_the_labels_left(text: str, left: Any) -> None:
     expected = study(left).meets("time <= 0.2 s")
-    for found in (study().meets(["time <= 0.2 s", text]), study(where=text).meets("time <= 0.2 s")):
-        assert found.inner == expected.inner > 0
-        assert found.outer == expected.outer
-        assert int(found.points.sum()) == int(expected.points.sum())
+    for result in (study().meets(["time <= 0.2 s", text]), study(where=text).meets("time <= 0.2 s")):
+        assert result.inner == expected.inner > 0
+        assert result.outer == expected.outer
+        assert int(result.points.sum()) == int(expected.points.sum())
 
 
 @pytest.mark.parametrize(("text", "left"), mostly_long(LEFT[1:5:2], lambda k, _: k == 0))
@@ -336,17 +336,17 @@ def test_a_default_that_only_a_condition_reads_is_part_of_what_a_study_is() -> N
     given = {"model": "transit", "axes": {"threads": [256, 512]}}
     given["set"] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
     assert "rounding" not in json.loads(dse.Study(**given).attributes()["defaults"])
-    found = dse.Study(**given, where="rounding == 'continuous'").attributes()
-    assert json.loads(found["defaults"])["rounding"] == "continuous"
+    result = dse.Study(**given, where="rounding == 'continuous'").attributes()
+    assert json.loads(result["defaults"])["rounding"] == "continuous"
 
 
 def test_a_configuration_is_explained_by_its_labels() -> None:
     text = "workload == 'svm' and machine != 'gtx280'"
-    found = dse.explain(study(where=text), machine="fx5600", workload="sepia")
-    steps = {step.name: step for step in found.steps}
+    result = dse.explain(study(where=text), machine="fx5600", workload="sepia")
+    steps = {step.name: step for step in result.steps}
     assert (steps["machine"].value, steps["workload"].value) == ("fx5600", "sepia")
     assert steps["workload"].source == "axis of the study"
-    assert found.conditions[text] is False
+    assert result.conditions[text] is False
 
 
 def test_advice_knows_the_labels_of_the_study() -> None:
@@ -364,9 +364,9 @@ def test_a_law_of_work_is_a_label() -> None:
     )
     ds = asked.run()
     name = next(iter(ds.data_vars))
-    found = asked.optimum(maximize=name, where="distribution == 'uniform:20,40'")
-    assert found.distribution == "uniform:20,40"
-    assert found[name] == ds[name].sel(distribution="uniform:20,40").max()
+    result = asked.optimum(maximize=name, where="distribution == 'uniform:20,40'")
+    assert result.distribution == "uniform:20,40"
+    assert result[name] == ds[name].sel(distribution="uniform:20,40").max()
 
 
 def test_no_quantity_of_a_model_stands_in_the_way_of_a_place(tmp_path: Path) -> None:

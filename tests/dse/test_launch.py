@@ -9,7 +9,7 @@ import pytest
 
 import dse
 from stochastic import Pmf, Sharing, launch, split
-from stochastic.scheduling.dispatch import dispatch_law
+from stochastic.launch_time.dispatch import dispatch_law
 from symbolic.errors import DseError
 
 GIVEN = {"warps_per_block": 2, "lanes": 4, "slots": 8, "core_clock": "1 GHz", "step_cycles": 1e9}
@@ -32,13 +32,13 @@ def test_statistics_are_those_of_the_law():
         LAW.quantile(0.5),
         LAW.std(),
     ]
-    found = told(
+    result = told(
         *("mean(launch_time)", "launch_time_mean", "std(launch_time)", "cvar(launch_time, 0.95)"),
         *(f"chance(launch_time <= {at} s)", f"chance({at} s < launch_time)"),
     )
     chance = LAW.cdf(at)
     own = [LAW.mean(), LAW.mean(), LAW.std(), LAW.cvar(0.95), chance, 1 - chance]
-    assert found == pytest.approx(own, rel=1e-12)
+    assert result == pytest.approx(own, rel=1e-12)
     assert told("error(mean(launch_time))") == [0]
 
 
@@ -144,27 +144,27 @@ def test_a_loop_takes_the_longest_of_sums():
 
 
 def test_a_queue_deals_out_warps():
-    found, _ = dispatch_law(Pmf.geometric(0.3), 20, 4, 8, 2, "queue")
+    result, _ = dispatch_law(Pmf.geometric(0.3), 20, 4, 8, 2, "queue")
     own = launch(Pmf.geometric(0.3), blocks=40, slots=8, lanes=8)
-    assert found.cdf_values.tolist() == own.times().cdf_values.tolist()
+    assert result.cdf_values.tolist() == own.times().cdf_values.tolist()
 
 
 def test_pieces_and_shared_items_are_launched_as_such():
     names = ["launch_blocks", "lockstep_items", "launch_time_mean", "pieces_per_item"]
-    found = told(*names, lanes_per_item=2, lane_overhead=0.5, piece_length=4, piece_overhead=1)
+    result = told(*names, lanes_per_item=2, lane_overhead=0.5, piece_length=4, piece_overhead=1)
     cut = split(Pmf.parse(WORK), 4, 1, lanes=1)
     pieces = cut["pieces"].item()
     blocks = math.ceil(30 * 2 * pieces)
     own = launch(cut.law(4), blocks=blocks, slots=8, lanes=2, warps=2).mean()
-    assert found == pytest.approx([blocks, 2, own * 1.5 / 2, pieces], rel=1e-9)
+    assert result == pytest.approx([blocks, 2, own * 1.5 / 2, pieces], rel=1e-9)
 
 
 def test_neighbours_may_be_alike_until_they_are_cut():
     own = launch(Pmf.parse(WORK), blocks=30, slots=8, lanes=4, warps=2, alike=0.6)
     names = ["launch_time_mean", "quantile(launch_time, 0.9)"]
-    found = told(*names, "block_steps_mean", alike=0.6)
+    result = told(*names, "block_steps_mean", alike=0.6)
     total = own.total() / 30
-    assert found == pytest.approx([own.mean(), own.quantile(0.9), total], rel=1e-9)
+    assert result == pytest.approx([own.mean(), own.quantile(0.9), total], rel=1e-9)
     assert told(*names, alike=0.6, piece_length=4) == told(*names, piece_length=4)
     loops = [
         dispatch_law(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean() for kind in ("loop", "queue")

@@ -10,8 +10,8 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse import catalog
-from dse.catalog import Entry, unavailable_models, machine, machines
+from dse.catalog.entries import entries
+from dse.catalog.entries import Entry, unavailable_models, machine, machines
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE
@@ -192,11 +192,11 @@ def test_names_that_mean_several_or_none(name: str, message: str) -> None:
 
 
 def test_every_product_leads_to_a_known_capability() -> None:
-    for capability in catalog._product_capabilities().values():
+    for capability in entries._product_capabilities().values():
         assert f"cc{capability}" in machines()
     for name in MODERN:
         entry = machine(name)
-        told = catalog.product_capability(entry.title.partition(",")[0])
+        told = entries.product_capability(entry.title.partition(",")[0])
         assert told in ("", entry.compute_capability)
 
 

@@ -18,8 +18,8 @@ import xarray as xr
 
 import dse
 from dse.verbs.query import verbs
-from sweeps.ask import matrix
-from sweeps.ask.matrix import MODIFIERS, SOURCES, support_table
+from sweeps.query import support_table
+from sweeps.query.support_table import MODIFIERS, SOURCES, support_table
 from tests.oracles import asking
 
 VERBS = tuple(verbs())
@@ -45,7 +45,7 @@ WHERE, LABEL = "ms_throughput <= 0.5", "intensity"
 
 def reason(verb: str, source: str, modifier: str = "") -> str:
     """Why the table refuses a source."""
-    return matrix.why_unsupported(verb, "study" if source == "store" else source, modifier)
+    return support_table.why_unsupported(verb, "study" if source == "store" else source, modifier)
 
 
 class Mean:
@@ -117,14 +117,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ds = STUDY.run()
     ds.drop_vars("bound").to_dataframe().reset_index().to_csv(folder / "rows.csv", index=False)
     rows = dse.open(folder / "rows.csv", axes=[*AXES], shape="rows")
-    found = {"study": STUDY, "store": folder / "out.zarr", "Dataset": ds}
+    result = {"study": STUDY, "store": folder / "out.zarr", "Dataset": ds}
     RANDOM.run(store=folder / "random.zarr")
     again = rows.expand_dims(run=3).copy(deep=True)
     again["ms_throughput"] = again.ms_throughput * xr.DataArray(
         [1 - 1e-6, 1.0, 1 + 1e-6], dims="run"
     )
     random = {"study": RANDOM, "store": folder / "random.zarr", "Dataset": RANDOM.run()}
-    return {**found, "rows": rows, "random": {**random, "rows": again}}
+    return {**result, "rows": rows, "random": {**random, "rows": again}}
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_a_cell_answers_or_refuses_with_the_reason(
     if why := reason(verb, source) or reason(verb, source, modifier):
         if (verb, modifier) == ("ranges", "within"):  # there it says how far inputs may be off
             with pytest.raises(dse.DseError, match=re.escape(why)):
-                matrix.check_supported(verb, source.replace("store", "study"), {modifier: True})
+                support_table.check_supported(verb, source.replace("store", "study"), {modifier: True})
             return
         with pytest.raises(dse.DseError) as raised:
             asked(verb, of(sources, verb, source), *given)

@@ -72,8 +72,8 @@ def test_best_top_and_constrained_by_one_command_each(run: Run) -> None:
 
     def asked(*more: str) -> list[dict[str, Any]]:
         text = run("optimum", str(TUNED), "--minimize", "time", *more, "--json").stdout
-        found: list[dict[str, Any]] = json.loads(text)["rows"]
-        return found
+        result: list[dict[str, Any]] = json.loads(text)["rows"]
+        return result
 
     def same(rows: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
         assert len(rows) == len(wanted)
@@ -135,15 +135,15 @@ def test_a_fit_of_measured_rows_leaves_failed_ones_out(tmp_path: Path) -> None:
     path = write(tmp_path / "runs.csv", text + "1202,9.3311\n1328,8.6014\n")
     given: dict[str, Any] = {"free": ["stall_time", "core_cycles"], "residuals": "relative"}
     ds = dse.open(path, axes="core_clock")
-    found = dse.fit("clock_scaling", ds, to="time", columns=["core_clock", "time"], **given)
+    result = dse.fit("clock_scaling", ds, to="time", columns=["core_clock", "time"], **given)
     write(path, path.read_text().replace("900,crashed\n", ""))
     alike = dse.fit("clock_scaling", path, to="time", **given)
-    assert found["core_cycles"] == pytest.approx(alike["core_cycles"])
+    assert result["core_cycles"] == pytest.approx(alike["core_cycles"])
     predicted = dse.evaluate(
         "clock_scaling",
         core_clock=ds.core_clock,
         outputs=["time"],
-        **{name: found[name] for name in given["free"]},
+        **{name: result[name] for name in given["free"]},
     )
     error = abs(predicted.time / ds.time - 1)
     assert error.sizes == {"core_clock": 6}

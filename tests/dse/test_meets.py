@@ -48,13 +48,13 @@ def met_by(study: Any, target: str, name: str, limit: float) -> np.ndarray[Any, 
 @pytest.mark.parametrize("limit", [0.5, 5, 31])
 def test_boxes_of_transit_are_the_configurations_that_meet_the_target(limit: float) -> None:
     study = transit()
-    found = dse.meets(study, f"cs_throughput >= {limit}")
+    result = dse.meets(study, f"cs_throughput >= {limit}")
     met = met_by(study, ">=", "cs_throughput", limit)
-    np.testing.assert_array_equal(covered(study, found), met)
-    assert (int(found.inner), int(found.outer), int(found.total)) == (met.sum(), met.sum(), 12800)
-    assert found.attrs["complete"]
-    assert found.sizes["box"] < 400
-    assert (np.diff(found.points.values) <= 0).all()
+    np.testing.assert_array_equal(covered(study, result), met)
+    assert (int(result.inner), int(result.outer), int(result.total)) == (met.sum(), met.sum(), 12800)
+    assert result.attrs["complete"]
+    assert result.sizes["box"] < 400
+    assert (np.diff(result.points.values) <= 0).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -90,9 +90,9 @@ def test_switches_and_machines_are_ranged_over() -> None:
         outputs=["time"],
     )
     limit = float(np.nanmedian(study.run().time))
-    found = dse.meets(study, f"time <= {limit!r}")
-    np.testing.assert_array_equal(covered(study, found), met_by(study, "<=", "time", limit))
-    assert set(found.machine_first.values.tolist()) <= {"8800gtx", "gtx280"}
+    result = dse.meets(study, f"time <= {limit!r}")
+    np.testing.assert_array_equal(covered(study, result), met_by(study, "<=", "time", limit))
+    assert set(result.machine_first.values.tolist()) <= {"8800gtx", "gtx280"}
 
 
 def test_nothing_and_everything() -> None:
@@ -112,13 +112,13 @@ def test_spaces_that_nobody_scans() -> None:
         axes={"threads": steps, "intensity": steps, "mem_latency": steps},
         set={"lanes_width": 32, "ms_peak": 1},
     )
-    found = dse.meets(study, "cs_throughput >= 5", boxes=500, time_limit=20)
-    assert 0.2 < found.inner / found.outer < 1
-    assert found.attrs["complete"] == 0
-    assert float(found.points.sum()) == pytest.approx(float(found.outer))
+    result = dse.meets(study, "cs_throughput >= 5", boxes=500, time_limit=20)
+    assert 0.2 < result.inner / result.outer < 1
+    assert result.attrs["complete"] == 0
+    assert float(result.points.sum()) == pytest.approx(float(result.outer))
     rng = random.Random(1)
     for _ in range(40):  # points drawn from boxes
-        one = found.isel(box=rng.randrange(found.sizes["box"]))
+        one = result.isel(box=rng.randrange(result.sizes["box"]))
         at = {n: rng.uniform(one[f"{n}_first"], one[f"{n}_last"]) for n in study.axes}
         value = float(dse.evaluate("transit", **at, **study.set).cs_throughput)
         assert value >= 5 or not one.certain

@@ -157,8 +157,8 @@ def test_exit_statuses(
     """What is misused is 2; what does not answer is 1, whatever asks."""
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(TEXT)
-    found = CliRunner().invoke(main, command.split())
-    assert (found.exit_code, said in found.stderr) == (status, True), found.stderr
+    result = CliRunner().invoke(main, command.split())
+    assert (result.exit_code, said in result.stderr) == (status, True), result.stderr
 
 
 def test_of_several_models_the_answer_says_whose_it_is(tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_of_several_models_the_answer_says_whose_it_is(tmp_path: Path) -> None:
     text = Path(__file__).parents[2].joinpath("examples/two-models.toml").read_text()
     (tmp_path / "two.toml").write_text(text)
     asked = ["optimum", str(tmp_path / "two.toml"), "--minimize", "time"]
-    found = CliRunner().invoke(main, asked).stdout
-    assert models[0] in found
-    assert "--per model gives the best of each" in found
+    result = CliRunner().invoke(main, asked).stdout
+    assert models[0] in result
+    assert "--per model gives the best of each" in result
     each = CliRunner().invoke(main, [*asked, "--per", "model"]).stdout
     assert all(model in each for model in models)
     assert "--per model" not in each

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 import dse
 from dse.cli import main
-from dse.measured import formats
-from dse.measured.formats import FORMATS, MeasurementFormat, MeasuredFile
-from dse.measured.records import Records
+from dse.importers import formats
+from dse.importers.formats import FORMATS, MeasurementFormat, MeasuredFile
+from dse.importers.records import Records
 from symbolic.errors import DseError
 
 TEXT = "%pairs\nthreads_per_block=64 time=0.25\nthreads_per_block=128 time=0.125\n"

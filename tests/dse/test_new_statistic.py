@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from dse import Study
 from dse.cli import main
-from sweeps.nest.summarize import ROW_STATISTICS, RowValues, RowStatistic, fill_extremes
+from sweeps.nest.statistics import ROW_STATISTICS, RowValues, RowStatistic, fill_extremes
 from symbolic.errors import DseError
 from symbolic.node import Node
-from symbolic.statistic import STATISTICS, NodeValues, StatisticRow
+from symbolic.statistics import STATISTICS, NodeValues, StatisticRow
 
 ROOT = Path(__file__).parents[2]
 STUDY: dict[str, Any] = {
@@ -106,8 +106,8 @@ def test_an_added_statistic_over_draws_has_no_error_that_is_too_small() -> None:
     }
     study |= {"set": {"threads_per_block": 128}}
     ds = Study(**study, outputs=["span(time)", "error(span(time))"]).run()
-    found, error = float(ds["span(time)"]), float(ds["error(span(time))"])
-    assert found > 0
+    result, error = float(ds["span(time)"]), float(ds["error(span(time))"])
+    assert result > 0
     assert error == np.inf  # nothing bounds it, as its row has no error
 
 

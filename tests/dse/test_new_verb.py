@@ -44,7 +44,7 @@ def extremes(source: Askable, quantity: str, *, where: str | Sequence[str] = ())
     where : str or list of str
         Constraints.
     """
-    from sweeps.ask.spread import quantiles
+    from sweeps.query.distribution import quantiles
     from sweeps.grid.goals import texts_of
 
     ask = partial(quantiles, text=quantity, q=[0, 1], per=())
@@ -58,7 +58,7 @@ from click.testing import CliRunner
 import dse
 from dse.cli import main
 from dse.verbs.query import verbs
-from sweeps.ask.matrix import table
+from sweeps.query.support_table import table
 
 given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 about = {"axes": {"threads": [256, 512, 1024]}, "set": given, "outputs": ["cs_throughput"]}

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import sweeps.nest.summarize
+import sweeps.nest.statistics
 from dse import Study
-from sweeps.nest.summarize import SortedRows, summary
+from sweeps.nest.statistics import SortedRows, summary
 from symbolic.ops import Node
-from symbolic.statistic import DRAW, Statistic
+from symbolic.statistics import DRAW, Statistic
 
 STATISTICS = [
     "mean(time)",
@@ -52,13 +52,13 @@ print(sorted({{"numba", "scipy.stats"}} & set(sys.modules)))
 def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = {text: Study(**ARGUMENTS, outputs=[text]).run() for text in STATISTICS}
     passes: list[int] = []
-    real = sweeps.nest.summarize.visit_rows
+    real = sweeps.nest.statistics.visit_rows
 
     def counted(grid: Any, key: Any, roots: Any, *rest: Any) -> None:
         passes.append(len(roots))
         real(grid, key, roots, *rest)
 
-    monkeypatch.setattr(sweeps.nest.summarize, "over_rows", counted)
+    monkeypatch.setattr(sweeps.nest.statistics, "over_rows", counted)
     together = Study(**ARGUMENTS, outputs=STATISTICS).run()
     # formulas over both axes, those over blocks alone, and the mean within a quantile
     assert sorted(passes) == [1, 2, 2]
@@ -70,10 +70,10 @@ def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("small", [0, 1 << 30])
 def test_one_pass_in_a_nest_and_in_numpy_agree(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = Study(**ARGUMENTS, outputs=STATISTICS).run()
-    monkeypatch.setattr("sweeps.nest.passes.ROWS_SMALL", small)
-    found = Study(**ARGUMENTS, outputs=STATISTICS).run()
+    monkeypatch.setattr("sweeps.nest.tiles.ROWS_SMALL", small)
+    result = Study(**ARGUMENTS, outputs=STATISTICS).run()
     for name in expected.data_vars:
-        np.testing.assert_allclose(found[name].values, expected[name].values, rtol=1e-12)
+        np.testing.assert_allclose(result[name].values, expected[name].values, rtol=1e-12)
 
 
 VALUES = st.sampled_from([0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), 1e300, -1e-300, np.inf, np.nan])

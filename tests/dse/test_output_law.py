@@ -24,51 +24,51 @@ def transit(**more):
 
 def test_enumerated_values_have_their_chances():
     laws = {"intensity": dse.discrete([1, 2, 4], [1, 1, 2]), "mem_latency": dse.discrete([64, 128])}
-    found = transit(random=laws, set={"lanes_width": 32, "ms_peak": 1}).law(
+    result = transit(random=laws, set={"lanes_width": 32, "ms_peak": 1}).law(
         "intensity * 128 / mem_latency"
     )
     chances = {1: (1, 8), 2: (2, 8), 4: (3, 8), 8: (2, 8)}  # 4 is made in two ways
-    assert dict(zip(found.values, map(Fraction, found.weights), strict=True)) == {
+    assert dict(zip(result.values, map(Fraction, result.weights), strict=True)) == {
         value: Fraction(*chance) for value, chance in chances.items()
     }
-    assert found.way == "enumerated"
-    assert Fraction(found.mean) == Fraction(1 + 4 + 12 + 16, 8)
-    assert [found.quantile(q) for q in (0, 1 / 8, 0.3, 0.5, 1)] == [1, 1, 2, 4, 8]
-    assert [found.cdf(x) for x in (0.9, 1, 4, 9)] == [0, 1 / 8, 6 / 8, 1]
-    assert found.error("mean") == found.error("quantile", 0.5) == 0
+    assert result.way == "enumerated"
+    assert Fraction(result.mean) == Fraction(1 + 4 + 12 + 16, 8)
+    assert [result.quantile(q) for q in (0, 1 / 8, 0.3, 0.5, 1)] == [1, 1, 2, 4, 8]
+    assert [result.cdf(x) for x in (0.9, 1, 4, 9)] == [0, 1 / 8, 6 / 8, 1]
+    assert result.error("mean") == result.error("quantile", 0.5) == 0
 
 
 def test_one_input_that_enters_one_way_is_exact():
-    found = transit().law("cs_throughput", at={"threads": 256})
-    assert found.way == "monotone"
+    result = transit().law("cs_throughput", at={"threads": 256})
+    assert result.way == "monotone"
     law = scipy.stats.truncnorm(-10, np.inf, 600, 60)
     for q in (0.001, 0.3, 0.5, 0.99):
         exact = 2560 / (law.ppf(1 - q) + 10)
-        assert found.quantile(q) == pytest.approx(exact, rel=1e-9)
-        assert found.cdf(exact) == pytest.approx(q, rel=1e-6)
-    assert found.cdf(0) == 0
-    assert found.cdf(1e9) == 1
-    assert abs(found.mean - 2560 * law.expect(lambda x: 1 / (x + 10))) < 2 * found.error("mean")
-    assert found.error("quantile", 0.3) == found.error("cdf", 4.0) == 0 < found.error("mean")
+        assert result.quantile(q) == pytest.approx(exact, rel=1e-9)
+        assert result.cdf(exact) == pytest.approx(q, rel=1e-6)
+    assert result.cdf(0) == 0
+    assert result.cdf(1e9) == 1
+    assert abs(result.mean - 2560 * law.expect(lambda x: 1 / (x + 10))) < 2 * result.error("mean")
+    assert result.error("quantile", 0.3) == result.error("cdf", 4.0) == 0 < result.error("mean")
     rising = transit().law("mem_latency * mem_latency")
     assert rising.quantile(0.9) == pytest.approx(law.ppf(0.9) ** 2, rel=1e-9)
 
 
 def test_what_turns_round_is_not_taken_for_monotone():
-    found = transit().law("absolute(mem_latency - 600)")
-    assert found.way == "draws"
-    assert abs(found.quantile(0.5) - 60 * 0.6744898) <= found.error("quantile", 0.5)
-    assert abs(found.cdf(60) - 0.6826895) <= found.error("cdf", 60)
-    assert abs(found.std - 60 * math.sqrt(1 - 2 / math.pi)) < 2 * found.error("std")
+    result = transit().law("absolute(mem_latency - 600)")
+    assert result.way == "draws"
+    assert abs(result.quantile(0.5) - 60 * 0.6744898) <= result.error("quantile", 0.5)
+    assert abs(result.cdf(60) - 0.6826895) <= result.error("cdf", 60)
+    assert abs(result.std - 60 * math.sqrt(1 - 2 / math.pi)) < 2 * result.error("std")
 
 
 def test_one_discrete_input_among_others_is_enumerated():
     laws = {**NORMAL, "intensity": dse.discrete([1, 3], [1, 3])}
-    found = transit(random=laws, set={"lanes_width": 32, "ms_peak": 1}).law(
+    result = transit(random=laws, set={"lanes_width": 32, "ms_peak": 1}).law(
         "intensity * threads", at={"threads": 512}
     )
-    assert (found.way, found.values.tolist()) == ("enumerated", [512, 1536])
-    assert found.weights.tolist() == [0.25, 0.75]
+    assert (result.way, result.values.tolist()) == ("enumerated", [512, 1536])
+    assert result.weights.tolist() == [0.25, 0.75]
 
 
 def test_what_is_not_feasible_is_told():
@@ -97,12 +97,12 @@ def test_bad_questions_are_refused(more, asked, message):
 
 
 def test_bad_levels_are_refused():
-    found = transit().law("cs_throughput", at={"threads": 256})
+    result = transit().law("cs_throughput", at={"threads": 256})
     for wrong in (-0.1, 1.1, "a", True):
         with pytest.raises(DseError, match="expected a chance from 0 to 1"):
-            found.quantile(wrong)
+            result.quantile(wrong)
     with pytest.raises(DseError, match="expected mean, std"):
-        found.error("median")
+        result.error("median")
 
 
 STUDY = """model = "transit"

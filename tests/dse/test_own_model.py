@@ -50,8 +50,8 @@ def test_regimes_are_those_of_the_extreme_term(op: str, tmp_path: Path) -> None:
     model = dse.model(write(tmp_path, op))
     assert model.families == ()
     assert [family.of for family in model.regime_families] == ["whole"]
-    found = {regime.label: regime for regime in model.regimes()}
-    assert set(found) == {"first_part", "inner_part"}
+    result = {regime.label: regime for regime in model.regimes()}
+    assert set(result) == {"first_part", "inner_part"}
     study = dse.Study(
         model=str(tmp_path / "mine.py"),
         axes={"first_input": [0.5, 1, 2, 4], "second_input": [1, 4, 25, 400]},

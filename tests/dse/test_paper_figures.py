@@ -14,7 +14,7 @@ from click.testing import Result
 import dse
 from dse.plots import papers
 from dse.plots.laws import warp_schedule
-from dse.plots.looks import STYLES
+from dse.plots.style import STYLES
 from tests.long import long, mostly_long
 
 Run = Callable[..., Result]
@@ -96,16 +96,16 @@ def test_boxes_of_a_time_line_never_overlap() -> None:
         (4, 2, 3, 0.5, True),
         (6, 2, 0, 2, False),
     ):
-        found = warp_schedule(
+        result = warp_schedule(
             warps, periods, 1, 3, mwp=mwp, departure=departure, independent=independent
         )
-        assert len(found) == 2 * warps * periods
-        assert max(box.row for box in found) <= (mwp or len(found))
-        for row in {box.row for box in found}:
-            boxes = sorted(box for box in found if box.row == row)
+        assert len(result) == 2 * warps * periods
+        assert max(box.row for box in result) <= (mwp or len(result))
+        for row in {box.row for box in result}:
+            boxes = sorted(box for box in result if box.row == row)
             times = sorted((box.start, box.stop) for box in boxes)
             assert all(stop <= start for (_, stop), (start, _) in pairwise(times))
-        left = sorted(box.start for box in found if box.row)
+        left = sorted(box.start for box in result if box.row)
         assert all(b - a >= departure for a, b in pairwise(left))
 
 

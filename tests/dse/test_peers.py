@@ -78,11 +78,11 @@ def test_settings_are_evaluated_as_by_the_model(peers: Any) -> None:
         **values,
         **asked.set,
     )
-    found = space(places)
+    result = space(places)
     feasible = got["feasible"].values
     assert 20 < feasible.sum() < 300
-    assert found[feasible] == pytest.approx(got["energy"].values[feasible], rel=1e-12)
-    assert (found[~feasible] == peers.COSTLY).all()
+    assert result[feasible] == pytest.approx(got["energy"].values[feasible], rel=1e-12)
+    assert (result[~feasible] == peers.COSTLY).all()
 
 
 def test_a_search_ends_with_its_time_or_the_optimum(peers: Any) -> None:

@@ -257,8 +257,8 @@ def occupancy_over(size: int) -> dict[str, Any]:
         "mem_latency_nominal": {"linspace": [100, 800, size]},
     }
     given = {"threads_per_block": 256, "nominal_clock": 1e9}
-    found: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "gtx280", "workload": "svm"}
-    return found | {"axes": axes, "set": given, "where": "time <= 10 ms"}
+    result: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "gtx280", "workload": "svm"}
+    return result | {"axes": axes, "set": given, "where": "time <= 10 ms"}
 
 
 @pytest.mark.parametrize("over", [transit_over, occupancy_over])

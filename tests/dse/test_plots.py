@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 
 import dse
 from dse import plots
-from dse.plots.frame import is_geometric
+from dse.plots.axes import is_geometric
 from dse.plots.kinds import KINDS
-from dse.plots.looks import STYLES, MEANINGS, PART_STYLES, style_of, distinct_styles, meaning_of, style_variants
+from dse.plots.style import STYLES, MEANINGS, PART_STYLES, style_of, distinct_styles, meaning_of, style_variants
 from symbolic.library import iterate_models
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -45,10 +45,10 @@ def energy(**more: Any) -> Any:
 
 def line(ax: Axes, start: str) -> tuple[Any, Any]:
     """The points of the line whose label begins so."""
-    (found,) = (
+    (result,) = (
         x for x in ax.get_lines() if str(x.get_label()).replace("\n", " ").startswith(start)
     )
-    return np.asarray(found.get_xdata()), np.asarray(found.get_ydata())
+    return np.asarray(result.get_xdata()), np.asarray(result.get_ydata())
 
 
 def said(ax: Axes) -> str:
@@ -277,8 +277,8 @@ def test_sms_that_the_equations_tell_where_the_model_yields_them() -> None:
     given |= {"axes": {"active_sms": range(1, 17)}, "set": {"threads_per_block": 192}}
     study = dse.Study(model="occupancy + throughput + power", **given)
     ax = plots.sms(study, quantity="flops")
-    found = dse.Study(**{**vars_of(study), "outputs": ["suggested_sms"]}).run().suggested_sms
-    assert found.values[-1] == 4
+    result = dse.Study(**{**vars_of(study), "outputs": ["suggested_sms"]}).run().suggested_sms
+    assert result.values[-1] == 4
     assert line(ax, "by the bandwidth: 4")[0].tolist() == [4, 4]
     assert not [x for x in ax.get_lines() if str(x.get_label()).startswith("by the equation")]
 
@@ -373,8 +373,8 @@ def test_sixteen_series() -> None:
 
 
 def test_a_dataset_of_series_is_drawn_with_a_line_each() -> None:
-    found = shares(axes={"benchmark_series": [5, 9], "gpu_share": [0, 0.5, 1]}).run()
-    legend = plots.efficiency(found).get_legend()
+    result = shares(axes={"benchmark_series": [5, 9], "gpu_share": [0, 0.5, 1]}).run()
+    legend = plots.efficiency(result).get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["5", "9"]
 
@@ -385,8 +385,8 @@ def test_lines_upon_each_other_mark_other_places() -> None:
     study = energy(axes=axes, outputs=["time", "power"])
     for quantity, apart in (("time", False), ("power", True)):
         ds = study.run()
-        found = ds.broadcast_like(ds[["max_power_fp"]]) if quantity == "time" else ds
-        first, second = plots.lines(found, quantity, over="active_sms").get_lines()
+        result = ds.broadcast_like(ds[["max_power_fp"]]) if quantity == "time" else ds
+        first, second = plots.lines(result, quantity, over="active_sms").get_lines()
         marked = [
             set(range(8)[line.get_markevery()[0] :: line.get_markevery()[1]])
             for line in (first, second)
@@ -564,10 +564,10 @@ def test_points_that_are_not_feasible_are_not_drawn() -> None:
 def test_the_front_is_that_of_the_study() -> None:
     study = energy(outputs=["time", "power"])
     ax = plots.pareto(study, minimize=["time", "power"], where="active_sms >= 2")
-    found = study.pareto(minimize=["time", "power"], where="active_sms >= 2").sortby("time")
+    result = study.pareto(minimize=["time", "power"], where="active_sms >= 2").sortby("time")
     x, y = line(ax, "the front")
-    assert x.tolist() == found.time.values.tolist()
-    assert y.tolist() == found.power.values.tolist()
+    assert x.tolist() == result.time.values.tolist()
+    assert y.tolist() == result.power.values.tolist()
     with pytest.raises(dse.DseError, match="a front is drawn of two quantities, was given time"):
         plots.pareto(study, minimize="time")
 
@@ -649,7 +649,7 @@ def test_each_figure_takes_an_axes_and_returns_it() -> None:
 
 
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "dse.plots.picture", raising=False)
+    monkeypatch.delitem(sys.modules, "dse.plots.notebook_figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(dse.DseError, match=r"pip install matplotlib"):
         plots.transit(threads=450, intensity=200, **POINT)

@@ -18,8 +18,8 @@ from click.testing import Result
 
 import dse
 from dse import DseError
-from dse.measured import open_measurements
-from dse.measured.mapping import shipped_maps
+from dse.importers import open_measurements
+from dse.importers.mapping import shipped_maps
 
 Run = Callable[..., Result]
 
@@ -728,8 +728,8 @@ def test_a_workload_of_a_profile_bears_the_source_of_every_number(tmp_path: Path
     assert 'coalesced_insts = { value = 3, assumed = "the profile does not tell which' in written
     values = dse.workload("saxpy.toml").values
     assert {"blocks", "comp_insts", "sync_insts"} <= set(values)
-    found = dse.evaluate("mwp_cwp", machine="gtx280", workload="saxpy.toml", active_blocks_per_sm=4)
-    assert float(found.time) > 0
+    result = dse.evaluate("mwp_cwp", machine="gtx280", workload="saxpy.toml", active_blocks_per_sm=4)
+    assert float(result.time) > 0
 
 
 @needs_data

@@ -55,9 +55,9 @@ def test_all_holds_what_is_promised() -> None:
 
 def test_every_name_can_be_had() -> None:
     for name in dse.__all__:
-        found = getattr(dse, name)
-        assert found.__doc__, name
-        assert callable(found)
+        result = getattr(dse, name)
+        assert result.__doc__, name
+        assert callable(result)
     assert set(dse.__all__) <= set(dir(dse))
     with pytest.raises(AttributeError, match="module 'dse' has no attribute 'optimun'"):
         dse.optimun  # noqa: B018

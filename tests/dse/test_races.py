@@ -18,13 +18,13 @@ import pytest
 from click.testing import CliRunner
 
 import dse
-import sweeps.files.whole
+import sweeps.files.atomic_write
 import sweeps.nest.run
 import sweeps.store.backend
 import sweeps.store.lock
 from dse import DseError, Study
 from dse.cli import main
-from dse.runner import run_study
+from dse.runs.run import run_study
 from sweeps.store.backend import LocalBackend, RemoteBackend, backend_of
 from sweeps.store.lock import write_lock
 from symbolic.errors import OtherProcessError
@@ -168,7 +168,7 @@ def test_a_run_decides_whose_store_it_is_under_the_lock(
         LARGE.run(store=path, extend=True)
 
     meanwhile(monkeypatch, sweeps.store.lock, "write_lock", extended)
-    monkeypatch.setattr("dse.storing.write_lock", sweeps.store.lock.write_lock)
+    monkeypatch.setattr("dse.runs.store.write_lock", sweeps.store.lock.write_lock)
     with pytest.raises(DseError, match=OTHER):
         SMALL.run(store=path)
     assert files(path) == right
@@ -249,12 +249,12 @@ def test_a_question_reads_one_store(path: Path, monkeypatch: pytest.MonkeyPatch)
         with monkeypatch.context() as patch:
             patch.setattr(LocalBackend, "get", get)
             try:
-                found = dse.optimum(path, maximize="ms_throughput")
+                result = dse.optimum(path, maximize="ms_throughput")
             except OtherProcessError:
                 continue
         large = dse.optimum(LARGE.run(), maximize="ms_throughput")
         held = [float(each.ms_throughput) for each in (right, large)]
-        assert float(found.ms_throughput) in held
+        assert float(result.ms_throughput) in held
         shutil.rmtree(path.with_name("other.zarr"), ignore_errors=True)
 
 
@@ -362,7 +362,7 @@ def test_what_a_killed_export_left_is_swept(
         assert not left.exists()
         assert not begun.exists()
 
-    done = meanwhile(monkeypatch, sweeps.files.whole, "_give_name", second)
+    done = meanwhile(monkeypatch, sweeps.files.atomic_write, "_give_name", second)
     with pytest.raises(DseError, match="exists: remove it, or choose another name"):
         dse.export(dse.open(path), out)
     assert len(done) == 2

@@ -24,8 +24,8 @@ def transit(**more: Any) -> Any:
 
 def test_ranges_of_transit() -> None:
     """Thread-bound, cs = Z n / (Z + L): falling in L, so its ends are at those of L."""
-    found = dse.ranges(transit(), {"mem_latency": "10 %"})
-    cs = found.cs_throughput
+    result = dse.ranges(transit(), {"mem_latency": "10 %"})
+    cs = result.cs_throughput
     assert cs.dims == ("end", "threads")
     assert cs.end.values.tolist() == ["lower", "given", "upper"]
     for end, latency in (("lower", 660), ("given", 600), ("upper", 540)):
@@ -64,10 +64,10 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
             continue
         checked += 1
         within = dict.fromkeys(names, "20 %")
-        found = dse.ranges(study, within, outputs=outputs)
+        result = dse.ranges(study, within, outputs=outputs)
         low, high = sampled(study, outputs, names)
         for output in outputs:
-            array = found[output]
+            array = result[output]
             lower, upper = (
                 np.broadcast_to(array.sel(end=end).values, low[output].shape)
                 for end in ("lower", "upper")
@@ -106,10 +106,10 @@ def sampled(study: Any, outputs: list[str], names: list[str]) -> tuple[Any, Any]
 def test_what_can_be_the_best_depends_on_shared_inputs() -> None:
     """Two configurations that an input moves together: ranges overlap, yet one is always better."""
     study = transit(axes={"threads": [500, 505, 510, 515]})
-    found = dse.ranges(study, {"mem_latency": "10 %"}, maximize="cs_throughput")
-    lower, upper = (found.cs_throughput.sel(end=end).values for end in ("lower", "upper"))
+    result = dse.ranges(study, {"mem_latency": "10 %"}, maximize="cs_throughput")
+    lower, upper = (result.cs_throughput.sel(end=end).values for end in ("lower", "upper"))
     assert (upper > lower.max()).all()  # by its range each could be
-    assert found.can_be_best.values.tolist() == [False, False, False, True]
+    assert result.can_be_best.values.tolist() == [False, False, False, True]
 
 
 def test_whatever_was_the_best_in_a_sample_can_be() -> None:
@@ -123,8 +123,8 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
     within = {"mem_bandwidth": "10 %", "runtime_power_const": "20 %"}
     within = {n: s for n, s in within.items() if n in study.grid().graph.definitions}
     assert within
-    found = dse.ranges(study, within, minimize="energy", where="power <= 150 W")
-    can = found.can_be_best
+    result = dse.ranges(study, within, minimize="energy", where="power <= 150 W")
+    can = result.can_be_best
     assert 1 <= int(can.sum()) < can.size / 2
     for shares in itertools.product(np.linspace(-1, 1, 5), repeat=len(within)):
         given = {}
@@ -142,7 +142,7 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
         best = moved.optimum(minimize="energy", where="power <= 150 W")
         at = {axis: best[axis].item() for axis in study.axes}
         assert bool(can.sel(at)), (shares, at)
-    assert (found.possibly_feasible | ~found.certainly_feasible).all()
+    assert (result.possibly_feasible | ~result.certainly_feasible).all()
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import dse
 from dse import DseError, Study
 from dse.cli.new import entry_lines
-from dse.entry_file import SourceText, parse_entry, write_entry_file
-from dse.fitted import SavedFit, load_fit
+from dse.catalog.entry_file import SourceText, parse_entry, write_entry_file
+from dse.inputs.fit_file import SavedFit, load_fit
 from dse.gpu import dataset_of
-from dse.kernels.counted import KernelCounts
-from dse.measured.workload import workload_text
-from dse.page.explore import page_content, page_text
+from dse.cuda.instruction_counts import KernelCounts
+from dse.importers.workload import workload_text
+from dse.page.page import page_content, page_text
 from dse.toml_text import printable_line, read_toml, toml_key, toml_number, toml_value
 from tests.sweeps.exporting import FLOATS, TEXTS, WHOLE, difference
 
@@ -91,8 +91,8 @@ def test_what_toml_cannot_hold_is_refused(value: Any) -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_number_in_toml_keeps_every_bit(number: float) -> None:
     for kind in (float, np.float64):
-        found = float(tomllib.loads(f"x = {toml_number(kind(number))}")["x"])
-        assert repr(found) == repr(float(number))
+        result = float(tomllib.loads(f"x = {toml_number(kind(number))}")["x"])
+        assert repr(result) == repr(float(number))
     assert same(tomllib.loads(f"x = {toml_value(np.int64(7))}"), {"x": 7})
 
 
@@ -114,13 +114,13 @@ def test_a_counted_kernel_is_a_workload_file_again(text: str, tmp_path: Path) ->
         left_out=[text, f"x{text}y"],
     )
     path = write_entry_file(tmp_path / "own.toml", counted.toml(), "workload")
-    found = dse.workload(str(path))
-    assert {name: found.values[name].value for name in counted} == dict(counted)
-    assert found.values["n"].value == 64
-    assert found.values["size_2"].value == 0.1
-    assert found.title == f"a {text}".strip()
-    assert found.values["coalesced_insts"].assumed == f"why {text}"
-    assert [row.meaning for row in found.declared] == ["an argument", f"an argument {text}"]
+    result = dse.workload(str(path))
+    assert {name: result.values[name].value for name in counted} == dict(counted)
+    assert result.values["n"].value == 64
+    assert result.values["size_2"].value == 0.1
+    assert result.title == f"a {text}".strip()
+    assert result.values["coalesced_insts"].assumed == f"why {text}"
+    assert [row.meaning for row in result.declared] == ["an argument", f"an argument {text}"]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -154,9 +154,9 @@ def test_a_row_of_a_profile_is_a_workload_file(text: str) -> None:
         },
         attrs={"study": json.dumps({"measured": text}), "notes": json.dumps([text])},
     )
-    found = entry(workload_text(ds))
-    assert found.values["blocks"].value == 2**53 - 1
-    assert found.values["comp_insts"].value == 1 / 3
+    result = entry(workload_text(ds))
+    assert result.values["blocks"].value == 2**53 - 1
+    assert result.values["comp_insts"].value == 1 / 3
 
 
 def test_a_file_that_would_be_refused_is_not_written(tmp_path: Path) -> None:
@@ -197,9 +197,9 @@ def test_a_fit_is_read_back(text: str, tmp_path: Path) -> None:
             fit.save(path)
         assert list(tmp_path.iterdir()) == []
         return
-    found = load_fit(fit.save(path))
-    assert same(found.to_dict(), fit.to_dict())
-    assert found.values == fit.values
+    result = load_fit(fit.save(path))
+    assert same(result.to_dict(), fit.to_dict())
+    assert result.values == fit.values
 
 
 # --- measurements
@@ -209,8 +209,8 @@ def test_what_was_measured_is_read_back(ending: str, tmp_path: Path) -> None:
     rows["status_text"] = ["a", "é\n", '"']
     told = {f"told_{number}": text for number, text in enumerate(HOSTILE)}
     ds = dataset_of("supply", rows, {"measured": "supply", **told})
-    with dse.open(dse.export(ds, tmp_path / f"rows{ending}")) as found:
-        assert difference(found.load(), ds) == ""
+    with dse.open(dse.export(ds, tmp_path / f"rows{ending}")) as result:
+        assert difference(result.load(), ds) == ""
 
 
 # --- pages
@@ -254,8 +254,8 @@ def test_a_store_holds_the_names_of_files_and_columns(tmp_path: Path) -> None:
         outputs=["time", "case"],
     )
     ds = study.run()
-    with dse.open(tmp_path / "s.zarr") if study.run(store=tmp_path / "s.zarr") else ds as found:
-        assert difference(found.load(), ds) == ""
+    with dse.open(tmp_path / "s.zarr") if study.run(store=tmp_path / "s.zarr") else ds as result:
+        assert difference(result.load(), ds) == ""
     for ending in (".csv", ".nc", ".parquet", ".zarr"):
-        with dse.open(dse.export(ds, tmp_path / f"copy{ending}")) as found:
-            assert difference(found.load(), ds) == ""
+        with dse.open(dse.export(ds, tmp_path / f"copy{ending}")) as result:
+            assert difference(result.load(), ds) == ""

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dse
-from dse.measured.runs import RESAMPLES, RepeatedRuns, block_length, chances_of_runs
+from dse.importers.runs import RESAMPLES, RepeatedRuns, block_length, chances_of_runs
 from symbolic.errors import DseError
 
 
@@ -56,7 +56,7 @@ def test_chances_are_those_of_a_bootstrap_by_hand():
     for k in range(1, 40):
         noise[:, k] += 0.6 * noise[:, k - 1]
     values = np.array([[1.0], [1.02], [1.1]]) + noise
-    found = dse.chances(along_run(values), minimize="time")
+    result = dse.chances(along_run(values), minimize="time")
     drawn, own = np.empty((RESAMPLES, 3)), np.random.default_rng(1)
     for column, row in enumerate(values):
         off = row - row.mean()
@@ -67,11 +67,11 @@ def test_chances_are_those_of_a_bootstrap_by_hand():
             picked = [row[(s + k) % 40] for s in starts[sample] for k in range(length)][:40]
             drawn[sample, column] = np.mean(picked)
     wins = np.bincount(drawn.argmin(axis=1), minlength=3) / RESAMPLES
-    order = [int(np.log2(b)) - 5 for b in found.block.values]
-    np.testing.assert_allclose(found.chance, wins[order], rtol=1e-12)
+    order = [int(np.log2(b)) - 5 for b in result.block.values]
+    np.testing.assert_allclose(result.chance, wins[order], rtol=1e-12)
     regret = (drawn - drawn.min(axis=1, keepdims=True)).mean(axis=0)
-    np.testing.assert_allclose(found.regret, regret[order], rtol=1e-9)
-    assert found.chance.sum().item() == pytest.approx(1)
+    np.testing.assert_allclose(result.regret, regret[order], rtol=1e-9)
+    assert result.chance.sum().item() == pytest.approx(1)
 
 
 def test_runs_tell_drift_correlation_and_who_is_told_apart():

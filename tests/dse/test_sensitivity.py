@@ -14,7 +14,7 @@ from click.testing import Result
 
 import dse
 from dse import DseError
-from dse.effects import log_slope
+from dse.sensitivity_analysis import log_slope
 from dse.plots.bar_charts import draw_tornado, tornado
 from tests.sweeps.test_decompose import by_definition
 
@@ -41,20 +41,20 @@ def merge(**more: Any) -> Any:
 # --- indices
 def test_a_study_as_by_definition() -> None:
     ds = transit().run()
-    found = dse.sensitivity(transit(), output="cs_throughput")
+    result = dse.sensitivity(transit(), output="cs_throughput")
     first, total = by_definition(ds.cs_throughput.values)
     variance = ds.cs_throughput.values.var()
-    one = found.sel(output="cs_throughput")
+    one = result.sel(output="cs_throughput")
     assert one["first"].values == pytest.approx(np.array(first) / variance)
     assert one["total"].values == pytest.approx(np.array(total) / variance)
-    assert found.axis.values.tolist() == ["threads", "intensity", "ms_peak"]
+    assert result.axis.values.tolist() == ["threads", "intensity", "ms_peak"]
     mean = ds.cs_throughput.mean(["threads", "ms_peak"])
     assert one.over_intensity.values == pytest.approx(mean.values)
     assert float(one.low.sel(axis="intensity")) == pytest.approx(float(mean.min()))
     assert (float(one["mean"]), float(one["std"])) == pytest.approx(
         (float(ds.cs_throughput.mean()), float(ds.cs_throughput.std()))
     )
-    assert found.attrs["treatment"] == "every point of the grid weighs the same"
+    assert result.attrs["treatment"] == "every point of the grid weighs the same"
 
 
 def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
@@ -69,7 +69,7 @@ def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
     assert whole["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
     assert int(whole.counted[0]) == int((~np.isnan(values)).sum()) < int(whole.points[0]) == 42
     assert "are left out" in whole.attrs["treatment"]
-    monkeypatch.setattr("dse.effects._SMALL", 5)
+    monkeypatch.setattr("dse.sensitivity_analysis._SMALL", 5)
     dse.export(ds, tmp_path / "m.zarr")
     with dse.open(tmp_path / "m.zarr") as stored:
         for source in (study, ds, stored):
@@ -88,13 +88,13 @@ def test_a_compiled_nest_gives_the_same(monkeypatch: pytest.MonkeyPatch, limit: 
     values = study.run()
     values = np.where(values.feasible & np.isfinite(values.time), values.time, np.nan)
     first, total = by_definition(values)
-    monkeypatch.setattr("dse.effects._COMPILE_POINTS", 1)
-    monkeypatch.setattr("dse.effects._SMALL", 1)
-    monkeypatch.setattr("dse.effects._LARGE", limit)
-    found = dse.sensitivity(study, output="time")
-    assert found["first"].values[0] == pytest.approx(np.array(first) / np.nanvar(values))
-    assert found["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
-    assert int(found.counted.item()) == int((~np.isnan(values)).sum())
+    monkeypatch.setattr("dse.sensitivity_analysis._COMPILE_POINTS", 1)
+    monkeypatch.setattr("dse.sensitivity_analysis._SMALL", 1)
+    monkeypatch.setattr("dse.sensitivity_analysis._LARGE", limit)
+    result = dse.sensitivity(study, output="time")
+    assert result["first"].values[0] == pytest.approx(np.array(first) / np.nanvar(values))
+    assert result["total"].values[0] == pytest.approx(np.array(total) / np.nanvar(values))
+    assert int(result.counted.item()) == int((~np.isnan(values)).sum())
 
 
 def test_switches_and_zips_are_axes_too() -> None:
@@ -106,21 +106,21 @@ def test_switches_and_zips_are_axes_too() -> None:
         },
     )
     ds = study.run()
-    found = dse.sensitivity(study, output="ms_throughput")
+    result = dse.sensitivity(study, output="ms_throughput")
     first, total = by_definition(ds.ms_throughput.values)
     variance = ds.ms_throughput.values.var()
-    assert found["first"].values[0] == pytest.approx(np.array(first) / variance)
-    assert found["total"].values[0] == pytest.approx(np.array(total) / variance)
-    assert found.over_supply.sel(supply="smooth").size == 1
+    assert result["first"].values[0] == pytest.approx(np.array(first) / variance)
+    assert result["total"].values[0] == pytest.approx(np.array(total) / variance)
+    assert result.over_supply.sel(supply="smooth").size == 1
 
 
 def test_formulas_all_outputs_and_axes_that_do_nothing() -> None:
-    found = dse.sensitivity(
+    result = dse.sensitivity(
         merge(axes={**merge().axes, "elapsed_": [1]} if False else merge().axes)
     )
-    assert found.output.values.tolist() == ["time", "occupancy"]
-    assert abs(float(found.total.sel(output="occupancy", axis="active_sms"))) < 1e-15
-    assert found.unit.values.tolist() == ["s", "1"]
+    assert result.output.values.tolist() == ["time", "occupancy"]
+    assert abs(float(result.total.sel(output="occupancy", axis="active_sms"))) < 1e-15
+    assert result.unit.values.tolist() == ["s", "1"]
     product = dse.sensitivity(merge(), output="time * active_sms")
     assert float(product.total.sel(axis="active_sms").item()) < 0.05
 
@@ -130,22 +130,22 @@ def test_outputs_that_are_constant() -> None:
     study = merge(axes=one, workload="svm")
     with pytest.raises(DseError, match=r"occupancy is 1 at every point.*no variance"):
         dse.sensitivity(study, output="occupancy")
-    found = dse.sensitivity(study)
-    assert np.isnan(found["first"].sel(output="occupancy")).all()
-    assert json.loads(found.attrs["notes"]) == [
+    result = dse.sensitivity(study)
+    assert np.isnan(result["first"].sel(output="occupancy")).all()
+    assert json.loads(result.attrs["notes"]) == [
         "occupancy is the same at every point: it has no indices"
     ]
-    one_value = found.sel(output="time", axis="threads_per_block")
+    one_value = result.sel(output="time", axis="threads_per_block")
     assert (float(one_value["first"]), float(one_value["total"])) == (0, 0)
-    assert float(found.total.sel(output="time", axis="active_sms")) == pytest.approx(1)
+    assert float(result.total.sel(output="time", axis="active_sms")) == pytest.approx(1)
 
 
 def test_measurements_on_a_grid() -> None:
     sample = Path(__file__).parents[1] / "data" / "t4.json"
-    found = dse.sensitivity(dse.open(sample), output="time")
-    assert int(found.counted.item()) == 4
+    result = dse.sensitivity(dse.open(sample), output="time")
+    assert int(result.counted.item()) == 4
     first, _ = by_definition(dse.open(sample).time.values)
-    assert found["first"].values[0] == pytest.approx(
+    assert result["first"].values[0] == pytest.approx(
         np.array(first) / np.nanvar(dse.open(sample).time.values)
     )
     with pytest.raises(DseError, match="make a grid of the measurements"):
@@ -157,7 +157,7 @@ def test_elasticities_are_those_of_the_closed_form() -> None:
     """Transit with smooth supply: throughput solves a quadratic, derived by SymPy."""
     study = transit(set={"lanes_width": 32, "mem_latency": 600, "supply": "smooth"})
     at = {"threads": 256, "intensity": 20, "ms_peak": 1}
-    found = dse.sensitivity(study, output="ms_throughput", at=at)
+    result = dse.sensitivity(study, output="ms_throughput", at=at)
     form = dse.model("transit").closed_form("ms_throughput", expand=True, supply="smooth")
     values = {**at, "lanes_width": 32, "mem_latency": 600, "arithmetic_latency": 1}
     names = {symbol.name: symbol for symbol in form.free_symbols}
@@ -165,35 +165,35 @@ def test_elasticities_are_those_of_the_closed_form() -> None:
     y = form.subs(given)
     for name, symbol in names.items():
         slope = sympy.diff(form, symbol).subs(given).doit() * values[name] / y
-        here = found.elasticity.sel(input=name).item()
+        here = result.elasticity.sel(input=name).item()
         tolerance = 2e-3 if name == "threads" else 1e-6  # threads are whole: they move by a step
         assert here == pytest.approx(float(slope), rel=tolerance, abs=1e-7), name
-    assert found.value.item() == pytest.approx(float(y))
-    assert json.loads(found.attrs["configuration"]) == at
+    assert result.value.item() == pytest.approx(float(y))
+    assert json.loads(result.attrs["configuration"]) == at
 
 
 def test_a_border_has_two_slopes_and_no_elasticity() -> None:
     """Enough threads, and ms_peak = lanes_width / intensity: both limit, either on its way down."""
     given = {"lanes_width": 32, "ms_peak": 0.32, "mem_latency": 600}
     study = transit(axes={"threads": [100.0, 900.0], "intensity": [100]}, set=given)
-    found = dse.sensitivity(study, output="ms_throughput", at={"threads": 900})
+    result = dse.sensitivity(study, output="ms_throughput", at={"threads": 900})
     for name in ("ms_peak", "lanes_width"):
-        one = found.sel(input=name)
+        one = result.sel(input=name)
         assert np.isnan(one.elasticity).all()
         assert one.elasticity_down.item() == pytest.approx(1, abs=1e-6)
         assert one.elasticity_up.item() == pytest.approx(0, abs=1e-6)
-    assert found.elasticity_up.sel(input="intensity").item() == pytest.approx(-1, abs=1e-6)
+    assert result.elasticity_up.sel(input="intensity").item() == pytest.approx(-1, abs=1e-6)
 
 
 def test_no_step_leaves_a_domain_or_breaks_a_rule() -> None:
-    found = dse.sensitivity(merge(), output="time", at={"active_sms": 16, "workload": "svm"})
-    sms = found.sel(input="active_sms")  # there are 16
+    result = dse.sensitivity(merge(), output="time", at={"active_sms": 16, "workload": "svm"})
+    sms = result.sel(input="active_sms")  # there are 16
     assert np.isnan(sms.elasticity_up.item())
     assert sms.elasticity.item() == sms.elasticity_down.item() == pytest.approx(-1, abs=1e-3)
-    loss = found.sel(input="imbalance_loss")  # at its least, 1
+    loss = result.sel(input="imbalance_loss")  # at its least, 1
     assert np.isnan(loss.elasticity_down.item())
     assert np.isfinite(loss.elasticity.item())
-    assert not any("PLACE" in name for name in found.input.values)
+    assert not any("PLACE" in name for name in result.input.values)
     outside = dse.sensitivity(merge(), output="time", at={"active_sms": 18})
     assert np.isnan(outside.value.item())
     assert np.isnan(outside.elasticity).all()
@@ -201,20 +201,20 @@ def test_no_step_leaves_a_domain_or_breaks_a_rule() -> None:
 
 def test_without_a_configuration_one_that_counts_is_found() -> None:
     study = merge(axes={**merge().axes, "active_sms": range(12, 40)})
-    found = dse.sensitivity(study, output="time")
-    assert json.loads(found.attrs["configuration"])["active_sms"] == 16
-    assert np.isfinite(found.value.item())
+    result = dse.sensitivity(study, output="time")
+    assert json.loads(result.attrs["configuration"])["active_sms"] == 16
+    assert np.isfinite(result.value.item())
 
 
 def test_elasticities_of_a_dataset_lie_between_neighbours() -> None:
     ds = transit().run()
     at = {"threads": 256, "intensity": 10, "ms_peak": 1}
-    found = dse.sensitivity(ds, output="cs_throughput", at=at)
+    result = dse.sensitivity(ds, output="cs_throughput", at=at)
     here = ds.cs_throughput.sel(intensity=10, ms_peak=1)
     wanted = np.log(here.sel(threads=512) / here.sel(threads=128)) / np.log(4)
-    assert found.elasticity.sel(input="threads").item() == pytest.approx(wanted.item())
+    assert result.elasticity.sel(input="threads").item() == pytest.approx(wanted.item())
     up = np.log(ds.cs_throughput.sel(threads=256, intensity=20, ms_peak=1) / here.sel(threads=256))
-    assert found.elasticity.sel(input="intensity").item() == pytest.approx(up.item() / np.log(2))
+    assert result.elasticity.sel(input="intensity").item() == pytest.approx(up.item() / np.log(2))
 
 
 @pytest.mark.parametrize(
@@ -280,10 +280,10 @@ def test_by_command(run: Run) -> None:
 
 
 def test_a_tornado_shows_the_widest_on_top() -> None:
-    found = dse.sensitivity(merge(), output="time")
-    ax = draw_tornado(found, "time")
+    result = dse.sensitivity(merge(), output="time")
+    ax = draw_tornado(result, "time")
     (bars,) = ax.containers
-    one = found.sel(output="time")
+    one = result.sel(output="time")
     wide = (one.high - one.low).values
     order = np.argsort(-wide, kind="stable")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == list(one.axis.values[order])

@@ -125,8 +125,8 @@ def test_an_infinite_objective_is_never_the_best(tmp_path: Path) -> None:
     )
     study = dse.Study(model=str(model), axes={"n": [0, 1, 2]}, set={"x": 5})
     assert study.optimum(maximize="out").n.item() == 1
-    found = dse.ranges(study, within={"x": "10%"}, maximize="out")
-    assert found.can_be_best.values.tolist() == [False, True, False]
+    result = dse.ranges(study, within={"x": "10%"}, maximize="out")
+    assert result.can_be_best.values.tolist() == [False, True, False]
 
 
 def test_points_excluded_leave_out_the_winner() -> None:

@@ -84,11 +84,11 @@ def test_the_lock_of_a_killed_writer_goes_when_the_store_is_found_finished(
 
 def test_it_is_the_dataset_of_a_run_in_memory(study: Study, tmp_path: Path) -> None:
     expected = study.run()
-    found = study.run(store=tmp_path / "a.zarr")
-    assert found.chunks
-    alike(found.load(), expected)
+    result = study.run(store=tmp_path / "a.zarr")
+    assert result.chunks
+    alike(result.load(), expected)
     alike(plain(tmp_path / "a.zarr"), expected)
-    assert found.cs_transition.dims == ()
+    assert result.cs_transition.dims == ()
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -288,9 +288,9 @@ def test_corruptions(
     for _ in range(count):
         key = damaged(path, draw)
         computed.clear()
-        found = dse.verify(path)
-        assert [damage.file for damage in found.damages] == [key]
-        assert not found.is_repaired
+        result = dse.verify(path)
+        assert [damage.file for damage in result.damages] == [key]
+        assert not result.is_repaired
         repaired = dse.verify(path, repair=True)
         assert repaired.is_repaired
         assert sorted(computed) == [damage.tile for damage in repaired.damages if damage.tile]

@@ -13,7 +13,7 @@ import xarray as xr
 
 import dse
 from dse import DseError, Study
-from dse.study import data
+from dse.study import study
 from symbolic.errors import DomainError, GraphError, UnitError, UnknownNameError
 from tests.oracles.compare import identical
 
@@ -238,8 +238,8 @@ def test_asking_changes_nothing() -> None:
 
 
 def test_a_question_joins_its_grid_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    joined, join = [], data.build_grid
-    monkeypatch.setattr(data, "build_grid", lambda *a, **k: joined.append(k) or join(*a, **k))
+    joined, join = [], study.build_grid
+    monkeypatch.setattr(study, "build_grid", lambda *a, **k: joined.append(k) or join(*a, **k))
     transit().optimum(minimize="ms_throughput * 2", where="threads > 1")
     assert len(joined) == 2  # before any question, for what can be wrong with the study, and for it
 
@@ -451,10 +451,10 @@ def test_opening_what_was_stored(tmp_path: Path) -> None:
 
 def test_symbols_of_the_paper_name_its_quantities() -> None:
     given = {"Z": 10, "M": 32, "L": 600, "R": 1}
-    found = dse.Study(model="transit", axes={"n": [64, 256]}, set=given).run()
+    result = dse.Study(model="transit", axes={"n": [64, 256]}, set=given).run()
     named = {"intensity": 10, "lanes_width": 32, "mem_latency": 600, "ms_peak": 1}
     plain = dse.Study(model="transit", axes={"threads": [64, 256]}, set=named).run()
-    assert found.ms_throughput.equals(plain.ms_throughput)
+    assert result.ms_throughput.equals(plain.ms_throughput)
     assert float(dse.evaluate("transit", n=256, **given).ms_throughput) == plain.ms_throughput[1]
     with pytest.raises(dse.DseError, match=r"given twice, among n \(threads\), threads"):
         dse.Study(model="transit", axes={"n": [64], "threads": [1]}, set=given)

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 import dse
-from dse.fitted import SavedFit
+from dse.inputs.fit_file import SavedFit
 from dse.uncertain.draws import read_random
 from stochastic import Pmf
 from symbolic.errors import DseError
@@ -128,8 +128,8 @@ def test_a_fit_gives_values_and_covariance(tmp_path):
     about |= {"values": values, "standard_errors": {"mem_latency_dram": 10.0, "mem_latency": 20.0}}
     SavedFit(**about, covariance=np.array(matrix)).save(tmp_path / "runs.fit.json")
     axis = read_random({"it": {"fit": "runs.fit.json"}, "draws": 16384}, TABLE, tmp_path).axis()
-    found = np.cov(np.stack(list(axis.columns.values())))
-    assert np.allclose(found, matrix, rtol=0.01)
+    result = np.cov(np.stack(list(axis.columns.values())))
+    assert np.allclose(result, matrix, rtol=0.01)
 
 
 @pytest.mark.parametrize("kind", ["mean", "std", "worst_high", "worst_low", "best_high", "geomean"])
@@ -138,10 +138,10 @@ def test_statistics_are_those_of_numpy(kind, discrete):
     law = {"mem_latency": "discrete: 500: 1, 600: 2, 900: 4"} if discrete else LATENCY
     text = f"{kind}(cs_throughput)"
     axis, (column,) = drawn(law)
-    found = transit(random=law, outputs=[text]).run()[text].values
+    result = transit(random=law, outputs=[text]).run()[text].values
     each = {"threads": [256, 512, 1024], "latency": {"zip": {"mem_latency": column}}}
     values = transit(random={}, axes=each).run().cs_throughput.values
-    np.testing.assert_allclose(found, summary(kind, values, None, axis.weights), rtol=1e-14)
+    np.testing.assert_allclose(result, summary(kind, values, None, axis.weights), rtol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["quantile", "cvar_high", "cvar_low"])
@@ -151,11 +151,11 @@ def test_tails_are_those_of_sorted_values(kind, level, weights):
     law = dse.discrete([500, 600, 900, 450], weights)
     text = f"{kind}(cs_throughput, {level})"
     axis, (column,) = drawn({"mem_latency": law})
-    found = transit(random={"mem_latency": law}, outputs=[text]).run()[text].values
+    result = transit(random={"mem_latency": law}, outputs=[text]).run()[text].values
     each = {"threads": [256, 512, 1024], "latency": {"zip": {"mem_latency": column}}}
     values = transit(random={}, axes=each).run().cs_throughput.values
     known = summary(kind, values, Fraction(level), axis.weights)
-    np.testing.assert_allclose(found, known, rtol=1e-13)
+    np.testing.assert_allclose(result, known, rtol=1e-13)
 
 
 def test_discrete_laws_are_enumerated_exactly():
@@ -374,6 +374,6 @@ def test_parts_of_several_statistics_are_told_apart() -> None:
         outputs=["cs_throughput", "quantile(cs_throughput, 0.05)"],
         random={"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64},
     )
-    found, ds = study.sensitivity(), study.run()
+    result, ds = study.sensitivity(), study.run()
     for name in ("mean(cs_throughput)", "quantile(cs_throughput, 0.05)"):
-        assert found.over_threads.sel(output=name).values == pytest.approx(ds[name].values)
+        assert result.over_threads.sel(output=name).values == pytest.approx(ds[name].values)

@@ -22,8 +22,8 @@ def study() -> Study:
 
 
 def best(study: Study) -> list[int]:
-    found = study.optimum(minimize="time", per="distribution")
-    blocks: list[int] = found.threads_per_block.values.tolist()
+    result = study.optimum(minimize="time", per="distribution")
+    blocks: list[int] = result.threads_per_block.values.tolist()
     return blocks
 
 
@@ -69,9 +69,9 @@ def test_the_loss_is_what_all_blocks_pay(study: Study) -> None:
     for text in study.axes["distribution"]:
         work = Pmf.parse(text).cut(1e-15)
         for threads in (32, 256, 512):
-            found = order_statistics(work.low, work.weights, threads)
+            result = order_statistics(work.low, work.weights, threads)
             loss = float(ds.imbalance_loss.sel(distribution=text, threads_per_block=threads))
-            assert loss == pytest.approx(found.mean_max / found.mean, rel=1e-9)
+            assert loss == pytest.approx(result.mean_max / result.mean, rel=1e-9)
 
 
 def test_the_commands_of_its_first_lines(run: Run) -> None:

@@ -59,10 +59,10 @@ def test_ranks_and_slowdowns_are_those_of_slow_twins(values: list[float], random
 
 
 def test_errors_are_shares_and_what_is_not_predicted_is_told() -> None:
-    found = score(np.array([1.0, 2.0, 4.0, 5.0]), np.array([1.1, 1.8, math.nan, 5.0]))
-    assert [found.median, found.mean, found.p90] == pytest.approx([0.1, 0.2 / 3, 0.1])
-    assert found.missing == 1
-    assert math.isnan(found.slowdown_p90)
+    result = score(np.array([1.0, 2.0, 4.0, 5.0]), np.array([1.1, 1.8, math.nan, 5.0]))
+    assert [result.median, result.mean, result.p90] == pytest.approx([0.1, 0.2 / 3, 0.1])
+    assert result.missing == 1
+    assert math.isnan(result.slowdown_p90)
 
 
 def test_a_space_without_prediction_takes_its_first_row() -> None:
@@ -93,29 +93,29 @@ def test_parts_of_a_space_are_drawn_without_replacement() -> None:
 
 def test_a_label_is_predicted_by_a_fit_to_the_others() -> None:
     table = supply(3, noise=0.5)
-    found = dse.validate("transit_supply", table, free=SUPPLY, leave_out="card")
-    for card, values in zip(["card 0", "card 1", "card 2"], found.fitted, strict=True):
+    result = dse.validate("transit_supply", table, free=SUPPLY, leave_out="card")
+    for card, values in zip(["card 0", "card 1", "card 2"], result.fitted, strict=True):
         others = table[table.card != card][["threads_in_ms", "attained_bandwidth"]]
         twin = dse.fit("transit_supply", others, free=SUPPLY, residuals="relative", left_out="hat")
         assert dict(values) == dict(twin.set)
-        own = [label == card for label in found.labels]
+        own = [label == card for label in result.labels]
         expected = dse.evaluate(
             "transit_supply",
             outputs=["attained_bandwidth"],
             threads_in_ms=table.threads_in_ms.to_numpy()[own],
             **twin.set,
         )
-        assert found.predicted[own].tolist() == expected["attained_bandwidth"].values.tolist()
-    assert found.by["card 0"].median < 0.5 < found.by["card 2"].median
+        assert result.predicted[own].tolist() == expected["attained_bandwidth"].values.tolist()
+    assert result.by["card 0"].median < 0.5 < result.by["card 2"].median
 
 
 def test_what_is_given_needs_nothing_left_out() -> None:
     known = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
-    found = dse.validate("transit_supply", supply(), set=known)
-    assert found.score.median == 0
-    assert found.score.rank == pytest.approx(1)
-    assert found.losses == {}
-    assert found.baselines["the median of all rows"].median > 0.2
+    result = dse.validate("transit_supply", supply(), set=known)
+    assert result.score.median == 0
+    assert result.score.rank == pytest.approx(1)
+    assert result.losses == {}
+    assert result.baselines["the median of all rows"].median > 0.2
 
 
 def test_rows_of_several_laws_are_predicted_law_by_law() -> None:
@@ -129,8 +129,8 @@ def test_rows_of_several_laws_are_predicted_law_by_law() -> None:
     ]
     names = ("distribution", "lanes", "imbalance_loss", "printed")
     rows = pd.DataFrame(table, columns=names)
-    found = dse.validate("imbalance", rows)
-    errors = 100 * np.abs(found.measured / found.predicted - 1)
+    result = dse.validate("imbalance", rows)
+    errors = 100 * np.abs(result.measured / result.predicted - 1)
     assert errors == pytest.approx(rows.printed.to_numpy(), abs=0.06)
     one = dse.validate(
         "imbalance",
@@ -138,7 +138,7 @@ def test_rows_of_several_laws_are_predicted_law_by_law() -> None:
         columns=["lanes", "imbalance_loss"],
         set={"distribution": "uniform:20,40"},
     )
-    assert one.predicted.tolist() == found.predicted[[1, 4]].tolist()
+    assert one.predicted.tolist() == result.predicted[[1, 4]].tolist()
     with pytest.raises(DseError, match="rows have a law each, in the column distribution"):
         dse.validate("imbalance", rows, free=["cut_overhead"], leave_out="lanes")
 
@@ -149,22 +149,22 @@ def test_intervals_are_learnt_from_other_labels() -> None:
     table["card"] = [f"card {row % 10}" for row in range(len(table))]
     table["attained_bandwidth"] *= np.exp(rng.normal(0, 0.2, len(table)))
     known = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
-    found = dse.validate("transit_supply", table, set=known, leave_out="card", interval=0.8)
-    assert found.score.coverage == pytest.approx(0.8, abs=0.05)
+    result = dse.validate("transit_supply", table, set=known, leave_out="card", interval=0.8)
+    assert result.score.coverage == pytest.approx(0.8, abs=0.05)
 
 
 def test_rows_that_break_a_rule_count_as_missing() -> None:
     rows = {"threads_per_block": [256, 4096], "registers_per_thread": 16, "active_blocks": 1}
     table = pd.DataFrame({**rows, "active_blocks_per_sm": [3.0, 3.0]})
-    found = dse.validate(
+    result = dse.validate(
         "occupancy",
         table,
         to="active_blocks_per_sm",
         machine="gtx280",
         set={"shared_mem_per_block": 0},
     )
-    assert found.score.missing == 1
-    assert "NOT PREDICTED: 1 rows" in str(found)
+    assert result.score.missing == 1
+    assert "NOT PREDICTED: 1 rows" in str(result)
 
 
 # --- baselines
@@ -173,14 +173,14 @@ def test_rows_that_break_a_rule_count_as_missing() -> None:
 def test_formulas_stand_beside_and_losses_are_said() -> None:
     table = supply().assign(bytes_wanted=lambda t: 1.1 * t.attained_bandwidth)
     wrong = {"ms_peak_bandwidth": "4 GB/s", "ms_transition": 512}
-    found = dse.validate(
+    result = dse.validate(
         "transit_supply", table, set=wrong, leave_out="card", baselines={"wanted": "bytes_wanted"}
     )
-    assert found.baselines["wanted"].median == pytest.approx(0.1)
-    assert found.baselines["wanted, one factor, learnt elsewhere"].median == pytest.approx(0)
-    assert found.score.median == pytest.approx(0.5)
-    assert "median" in found.losses["wanted"]
-    assert "LOSES to wanted: median error" in str(found)
+    assert result.baselines["wanted"].median == pytest.approx(0.1)
+    assert result.baselines["wanted, one factor, learnt elsewhere"].median == pytest.approx(0)
+    assert result.score.median == pytest.approx(0.5)
+    assert "median" in result.losses["wanted"]
+    assert "LOSES to wanted: median error" in str(result)
 
 
 def test_choices_beside_one_choice_learnt_elsewhere_and_a_random_one() -> None:
@@ -188,7 +188,7 @@ def test_choices_beside_one_choice_learnt_elsewhere_and_a_random_one() -> None:
     table = supply(2).assign(attained_bandwidth=lambda t: 1 / t.attained_bandwidth)
     turned = table.card == "card 1"
     table.loc[turned, "attained_bandwidth"] = table.attained_bandwidth[turned].to_numpy()[::-1]
-    found = dse.validate(
+    result = dse.validate(
         "transit_supply",
         table,
         set={"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512},
@@ -196,17 +196,17 @@ def test_choices_beside_one_choice_learnt_elsewhere_and_a_random_one() -> None:
         within="card",
         choose="threads_in_ms",
     )
-    one = found.baselines["one choice of threads_in_ms, learnt elsewhere"]
+    one = result.baselines["one choice of threads_in_ms, learnt elsewhere"]
     assert one.slowdown_median == pytest.approx((1 + 8) / 2, rel=0.2) or one.slowdown_p90 > 4
     assert math.isnan(one.median)
-    random = found.baselines["one configuration at random"]
+    random = result.baselines["one configuration at random"]
     assert 1 < random.slowdown_p90 <= 8
-    assert found.score.slowdown_p90 >= 1
+    assert result.score.slowdown_p90 >= 1
 
 
 def test_interpolation_is_between_known_rows_of_the_same_space() -> None:
     table = supply(2, noise=0.5)
-    found = dse.validate(
+    result = dse.validate(
         "transit_supply",
         table,
         free=SUPPLY,
@@ -215,7 +215,7 @@ def test_interpolation_is_between_known_rows_of_the_same_space() -> None:
         within="card",
         along="threads_in_ms",
     )
-    inner = found.baselines["linear interpolation over threads_in_ms"]
+    inner = result.baselines["linear interpolation over threads_in_ms"]
     assert 0 < inner.mean < 0.7
 
 
@@ -265,10 +265,10 @@ def test_the_command_tells_the_same(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "supply.csv"
     supply(3, noise=0.5).to_csv(path, index=False)
     asked = ["--free", ",".join(SUPPLY), "--leave-out", "card"]
-    found = dse.validate("transit_supply", path, free=SUPPLY, leave_out="card")
+    result = dse.validate("transit_supply", path, free=SUPPLY, leave_out="card")
     told = run("validate", "transit_supply", str(path), *asked, "--json")
-    assert json.loads(told.stdout) == json.loads(json.dumps(found.to_dict()))
-    assert str(found) in run("validate", "transit_supply", str(path), *asked).stdout
+    assert json.loads(told.stdout) == json.loads(json.dumps(result.to_dict()))
+    assert str(result) in run("validate", "transit_supply", str(path), *asked).stdout
     run("validate", "transit_supply", str(path), "--draws", "x", status=2)
     again = run("validate", "transit_supply", str(path), *asked, "--per", "threads_in_ms")
     assert "transit_supply, for each threads_in_ms:" in again.stdout
@@ -282,19 +282,19 @@ def test_scores_of_a_label_are_those_of_its_rows_alone() -> None:
     table = supply(3, noise=0.5).assign(bytes_wanted=lambda t: 1.1 * t.attained_bandwidth)
     table["size"] = np.where(table.threads_in_ms < 512, "small", "large")
     said: dict[str, Any] = {"free": SUPPLY, "leave_out": "card", "within": ("card", "size")}
-    found = dse.validate(
+    result = dse.validate(
         "transit_supply", table, per="size", baselines={"w": "bytes_wanted"}, **said
     )
-    assert list(found.by) == ["small", "large"]
-    for size, each in found.by.items():
+    assert list(result.by) == ["small", "large"]
+    for size, each in result.by.items():
         own = np.flatnonzero(table["size"].to_numpy() == size)
         spaces = [np.flatnonzero(table.card.to_numpy()[own] == f"card {k}") for k in range(3)]
-        assert each == score(found.measured[own], found.predicted[own], spaces)
-        others = found.beside[size]
-        assert others.keys() == found.baselines.keys()
+        assert each == score(result.measured[own], result.predicted[own], spaces)
+        others = result.beside[size]
+        assert others.keys() == result.baselines.keys()
         assert others["w"].median == pytest.approx(0.1)
-        assert "w" in found.losses_by[size]
-        assert f"LOSES at {size} to w: " in str(found)
+        assert "w" in result.losses_by[size]
+        assert f"LOSES at {size} to w: " in str(result)
     assert list(dse.validate("transit_supply", table, **said).by) == ["card 0", "card 1", "card 2"]
 
 
@@ -304,11 +304,11 @@ def test_ties_are_a_row_of_their_own_and_held_against_ties() -> None:
     given = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
     said: dict[str, Any] = {"set": given, "within": "card", "baselines": {"flat": "same"}}
     turned = table.sort_values(["card", "threads_in_ms"], ascending=[True, False])
-    found = dse.validate("transit_supply", turned, **said)
+    result = dse.validate("transit_supply", turned, **said)
     mean = (turned.attained_bandwidth[:6] / turned.attained_bandwidth.min()).mean()
-    assert found.baselines["flat"].slowdown_p90 == 1
-    assert found.baselines["flat, mean over its ties"].slowdown_p90 == pytest.approx(mean)
-    assert found.drawn is None
+    assert result.baselines["flat"].slowdown_p90 == 1
+    assert result.baselines["flat, mean over its ties"].slowdown_p90 == pytest.approx(mean)
+    assert result.drawn is None
     flat = dse.validate("transit_supply", turned, **said | {"set": given | {"ms_transition": 1}})
     assert flat.drawn is not None
     assert flat.drawn.slowdown_p90 == pytest.approx(mean)
@@ -324,9 +324,9 @@ def test_values_of_a_label_are_fitted_to_its_known_rows() -> None:
     table = supply(3, noise=0.5)
     table["half"] = np.arange(len(table)) % 2
     own = {"card": SUPPLY}
-    found = dse.validate("transit_supply", table, own=own, leave_out="half")
-    assert "ms_transition of each card fitted" in found.how
-    for half, values in zip([0, 1], found.fitted, strict=True):
+    result = dse.validate("transit_supply", table, own=own, leave_out="half")
+    assert "ms_transition of each card fitted" in result.how
+    for half, values in zip([0, 1], result.fitted, strict=True):
         seen = table[table.half != half][["threads_in_ms", "attained_bandwidth", "card"]]
         twin = dse.fit("transit_supply", seen, per=own, residuals="relative", left_out="hat")
         assert values == pytest.approx(twin.values)
@@ -334,7 +334,7 @@ def test_values_of_a_label_are_fitted_to_its_known_rows() -> None:
         expected = dse.evaluate(
             "transit_supply", threads_in_ms=out.threads_in_ms.to_numpy(), **twin.set_of("card 2")
         )
-        predicted = found.predicted[out.index.to_numpy()]
+        predicted = result.predicted[out.index.to_numpy()]
         assert predicted == pytest.approx(expected["attained_bandwidth"].values)
     shared = {"free": SUPPLY[:1], "own": {"card": SUPPLY[1:]}}
     assert len(dse.validate("transit_supply", table, **shared, leave_out="half").fitted[0]) == 4

@@ -11,8 +11,8 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.inputs import merge_inputs
-from dse.validity import validity_warnings
+from dse.inputs.merge import merge_inputs
+from dse.inputs.validity import validity_warnings
 
 SAID = "mwp_cwp has no caches: every access goes to DRAM"
 GIVEN = {"workload": "svm", "set": {"threads_per_block": 256}}

@@ -14,8 +14,8 @@ import xarray as xr
 
 import dse
 import dse.progress
-from dse.faces import Comparison, Study
-from dse.study.data import StudyData
+from dse.api import Comparison, Study
+from dse.study.study import StudyData
 
 GIVEN: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "mem_latency": 600}
 SPEC: dict[str, Any] = {
@@ -128,14 +128,14 @@ def test_a_dataset_and_its_files_answer_as_the_study(name: str, tmp_path: Path) 
     ds = ONE.run(store=tmp_path / "out.zarr")
     dse.export(ds, tmp_path / "out.nc")
     for source in (ds.load(), str(tmp_path / "out.zarr"), tmp_path / "out.nc"):
-        found = values_of(getattr(dse, name)(source, *given, **options))
+        result = values_of(getattr(dse, name)(source, *given, **options))
         if name == "sensitivity":  # elasticities are by steps between the values
-            found, wanted = (
-                d[["first", "total", "low", "high", "mean", "std"]] for d in (found, expected)
+            result, wanted = (
+                d[["first", "total", "low", "high", "mean", "std"]] for d in (result, expected)
             )
-            xr.testing.assert_equal(found.drop_vars("unit"), wanted.drop_vars("unit"))
+            xr.testing.assert_equal(result.drop_vars("unit"), wanted.drop_vars("unit"))
         else:
-            xr.testing.assert_equal(found, expected)
+            xr.testing.assert_equal(result, expected)
 
 
 @pytest.mark.parametrize("name", [*OF_EQUATIONS, *POINT])
@@ -161,26 +161,26 @@ def test_models_compared_answer_as_their_run(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", OF_EQUATIONS)
 def test_what_is_asked_of_equations_is_asked_of_each_model(name: str) -> None:
     given, options = OF_EQUATIONS[name]
-    found = getattr(BOTH, name)(*given, **options)
-    assert found.model.values.tolist() == MODELS
+    result = getattr(BOTH, name)(*given, **options)
+    assert result.model.values.tolist() == MODELS
     for model, study in BOTH.each.items():
         alone = getattr(study, name)(*given, **options)
-        assert set(found.data_vars) == set(alone.data_vars)
+        assert set(result.data_vars) == set(alone.data_vars)
         for variable in alone.data_vars:
-            part = found[variable].sel(model=model).transpose(*alone[variable].dims)
+            part = result[variable].sel(model=model).transpose(*alone[variable].dims)
             assert part.dtype == alone[variable].dtype
             np.testing.assert_array_equal(part, alone[variable])
         if "flag_meanings" in alone.get("bound", xr.DataArray()).attrs:
-            assert found["bound"].attrs["flag_meanings"] == alone["bound"].attrs["flag_meanings"]
+            assert result["bound"].attrs["flag_meanings"] == alone["bound"].attrs["flag_meanings"]
 
 
 @pytest.mark.parametrize("name", POINT)
 def test_one_point_is_told_of_each_model(name: str) -> None:
     given, options = POINT[name]
-    found = getattr(BOTH, name)(*given, **options)
-    assert list(found) == MODELS
+    result = getattr(BOTH, name)(*given, **options)
+    assert list(result) == MODELS
     for model, study in BOTH.each.items():
-        assert same(found[model], getattr(study, name)(*given, **options))
+        assert same(result[model], getattr(study, name)(*given, **options))
 
 
 def test_lists_of_models_end_where_the_longest_does() -> None:
@@ -191,15 +191,15 @@ def test_lists_of_models_end_where_the_longest_does() -> None:
     )
     cut = both.each[MODELS[0]]
     other = Study(model=MODELS[1], axes=dict(cut.axes), set={**cut.set, "mem_latency": 300})
-    found = Comparison({MODELS[0]: cut, MODELS[1]: other}).meets("cs_throughput >= 11")
+    result = Comparison({MODELS[0]: cut, MODELS[1]: other}).meets("cs_throughput >= 11")
     sizes = [s.meets("cs_throughput >= 11").sizes["box"] for s in (cut, other)]
     assert sizes[0] != sizes[1]
-    assert found.sizes["box"] == max(sizes)
-    short = found.isel(model=int(np.argmin(sizes)), box=slice(min(sizes), None))
+    assert result.sizes["box"] == max(sizes)
+    short = result.isel(model=int(np.argmin(sizes)), box=slice(min(sizes), None))
     assert not short.certain.any()
     assert not short.points.any()
-    assert found.threads_first.dtype == np.int64
-    assert found.points.sum().item() == found.outer.sum().item()
+    assert result.threads_first.dtype == np.int64
+    assert result.points.sum().item() == result.outer.sum().item()
 
 
 # --- refusals
@@ -220,8 +220,8 @@ def test_what_only_a_study_answers_is_refused_with_a_reason(name: str, of: Any) 
 
 def test_a_scan_of_a_dataset_is_what_it_is_anyway() -> None:
     asked: dict[str, Any] = {"maximize": "cs_throughput"}
-    found = dse.optimum(ONE.run(), **asked, method="scan")
-    assert found.identical(dse.optimum(ONE.run(), **asked))
+    result = dse.optimum(ONE.run(), **asked, method="scan")
+    assert result.identical(dse.optimum(ONE.run(), **asked))
 
 
 def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_questions_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: list[Any] = []
     dse.run(ONE, progress=seen.append)
     assert seen[-1].done == seen[-1].total
-    monkeypatch.setattr("sweeps.nest.passes.NUMPY_POINTS", 0)
+    monkeypatch.setattr("sweeps.nest.tiles.NUMPY_POINTS", 0)
     ONE.optimum(maximize="cs_throughput", progress=seen.append)
     assert seen[-1].done == seen[-1].total > 0
     ONE.optimum(maximize="cs_throughput", method="certified", progress=seen.append)

@@ -12,7 +12,7 @@ import pytest
 
 from dse.cli import command as module
 from dse.cli.command import show_wait_line
-from stochastic.kept.folder import cache_folder
+from stochastic.compile_cache.cache import cache_folder
 from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, asked, program
 from tests.long import long
 
@@ -24,12 +24,12 @@ class Terminal(io.StringIO):
 
 def terminal(monkeypatch):
     """A terminal in place of both streams, from within a test: pytest's own come between."""
-    found = Terminal()
-    monkeypatch.setattr(sys, "stderr", found)
-    monkeypatch.setattr(sys, "stdout", found)
+    result = Terminal()
+    monkeypatch.setattr(sys, "stderr", result)
+    monkeypatch.setattr(sys, "stdout", result)
     monkeypatch.setattr(module, "_SOON", 0.0)
     monkeypatch.setattr(module, "_OFTEN", 0.01)
-    return found
+    return result
 
 
 def shown(screen, text):
@@ -76,8 +76,8 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch):
 @pytest.fixture
 def cache(tmp_path):
     """The folder in which processes of the tests keep machine code."""
-    found = cache_folder()
-    return tmp_path if found is None else found.parent
+    result = cache_folder()
+    return tmp_path if result is None else result.parent
 
 
 @long

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from symbolic.intervals import Decision, Interval, Trend, enclose, literal_trend, trend_algebra
 from symbolic.library import iterate_models
 from symbolic.ops import Node, interpret_all, interpret_arrays, references, walk
-from symbolic.primitives.words import ALL_AXES
+from symbolic.primitives.rule_operations import ALL_AXES
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
@@ -50,21 +50,21 @@ class Subject:
 @cache
 def equations() -> tuple[Subject, ...]:
     """Every equation that every shipped model can use, alone."""
-    found: dict[Any, Subject] = {}
+    result: dict[Any, Subject] = {}
     for model in iterate_models():
         for eq in model.equations:
-            if not eq.table and eq not in found:
+            if not eq.table and eq not in result:
                 name = f"{model.name}-{eq.name}" + (f"[{eq.switch_text}]" if eq.when else "")
-                found[eq] = Subject(
+                result[eq] = Subject(
                     name=name, roots={eq.name: eq.node}, quantities=model.quantities
                 )
-    return tuple(found.values())
+    return tuple(result.values())
 
 
 @cache
 def graphs() -> tuple[Subject, ...]:
     """Every model as a whole, under every combination of its switches, down to its inputs."""
-    found = []
+    result = []
     for model in iterate_models():
         names = dict.fromkeys(switch for eq in model.equations for switch in eq.when)
         for labels in itertools.product(*(model.quantities[name].labels or () for name in names)):
@@ -80,8 +80,8 @@ def graphs() -> tuple[Subject, ...]:
                 subject = Subject(
                     name=f"{model.name}{text}", roots=roots, quantities=model.quantities
                 )
-                found.append(subject)
-    return tuple(found)
+                result.append(subject)
+    return tuple(result)
 
 
 def _labelled(root: Node, quantities: Mapping[str, Quantity]) -> bool:
@@ -150,13 +150,13 @@ def check(subject: Subject, seed: int, size: int) -> int:
         _along(subject, boxes, points, rng)
     ends = {name: Interval(*pair) for name, pair in boxes.items()}
     for outward in (True, False):
-        for key, value, found in zip(
+        for key, value, result in zip(
             subject.roots, values, enclose(roots, ends, outward=outward), strict=True
         ):
-            wrong = np.broadcast_to(outside(found, value), (size,))
+            wrong = np.broadcast_to(outside(result, value), (size,))
             if wrong.any():
                 place = int(np.argmax(wrong))
-                got = [np.broadcast_to(part, size)[place] for part in found]
+                got = [np.broadcast_to(part, size)[place] for part in result]
                 _fail(subject, key, boxes, points, place, f"{outward=}, {value=!r}, in {got}")
     return size
 

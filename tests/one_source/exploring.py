@@ -75,14 +75,14 @@ def _check(
     page.open(study.explore(folder / f"{subject.model.name}.html").as_uri())
     assert page.errors == [], page.errors
     driver = DRIVER.format(names=json.dumps(list(columns)), outputs=json.dumps(outputs))
-    found = page.compute(driver, list(columns.values()), len(outputs))
+    result = page.compute(driver, list(columns.values()), len(outputs))
     for place, (name, root) in enumerate(zip(outputs, roots, strict=True)):
         wanted = interpret_arrays([root], columns)[0]
-        got = found[:, place]
+        got = result[:, place]
         expected = np.broadcast_to(np.asarray(wanted, dtype=float), got.shape)
         off = apart(root, columns, got, expected)
         assert off.max() <= (LIBRARY if calls(root) else PLAIN), (subject.model.name, labels, name)
-    return found.size
+    return result.size
 
 
 def main(arguments: Sequence[str]) -> None:

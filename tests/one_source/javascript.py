@@ -49,7 +49,7 @@ class Subject:
 
 def subjects(*only: str) -> list[Subject]:
     """Every shipped model, or those named, with all that it computes as numbers."""
-    found = []
+    result = []
     for model in iterate_models():
         if only and model.name not in only:
             continue
@@ -68,8 +68,8 @@ def subjects(*only: str) -> list[Subject]:
         }
         if outputs:
             made = program(graphs, list(outputs))
-            found.append(Subject(model=model, graphs=graphs, program=made))
-    return found
+            result.append(Subject(model=model, graphs=graphs, program=made))
+    return result
 
 
 def points(subject: Subject, count: int, seed: int) -> dict[str, Floats]:
@@ -118,11 +118,11 @@ def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[i
         known = {name: column[here] for name, column in values.items()}
         choice = str([which[number] for which in made.choices.values()])
         columns = [known[name] for name in order] or [np.zeros(int(here.sum()))]
-        found = page.compute(made.source, columns, len(made.outputs), choice)
+        result = page.compute(made.source, columns, len(made.outputs), choice)
         held = [name for name in made.outputs if name in graph.definitions]
         roots = [graph.flat(name) for name in held]
         for name, root, expected in zip(held, roots, interpret_arrays(roots, known), strict=True):
-            got = found[:, made.outputs.index(name)]
+            got = result[:, made.outputs.index(name)]
             wanted = np.broadcast_to(np.asarray(expected, dtype=float), got.shape)
             off = apart(root, known, got, wanted)
             wrong = off > (LIBRARY if calls(root) else PLAIN)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.row import Primitive, FormulaSyntax
-from symbolic.primitives.words import ALL_AXES, widen
+from symbolic.primitives.spec import Primitive, FormulaSyntax
+from symbolic.primitives.rule_operations import ALL_AXES, widen
 
 
 def _cbrt(al: Any, ah: Any, ua: Any) -> Any:
@@ -99,7 +99,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     held = {"x": Trend(ends, ALL_AXES, ALL_AXES - np.uint64(1))}
     said = interpret_all(roots, held, trend_algebra(), literal_trend)
     question: dict[str, Any] = {"where": ["cbrt(x) <= 2", "sign(x) * y >= -3"]}
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     allowed = (np.cbrt(x) <= 2) & (np.sign(x) * y >= -3)
     goals = {
         "cost": by_hand * by_hand - 3 * np.cbrt(x + 20),
@@ -107,10 +107,10 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     }
     for goal, values in goals.items():
         k, j = np.unravel_index(np.argmin(np.where(allowed, values, np.inf)), values.shape)
-        found[f"{goal} by hand"] = [axes["x"][k], axes["y"][j]]
+        result[f"{goal} by hand"] = [axes["x"][k], axes["y"][j]]
         for method in methods:
             best = study.optimum(minimize=goal, method=method, **question)
-            found[f"{goal} {method}"] = [float(best["x"]), float(best["y"])]
+            result[f"{goal} {method}"] = [float(best["x"]), float(best["y"])]
     return {
         "float": [ops.cbrt(27.0), ops.sign(-2.5)],
         "array": [ops.cbrt(np.array([8.0])).tolist(), ops.sign(np.array([3.0])).tolist()],
@@ -118,7 +118,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
         "nest": float(np.abs(ds["root"].transpose("x", "y").values - by_hand).max()),
         "enclosure": [[e.lo.tolist(), e.hi.tolist()] for e in enclose(roots, {"x": ends})],
         "trend": [bool(np.all(t.up == ALL_AXES)) for t in said],
-        "optimum": found,
+        "optimum": result,
         "refused": _message(dse, study),
     }
 

@@ -47,12 +47,12 @@ def by_nest(name: str, args: tuple[Any, ...], known: dict[str, float] | None = N
         constants=known,
     )
     (size,) = {arg.size for arg in args if arg.ndim}
-    found = np.empty(size)
+    result = np.empty(size)
     whole = np.array([size])
     arrays = [args[int(one[1:])] for one in nest.arrays]
     scalars = np.array([float(args[int(one[1:])]) for one in nest.scalars])
-    compile_nest(nest)(np.array([0, size]), whole, 0, scalars, *arrays, found)
-    return found
+    compile_nest(nest)(np.array([0, size]), whole, 0, scalars, *arrays, result)
+    return result
 
 
 @pytest.mark.parametrize("name", NAMES)

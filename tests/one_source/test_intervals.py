@@ -80,10 +80,10 @@ def test_a_wrong_enclosure_is_noticed(broken: str, monkeypatch: pytest.MonkeyPat
     right = dict(interval_algebra())
 
     def wrong(*args: Any) -> Any:
-        found = right[broken](*args)
-        if isinstance(found, Decision):
-            return Decision(found.certain, found.certain)
-        return Interval(found.lo, found.lo, found.undefined)
+        result = right[broken](*args)
+        if isinstance(result, Decision):
+            return Decision(result.certain, result.certain)
+        return Interval(result.lo, result.lo, result.undefined)
 
     monkeypatch.setattr("symbolic.intervals.interval_algebra", lambda outward: {**right, broken: wrong})
     using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
@@ -100,8 +100,8 @@ def test_a_wrong_trend_is_noticed(broken: str, monkeypatch: pytest.MonkeyPatch) 
     right = dict(trend_algebra())
 
     def wrong(*args: Any) -> Any:
-        found = right[broken](*args)
-        return found._replace(up=found.down, down=found.up)
+        result = right[broken](*args)
+        return result._replace(up=result.down, down=result.up)
 
     monkeypatch.setattr(enclosing, "trends", lambda: {**right, broken: wrong})
     using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
@@ -127,9 +127,9 @@ def test_outward_holds_the_exact_value() -> None:
                 hi = np.nextafter(hi, math.inf) if Fraction(hi) < value else hi
                 ends[name] = Interval(np.array([lo]), np.array([hi]))
             exact = exact_value(case.node, values)
-            (found,) = enclose((case.node,), ends)
-            if isinstance(found, Interval) and math.isfinite(exact):
-                lo, hi = (float(np.ravel(end)[0]) for end in found[:2])
+            (result,) = enclose((case.node,), ends)
+            if isinstance(result, Interval) and math.isfinite(exact):
+                lo, hi = (float(np.ravel(end)[0]) for end in result[:2])
                 assert lo == -math.inf or Fraction(lo) <= exact, (case.equation.describe(), values)
                 assert hi == math.inf or Fraction(hi) >= exact, (case.equation.describe(), values)
                 checked += 1
@@ -208,11 +208,11 @@ def test_primitives_hold_any_numbers(ends: list[tuple[float, ...]]) -> None:
         for formula, root in FORMULAS.items():
             values = interpret_arrays((root,), points)[0]
             for outward in (True, False):
-                (found,) = enclose((root,), boxes, outward=outward)
+                (result,) = enclose((root,), boxes, outward=outward)
                 assert_holds(
-                    found,
+                    result,
                     values,
-                    lambda place, f=formula, o=outward, got=found: (
+                    lambda place, f=formula, o=outward, got=result: (
                         f"{f} {o=} {ends[place]} {[np.ravel(part) for part in got]}"
                     ),
                 )
@@ -246,21 +246,21 @@ def test_ends_are_reached() -> None:
             mesh = dict(zip(boxes, np.meshgrid(*axes, indexing="ij"), strict=True))
             with np.errstate(all="ignore"):
                 values = np.asarray(interpret_arrays((root,), mesh)[0])
-            (found,) = enclose((root,), boxes)
+            (result,) = enclose((root,), boxes)
             unbounded = name == "divide" and (boxes["y"].lo <= 0 <= boxes["y"].hi)
             if name == "cube" and boxes["x"].lo == 0:
                 continue
             if not unbounded:
-                tight = math.isclose(found.lo, values.min()) and math.isclose(
-                    found.hi, values.max()
+                tight = math.isclose(result.lo, values.min()) and math.isclose(
+                    result.hi, values.max()
                 )
-                assert tight, (name, boxes, found)
+                assert tight, (name, boxes, result)
 
 
 def ends_of(root: Node, **boxes: tuple[float, float]) -> tuple[float, float, bool]:
     named = {name: Interval(*map(np.float64, ends)) for name, ends in boxes.items()}
-    (found,) = enclose((root,), named)
-    return float(found.lo), float(found.hi), bool(np.any(found.may_be_nan))
+    (result,) = enclose((root,), named)
+    return float(result.lo), float(result.hi), bool(np.any(result.may_be_nan))
 
 
 def test_what_is_exact_stays_exact() -> None:
@@ -285,8 +285,8 @@ def test_pieces_of_a_division() -> None:
 def test_decisions() -> None:
     def decided(root: Node, **boxes: tuple[float, float]) -> tuple[bool, bool]:
         named = {name: Interval(*map(np.float64, ends)) for name, ends in boxes.items()}
-        (found,) = enclose((root,), named)
-        return bool(found.possible), bool(found.certain)
+        (result,) = enclose((root,), named)
+        return bool(result.possible), bool(result.certain)
 
     assert decided(X < Y, x=(0, 1), y=(2, 3)) == (True, True)
     assert decided(X < Y, x=(0, 2), y=(2, 3)) == (True, False)

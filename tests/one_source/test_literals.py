@@ -78,10 +78,10 @@ def study(tmp_path: Path) -> Any:
 def test_literals_are_doubles() -> None:
     wide = where(reference("x") < 2, 2**62, 3) * 4
     known = {"x": np.array([1.0])}
-    found = interpret_arrays([constant(3) / 0, constant(0) / 0, wide, constant(True)], known)
-    np.testing.assert_array_equal(found[:2], [math.inf, math.nan])
-    assert found[2].tolist() == [2.0**64]
-    assert found[3] is True
+    result = interpret_arrays([constant(3) / 0, constant(0) / 0, wide, constant(True)], known)
+    np.testing.assert_array_equal(result[:2], [math.inf, math.nan])
+    assert result[2].tolist() == [2.0**64]
+    assert result[3] is True
 
 
 def test_a_whole_number_beyond_all_doubles_is_refused_in_words(tmp_path: Path) -> None:
@@ -122,10 +122,10 @@ def test_runs_explanations_and_configurations_agree(study: Any) -> None:
 def test_scans_and_proofs_agree(
     study: Any, asked: dict[str, Any], place: int, value: float, method: str
 ) -> None:
-    for found in (study.optimum(**asked, method=method), dse.optimum(study.run(), **asked)):
+    for result in (study.optimum(**asked, method=method), dse.optimum(study.run(), **asked)):
         text = asked.get("minimize", asked.get("maximize"))
-        assert float(found.x) == place
-        assert float(found[text if text in found else "objective"]) == value
+        assert float(result.x) == place
+        assert float(result[text if text in result else "objective"]) == value
 
 
 def test_counts_boxes_and_distributions(study: Any) -> None:
@@ -139,8 +139,8 @@ def test_counts_boxes_and_distributions(study: Any) -> None:
 
 
 def test_borders_ranges_and_slopes(study: Any) -> None:
-    found = dse.borders(study, "state", along="x")
-    assert found.border.sel(side="above", along="x").isel(x=0).values.tolist() == [1.0, 2.0, 3.0]
+    result = dse.borders(study, "state", along="x")
+    assert result.border.sel(side="above", along="x").isel(x=0).values.tolist() == [1.0, 2.0, 3.0]
     ends = dse.ranges(study, {"y": "10 %"})
     for name in ("endless", "odd", "wide"):
         for end in ends.end.values:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sweeps.bounds.machine.dig import make_buffers
-from sweeps.bounds.machine.enclose import enclose
-from sweeps.bounds.machine.tape import OPCODES, encode_tape
+from sweeps.bounds.compiled.depth_first import make_buffers
+from sweeps.bounds.compiled.enclosure import enclose
+from sweeps.bounds.compiled.tape import OPCODES, encode_tape
 from sweeps.bounds.problem import Boxes, BoxProblem
 from sweeps.grid.grid import Leaf
 from symbolic.intervals import Decision
@@ -50,20 +50,20 @@ def machine(asked: BoxProblem, boxes: Boxes) -> Any:
     tape = encode_tape(asked)
     room = make_buffers(tape, len(asked.dims))
     state, forced = room[0], room[3]
-    found = []
+    result = []
     for k in range(boxes.lo.shape[1]):
         first, last = (np.ascontiguousarray(end[:, k]) for end in (boxes.lo, boxes.hi))
         assert enclose(tape, first, last, forced, *state)
-        found.append([np.array(part, dtype=part.dtype) for part in state[:5]])
-    return tape, [np.stack(part, axis=1) for part in zip(*found, strict=True)]
+        result.append([np.array(part, dtype=part.dtype) for part in state[:5]])
+    return tape, [np.stack(part, axis=1) for part in zip(*result, strict=True)]
 
 
 def arrays(trend: Any) -> list[Any]:
-    found, size = trend.range, (BOXES,)
-    if isinstance(found, Decision):
-        low, high, hole = np.float64(found.certain), np.float64(found.possible), False
+    result, size = trend.range, (BOXES,)
+    if isinstance(result, Decision):
+        low, high, hole = np.float64(result.certain), np.float64(result.possible), False
     else:
-        low, high, hole = found
+        low, high, hole = result
     parts = (low, high, hole, trend.up, trend.down)
     return [np.broadcast_to(part, size) for part in parts]
 
@@ -74,12 +74,12 @@ def compare(asked: BoxProblem, rng: Any) -> set[str]:
     boxes = Boxes(ends.min(axis=0), ends.max(axis=0))
     with np.errstate(all="ignore"):
         expected = asked.step_trends(boxes)
-    tape, found = machine(asked, boxes)
+    tape, result = machine(asked, boxes)
     number = {id(node): k for k, node in enumerate(walk((asked.root,)))}
     held, loose = set(), set()
     for node in asked.steps:
         k = number[id(node)]
-        told, own = arrays(expected[id(node)]), [part[k] for part in found]
+        told, own = arrays(expected[id(node)]), [part[k] for part in result]
         library = node.op in PRIMITIVES and PRIMITIVES[node.op].calls_library
         if library or tape.ops[k] != OPCODES[node.op] or any(id(arg) in loose for arg in node.args):
             loose.add(id(node))

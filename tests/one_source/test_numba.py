@@ -33,11 +33,11 @@ def traced(model: Model) -> list[Equation]:
 
 def of_their_own() -> dict[str, list[Equation]]:
     """The equations of each model but those of a smaller one, so that each is compiled once."""
-    found: dict[str, list[Equation]] = {}
+    result: dict[str, list[Equation]] = {}
     for model in sorted(MODELS.values(), key=lambda model: len(model.equations)):
-        seen = {id(eq) for equations in found.values() for eq in equations}
-        found[model.name] = [eq for eq in traced(model) if id(eq) not in seen]
-    return {name: equations for name, equations in found.items() if equations}
+        seen = {id(eq) for equations in result.values() for eq in equations}
+        result[model.name] = [eq for eq in traced(model) if id(eq) not in seen]
+    return {name: equations for name, equations in result.items() if equations}
 
 
 OWN = of_their_own()

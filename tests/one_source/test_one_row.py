@@ -27,21 +27,21 @@ def test_a_row_is_all_that_a_primitive_takes(methods: list[str], tmp_path: Path)
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["float"] == [pytest.approx(3, rel=1e-15), -1]
-    assert found["array"] == [[2.0], [1.0]]
-    assert found["closed form"] == "y*sign(x) + (x*y + 1)**(1/3)"
-    assert found["nest"] < 1e-14
-    (root, sign) = found["enclosure"]
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["float"] == [pytest.approx(3, rel=1e-15), -1]
+    assert result["array"] == [[2.0], [1.0]]
+    assert result["closed form"] == "y*sign(x) + (x*y + 1)**(1/3)"
+    assert result["nest"] < 1e-14
+    (root, sign) = result["enclosure"]
     assert root == [pytest.approx(ends, rel=1e-14) for ends in ([-2, 1], [3, 2])]
     assert root[0][0] < -2 < 3 < root[1][0]
     assert sign == [[-1, 1], [1, 1]]
-    assert found["trend"] == [True, True]
-    best = found["optimum"]
+    assert result["trend"] == [True, True]
+    best = result["optimum"]
     goals = {name.removesuffix(" by hand") for name in best if name.endswith(" by hand")}
     assert len(goals) == 2
     for goal in goals:
         for method in methods:
             assert best[f"{goal} {method}"] == best[f"{goal} by hand"]
     assert all(math.isfinite(value) for place in best.values() for value in place)
-    assert found["refused"].startswith("cbrt takes 1 argument, and 2 are given")
+    assert result["refused"].startswith("cbrt takes 1 argument, and 2 are given")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeps.bounds.machine.enclose import STRICT
-from sweeps.bounds.machine.tape import OPCODES
+from sweeps.bounds.compiled.enclosure import STRICT
+from sweeps.bounds.compiled.tape import OPCODES
 from symbolic.intervals import Decision, Interval, interval_algebra, interval_of
 from symbolic.primitives import PRIMITIVES
 from tests.long import draws
@@ -81,9 +81,9 @@ def test_every_rule_holds_the_scalar_value_of_every_kind_of_operand(
     combinations = operands(name)
     columns = [list(column) for column in zip(*combinations, strict=True)]
     with np.errstate(all="ignore"):
-        found = interval_algebra(outward)[name](*map(enclosure, columns))
-    condition = isinstance(found, Decision)
-    ends = (found.certain, found.possible, False) if condition else tuple(found)
+        result = interval_algebra(outward)[name](*map(enclosure, columns))
+    condition = isinstance(result, Decision)
+    ends = (result.certain, result.possible, False) if condition else tuple(result)
     near = 1e-15 if PRIMITIVES[name].calls_library else 0.0
     shape = (len(combinations),)
     ends = [np.broadcast_to(end, shape) for end in ends]
@@ -145,8 +145,8 @@ def test_an_enclosure_that_takes_nan_for_a_number_is_noticed(
     right = RangeExtremes.__call__
 
     def wrong(self: Any, lo: Any, hi: Any) -> Any:
-        found = right(self, lo, hi)
-        return found._replace(range=found.enclosure._replace(undefined=False))
+        result = right(self, lo, hi)
+        return result._replace(range=result.enclosure._replace(undefined=False))
 
     monkeypatch.setattr(RangeExtremes, "__call__", wrong)
 

@@ -25,16 +25,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import sweeps.bounds.merging
+import sweeps.bounds.merge_axes
 import sweeps.bounds.problem
-from sweeps.bounds.check import first_configuration
-from sweeps.bounds.machine.dig import make_buffers
-from sweeps.bounds.machine.enclose import enclose as compiled_enclose
-from sweeps.bounds.machine.tape import encode_tape
+from sweeps.bounds.checks import first_configuration
+from sweeps.bounds.compiled.depth_first import make_buffers
+from sweeps.bounds.compiled.enclosure import enclose as compiled_enclose
+from sweeps.bounds.compiled.tape import encode_tape
 from sweeps.bounds.problem import Boxes, BoxProblem
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.grid import Leaf
-from sweeps.runtime.loop import SearchStats
+from sweeps.runtime.search_loop import SearchStats
 from symbolic.intervals import Decision, Interval, enclose, interval_of
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk, where
 from symbolic.primitives import PRIMITIVES
@@ -65,10 +65,10 @@ class Drawn(NamedTuple):
 def values(rng: random.Random, count: int) -> Floats:
     """Return numbers of which all, some or none are NaN."""
     among = rng.choice((SPECIAL, PLAIN, PLAIN))
-    found = np.array([rng.choice(among) for _ in range(count)])
+    result = np.array([rng.choice(among) for _ in range(count)])
     holes = rng.choice((0.0, 0.0, 0.3, 0.6, 1.0))
-    found[np.array([rng.random() < holes for _ in range(count)], dtype=bool)] = NAN
-    return np.sort(found) if rng.random() < 0.3 else found
+    result[np.array([rng.random() < holes for _ in range(count)], dtype=bool)] = NAN
+    return np.sort(result) if rng.random() < 0.3 else result
 
 
 def tables(rng: random.Random, names: str = "abcd") -> tuple[dict[str, Leaf], dict[str, int]]:
@@ -203,16 +203,16 @@ def check(one: Drawn, seed: int, most: int = 60) -> int:
         outward = dict(zip(map(id, nodes), enclose(nodes, ends), strict=True))
         for node in nodes:
             value, near = true[id(node)][part], NEAR if id(node) in loose else 0.0
-            found = [("outward", _ends(outward[id(node)]), None)]
+            result = [("outward", _ends(outward[id(node)]), None)]
             if id(node) not in problem.fixed_trends:
                 trend = trends[id(node)]
                 parts = (*_ends(trend.enclosure), trend.up, trend.down)
                 low, high, hole, up, down = (_one(each, box) for each in parts)
-                found.append(("NumPy", (low, high, hole), (up, down)))
+                result.append(("NumPy", (low, high, hole), (up, down)))
                 k = number[id(node)]
                 low, high, hole, up, down = (each[k] for each in room[0][:5])
-                found.append(("compiled", (low, high, hole), (up, down)))
-            for who, range_, ways in found:
+                result.append(("compiled", (low, high, hole), (up, down)))
+            for who, range_, ways in result:
                 wrong = outside(*range_, value, near)
                 assert not np.any(wrong), f"{who}: {node!r} in {part} is {range_}, not {value}"
                 if ways is not None:
@@ -257,7 +257,7 @@ def searched(one: Drawn, seed: int) -> int:
     at = {name: np.atleast_1d(leaf.align_to(axes)) for name, leaf in leaves.items()}
     true = np.broadcast_to(interpret_arrays((objective,), at)[0], shape)
     least = float(true.min())
-    sweeps.bounds.merging._MIN_POINTS, kept = rng.choice((0, 1 << 28)), sweeps.bounds.merging._MIN_POINTS
+    sweeps.bounds.merge_axes._MIN_POINTS, kept = rng.choice((0, 1 << 28)), sweeps.bounds.merge_axes._MIN_POINTS
     sweeps.bounds.problem._MAX_SPARSE_TABLE, table = (
         rng.choice((0, 1 << 24)),
         sweeps.bounds.problem._MAX_SPARSE_TABLE,
@@ -266,10 +266,10 @@ def searched(one: Drawn, seed: int) -> int:
         goal = Incumbent()
         with np.errstate(all="ignore"):
             search(BoxProblem(objective, leaves, sizes), goal, SearchStats())
-            space = sweeps.bounds.merging.merge_axes(objective, leaves, sizes, {})
+            space = sweeps.bounds.merge_axes.merge_axes(objective, leaves, sizes, {})
             place, proven = first_configuration(space, axes, None, least, SearchStats())
     finally:
-        sweeps.bounds.merging._MIN_POINTS, sweeps.bounds.problem._MAX_SPARSE_TABLE = kept, table
+        sweeps.bounds.merge_axes._MIN_POINTS, sweeps.bounds.problem._MAX_SPARSE_TABLE = kept, table
     assert goal.value == least, f"{objective!r}: the search has {goal.value}, not {least}"
     if least < INF:
         assert proven
@@ -282,18 +282,18 @@ def searched(one: Drawn, seed: int) -> int:
 
 def main(count: int, first: int = 1) -> int:
     """Check so many formulas; the exit status."""
-    began, done, found, wrong = time.monotonic(), 0, 0, 0
+    began, done, result, wrong = time.monotonic(), 0, 0, 0
     for seed in range(first, first + count):
         one = drawn(seed)
         try:
             done += check(one, seed)
-            found += searched(one, seed)
+            result += searched(one, seed)
         except Exception as error:
             wrong += 1
             what = str(error) if isinstance(error, AssertionError) else traceback.format_exc()
             print(f"--- seed {seed}: {what}\n{one.text()}", flush=True)
     print(
-        f"{count:,} formulas, {done:,} enclosures, {found:,} searches: {wrong} differ from all "
+        f"{count:,} formulas, {done:,} enclosures, {result:,} searches: {wrong} differ from all "
         f"points; {time.monotonic() - began:.0f} s"
     )
     return int(wrong > 0)

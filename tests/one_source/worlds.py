@@ -78,12 +78,12 @@ class Case:
 @cache
 def cases(draws: int) -> tuple[Case, ...]:
     """Every equation of every shipped model once, but for those that are tables."""
-    found: list[Case] = []
+    result: list[Case] = []
     for model in iterate_models():
         for eq in model.equations:
             key = f"{model.name}-{eq.name}" + (f"[{eq.switch_text}]" if eq.when else "")
-            if not eq.table and all(case.equation is not eq for case in found):
-                found.append(
+            if not eq.table and all(case.equation is not eq for case in result):
+                result.append(
                     Case(
                         equation=eq,
                         quantities=model.quantities,
@@ -92,7 +92,7 @@ def cases(draws: int) -> tuple[Case, ...]:
                         draws=draws,
                     )
                 )
-    return tuple(found)
+    return tuple(result)
 
 
 def bits(value: Any) -> bytes:

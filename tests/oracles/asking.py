@@ -17,10 +17,10 @@ Rows = Mapping[str, Floats]
 def labels(table: Rows, per: Sequence[str]) -> list[tuple[float, ...]]:
     """The values that some columns have together, in their order."""
     each = [np.unique(table[name]).tolist() for name in per]
-    found: list[tuple[float, ...]] = [()]
+    result: list[tuple[float, ...]] = [()]
     for values in each:
-        found = [(*before, value) for before in found for value in values]
-    return found
+        result = [(*before, value) for before in result for value in values]
+    return result
 
 
 def best(

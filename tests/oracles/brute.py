@@ -15,16 +15,16 @@ Record = dict[str, Any]
 
 def records(ds: xr.Dataset, axes: Sequence[str]) -> list[Record]:
     """Every configuration of a Dataset in the order of the axes, with ``index`` and ``place``."""
-    found = []
+    result = []
     values = {str(name): np.asarray(ds[name].values) for name in ds.variables}
     dims = {str(name): [str(dim) for dim in ds[name].dims] for name in ds.variables}
     for place in itertools.product(*(range(ds.sizes[axis]) for axis in axes)):
         at = dict(zip(axes, place, strict=True))
-        record: Record = {"index": len(found), "place": at}
+        record: Record = {"index": len(result), "place": at}
         for name, array in values.items():
             record[name] = array[tuple(at[dim] for dim in dims[name])].item()
-        found.append(record)
-    return found
+        result.append(record)
+    return result
 
 
 def counting(
@@ -33,12 +33,12 @@ def counting(
     allowed: Callable[[Record], bool] = lambda record: True,
 ) -> list[tuple[tuple[float, ...], Record]]:
     """The configurations that count, each with its objectives."""
-    found = []
+    result = []
     for record in listed:
         scores = tuple(float(objective(record)) for objective in objectives)
         if record.get("feasible", True) and allowed(record) and all(map(math.isfinite, scores)):
-            found.append((scores, record))
-    return found
+            result.append((scores, record))
+    return result
 
 
 def best(
@@ -95,12 +95,12 @@ def same_answer(
         at: dict[Any, int] = dict(zip(per, place, strict=True))
         for name in names:
             free = [slice(None) if dim == "rank" else at[dim] for dim in dims[name]]
-            found = np.atleast_1d(arrays[name][tuple(free)])  # along the ranks, or one for all
+            result = np.atleast_1d(arrays[name][tuple(free)])  # along the ranks, or one for all
             for rank in range(min(len(winners), answer.sizes.get("rank", 1))):
-                value = found[rank if "rank" in dims[name] else 0].item()
+                value = result[rank if "rank" in dims[name] else 0].item()
                 assert equal(value, winners[rank][name]), (name, at, rank, value, winners[rank])
             if len(winners) < answer.sizes.get("rank", 1):
-                rest = found[len(winners) :] if "rank" in dims[name] else found
+                rest = result[len(winners) :] if "rank" in dims[name] else result
                 assert is_blank(rest), (name, at, rest)
 
 

@@ -13,17 +13,17 @@ from symbolic.model import Model
 
 def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
     """What expressions are at a point; what they share is computed once."""
-    found = {model.symbol(name): to_exact(value) for name, value in values.items()}
+    result = {model.symbol(name): to_exact(value) for name, value in values.items()}
 
     def value(expression: Any) -> Any:
-        if expression.args and expression not in found:
+        if expression.args and expression not in result:
             if isinstance(expression, sympy.Piecewise):  # the other arms may be no numbers
-                found[expression] = next(
+                result[expression] = next(
                     (value(a) for a, test in expression.args if value(test)), sympy.nan
                 )
             else:
-                found[expression] = expression.func(*map(value, expression.args))
-        return found.get(expression, expression)
+                result[expression] = expression.func(*map(value, expression.args))
+        return result.get(expression, expression)
 
     return value
 

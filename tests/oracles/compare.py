@@ -37,9 +37,9 @@ def same_run(
     for name, (dims, values) in expected.items():
         assert ds[name].dims == dims, (name, ds[name].dims, dims)
         for place, value in values.items():
-            found = ds[name].values[place]
-            apart = int(ulps(float(found), float(value))[0])
-            assert apart <= within, (name, place, found, value)
+            result = ds[name].values[place]
+            apart = int(ulps(float(result), float(value))[0])
+            assert apart <= within, (name, place, result, value)
 
 
 def identical(a: xr.Dataset, b: xr.Dataset) -> None:

@@ -79,7 +79,7 @@ class ExactLaw:
     def _ways(self) -> dict[tuple[int, int], int]:
         """Of ``_all`` equally likely groups those with each (max, sum)."""
         size = self._all.bit_length() // 8 + 1  # bytes that hold any coefficient
-        found, below, before = {}, 0, 0
+        result, below, before = {}, 0, 0
         for a, weight in enumerate(_integers(self.weights)):
             if weight == 0:
                 continue
@@ -90,8 +90,8 @@ class ExactLaw:
             for b in range(a, self.lanes * a + 1):
                 ways = int.from_bytes(packed[size * b : size * (b + 1)], "little")
                 if ways:
-                    found[self.low + a, self.lanes * self.low + b] = ways
-        return found
+                    result[self.low + a, self.lanes * self.low + b] = ways
+        return result
 
     # --- atoms
     def joint(self) -> dict[tuple[int, int], Fraction]:
@@ -106,18 +106,18 @@ class ExactLaw:
     @cached_property
     def _losses(self) -> tuple[list[Fraction], list[int]]:
         """The losses, ascending, and how many groups have each."""
-        found: dict[tuple[int, int], int] = {}
+        result: dict[tuple[int, int], int] = {}
         for (a, b), ways in self._ways.items():
             if b > 0:
                 common = math.gcd(self.lanes * a, b)
                 key = self.lanes * a // common, b // common
-                found[key] = found.get(key, 0) + ways
+                result[key] = result.get(key, 0) + ways
         if self._idle and self.zero_work != "drop":
             key = (1, 1) if self.zero_work == "one" else (0, 1)
-            found[key] = found.get(key, 0) + self._idle
-        largest = max(below for _, below in found)
-        ascending = sorted(found, key=lambda x: x[0] * largest**2 // x[1])
-        return [Fraction(*x) for x in ascending], [found[x] for x in ascending]
+            result[key] = result.get(key, 0) + self._idle
+        largest = max(below for _, below in result)
+        ascending = sorted(result, key=lambda x: x[0] * largest**2 // x[1])
+        return [Fraction(*x) for x in ascending], [result[x] for x in ascending]
 
     # --- moments
     def mean(self) -> Fraction:

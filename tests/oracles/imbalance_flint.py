@@ -53,13 +53,13 @@ def _expect(low: int, counts: Sequence[int], lanes: int, of) -> flint.arb:  # ty
 
 def distribution(low: int, counts: Sequence[int], lanes: int) -> dict[Fraction, Fraction]:
     """P(X = x; sum > 0) in ascending order of x."""
-    found: dict[Fraction, int] = {}
+    result: dict[Fraction, int] = {}
     for most, sum_, ways in joint(low, counts, lanes):
         if sum_ > 0:
             x = Fraction(lanes * most, sum_)
-            found[x] = found.get(x, 0) + int(ways)
+            result[x] = result.get(x, 0) + int(ways)
     whole = sum(counts) ** lanes
-    return {x: Fraction(found[x], whole) for x in sorted(found)}
+    return {x: Fraction(result[x], whole) for x in sorted(result)}
 
 
 def quadrature(
@@ -83,20 +83,20 @@ def quadrature(
             powers.append(g ** (lanes - 2))
             slopes.append((first, second))
         if centre is None:
-            found, before = zero, zero
+            result, before = zero, zero
             for (value, _), g, power in zip(values, partial, powers, strict=True):
                 now = power * g * g
-                found += value**order * (now - before)
+                result += value**order * (now - before)
                 before = now
-            return found * t ** (order - 1) * scale
-        found, before, before_first = zero, zero, zero
+            return result * t ** (order - 1) * scale
+        result, before, before_first = zero, zero, zero
         for (value, _), g, power, (first, _) in zip(values, partial, powers, slopes, strict=True):
             now, now_first = power * g * g, power * g * first
-            found += value**2 * (now - before) - 2 * middle * value * (now_first - before_first)
+            result += value**2 * (now - before) - 2 * middle * value * (now_first - before_first)
             before, before_first = now, now_first
         g, power, (first, second) = partial[-1], powers[-1], slopes[-1]
-        found += middle**2 * power * (g * second + (lanes - 1) * first**2) / lanes
-        return found * t * scale
+        result += middle**2 * power * (g * second + (lanes - 1) * first**2) / lanes
+        return result * t * scale
 
     kept = flint.ctx.prec
     flint.ctx.prec = _BITS
@@ -153,7 +153,7 @@ def inverted(
             ]
             for x in losses
         }
-        found = {
+        result = {
             x: sum(
                 ((upto[i + 1] - upto[i]) * (end - s) / period for i, s in enumerate(sums, first)),
                 flint.arb(0),
@@ -179,7 +179,7 @@ def inverted(
                     d * ((flint.acb(0, -1) * angle * s).exp() - last)
                     for d, s in zip(differences, sums, strict=True)
                 )
-                found[x] += (scale * sum(terms, flint.acb(0))).real
-        return [float(found[x]) for x in losses]
+                result[x] += (scale * sum(terms, flint.acb(0))).real
+        return [float(result[x]) for x in losses]
     finally:
         flint.ctx.prec = kept

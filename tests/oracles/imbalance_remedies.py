@@ -64,17 +64,17 @@ def binned(
 
 def cut_up(weights: Weights, threshold: int, overhead: int) -> tuple[Fraction, Weights]:
     """Pieces of an item, on average, and the law of a piece; item by item, piece by piece."""
-    found: dict[int, Fraction] = {}
+    result: dict[int, Fraction] = {}
     for value, weight in weights.items():
         left, first = value, True
         while first or left:
             piece = min(left, threshold)
             left -= piece
             length = piece if first else piece + overhead
-            found[length] = found.get(length, Fraction(0)) + weight
+            result[length] = result.get(length, Fraction(0)) + weight
             first = False
-    count = sum(found.values(), Fraction(0))
-    return count, {length: share / count for length, share in found.items()}
+    count = sum(result.values(), Fraction(0))
+    return count, {length: share / count for length, share in result.items()}
 
 
 def dealt(items: Sequence[int], lanes: int, partial: str) -> tuple[Fraction, Fraction, Fraction]:

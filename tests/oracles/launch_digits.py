@@ -46,7 +46,7 @@ def below(weights: list[int], slots: int, blocks: int, t: int, reach: tuple[int,
         rows.append(row >> BITS)
     ends = [int(upto[min(k, longest)]) if k >= 0 else 0 for k in range(t + 1)] + [0]
     cosine, sine = _circle(period)
-    found = 0
+    result = 0
     counts = np.arange(1, len(rows) + 1)
 
     def held(s: int) -> Any:
@@ -86,15 +86,15 @@ def below(weights: list[int], slots: int, blocks: int, t: int, reach: tuple[int,
             real, imag = real + x, imag + y
         at = (2 * j + 1) * blocks % (2 * period)
         term = (real * cosine[at] + imag * sine[at]) >> BITS
-        found += term if 2 * j + 1 == period else 2 * term
-    return found // period
+        result += term if 2 * j + 1 == period else 2 * term
+    return result // period
 
 
 def _power(base: tuple[int, int], exponent: int) -> tuple[int, int]:
-    found = (_ONE, 0)
+    result = (_ONE, 0)
     while exponent:
         if exponent & 1:
-            found = _times(found, base)
+            result = _times(result, base)
         exponent >>= 1
         base = _times(base, base)
-    return found
+    return result

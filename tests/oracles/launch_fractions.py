@@ -2,7 +2,7 @@
 
 Polynomials in z (blocks begun) and y (their work) are single integers, z and y large powers of two.
 The durations have whole weights that sum to W, so that what stands at z**n is over W**n. See
-stochastic.scheduling.inversion; here x / (x - 1) · (A_s**M - A_{s-1}**M) is H(s)·x times the sum of
+stochastic.launch_time.inversion; here x / (x - 1) · (A_s**M - A_{s-1}**M) is H(s)·x times the sum of
 A_s**m A_{s-1}**(M-1-m), m = 0..M-1, without any difference.
 """
 
@@ -30,11 +30,11 @@ class Polynomials:
 
     def product(self, factors: Sequence[tuple[int, int]]) -> int:
         """The product of (polynomial, power)."""
-        found = 1
+        result = 1
         for value, power in factors:
             for _ in range(power):
-                found = self.moved(found * value, 0, 0)
-        return found
+                result = self.moved(result * value, 0, 0)
+        return result
 
     def row(self, value: int, blocks: int) -> list[int]:
         """Coefficients of z**blocks, a number for each power of y."""
@@ -78,15 +78,15 @@ class RationalLaunch:
 
     def _starts(self, plan: Polynomials, last: int) -> list[list[int]]:
         """H(0), ..., H(last) of each kind, with the work up to then."""
-        found = []
+        result = []
         for weights in self.weights:
             starts = [1]
             for u in range(1, last + 1):
                 near = range(1, min(u, self.longest) + 1)
                 terms = (plan.moved(weights[k] * starts[u - k], 1, k) for k in near)
                 starts.append(sum(terms))
-            found.append(starts)
-        return found
+            result.append(starts)
+        return result
 
     def counted(self, t: int, *, totals: bool = False) -> list[list[Fraction]]:
         """P(n blocks end by t, with this total work): a row for each n = 0..blocks.
@@ -97,7 +97,7 @@ class RationalLaunch:
         starts = self._starts(plan, t)
         ending = [self._ending(plan, weights, t) for weights in self.weights]
         alive = [1] * len(self.slots)  # A_{s-1}
-        found = 0
+        result = 0
         for s in range(t + 1):
             served = []  # A_s
             for g, begun in enumerate(starts):
@@ -110,19 +110,19 @@ class RationalLaunch:
                 each = sum(
                     plan.product([(served[g], m), (alive[g], slots - 1 - m)]) for m in range(slots)
                 )
-                found += plan.product([*others, (last, 1), (each, 1)])
+                result += plan.product([*others, (last, 1), (each, 1)])
             alive = served
-        rows = [plan.row(found, n) for n in range(self.blocks + 1)]
+        rows = [plan.row(result, n) for n in range(self.blocks + 1)]
         rows[0][0] = 1
         return [[Fraction(one, self.whole**n) for one in row] for n, row in enumerate(rows)]
 
     def _ending(self, plan: Polynomials, weights: Sequence[int], t: int) -> list[int]:
         """x = z Σ_{k<=d} p(k) y**k for d = 0..t."""
-        found = [0]
+        result = [0]
         for k in range(1, t + 1):
             more = plan.moved(weights[k], 1, k) if k <= self.longest else 0
-            found.append(found[-1] + more)
-        return found
+            result.append(result[-1] + more)
+        return result
 
     def cdf(self, t: int) -> Fraction:
         """P(C <= t)."""
@@ -135,25 +135,25 @@ class RationalLaunch:
 
     def below(self) -> list[Fraction]:
         """P(C <= t) for t = 0, 1, ... up to 1."""
-        found = [self.cdf(0)]
-        while found[-1] < 1:
-            found.append(self.cdf(len(found)))
-        return found
+        result = [self.cdf(0)]
+        while result[-1] < 1:
+            result.append(self.cdf(len(result)))
+        return result
 
     def joint(self) -> list[list[Fraction]]:
         """P(C <= t, T = w) for t = 0, 1, ... until all have ended; w = 0..blocks·K."""
-        found: list[list[Fraction]] = []
-        while not found or sum(found[-1]) < 1:
-            rows = self.counted(len(found), totals=True)
+        result: list[list[Fraction]] = []
+        while not result or sum(result[-1]) < 1:
+            rows = self.counted(len(result), totals=True)
             columns = zip(*rows, strict=True)
-            found.append([sum(map(Fraction.__mul__, self.shares, c), Fraction(0)) for c in columns])
-        return found
+            result.append([sum(map(Fraction.__mul__, self.shares, c), Fraction(0)) for c in columns])
+        return result
 
     def started(self) -> list[Fraction]:
         """P(the last block begins by s) for s = 0, 1, ... up to 1; 0 where none has work."""
-        plan, found = self._plan(False), list[Fraction]()
-        while not found or found[-1] < 1:
-            s = len(found)
+        plan, result = self._plan(False), list[Fraction]()
+        while not result or result[-1] < 1:
+            s = len(result)
             alive = []
             for weights, begun in zip(self.weights, self._starts(plan, s), strict=True):
                 tails = [sum(weights[j + 1 :]) for j in range(s + 1)]
@@ -161,8 +161,8 @@ class RationalLaunch:
             value = plan.product(list(zip(alive, self.slots, strict=True)))
             few = [Fraction(plan.row(value, n)[0], self.whole**n) for n in range(self.blocks)]
             at_least = [1 - sum(few[:n], Fraction(0)) for n in range(self.blocks + 1)]
-            found.append(sum(map(Fraction.__mul__, self.shares, at_least), Fraction(0)))
-        return found
+            result.append(sum(map(Fraction.__mul__, self.shares, at_least), Fraction(0)))
+        return result
 
 
 def in_fractions(

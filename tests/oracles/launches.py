@@ -15,13 +15,13 @@ def enumerated(
     """
     kinds = [kind for kind, count in enumerate(slots) for _ in range(count)]
     held = [[(k, p) for k, p in enumerate(law) if p] for law in laws]
-    found: dict[tuple[int, int, int], Fraction] = {}
+    result: dict[tuple[int, int, int], Fraction] = {}
 
     def go(
         free: tuple[tuple[int, int], ...], left: int, told: tuple[int, int, int], p: Fraction
     ) -> None:
         if not left:
-            found[told] = found.get(told, Fraction(0)) + p
+            result[told] = result.get(told, Fraction(0)) + p
             return
         (begun, kind), rest = free[0], free[1:]
         for k, chance in held[kind]:
@@ -32,7 +32,7 @@ def enumerated(
                 go(tuple(sorted((*rest, (begun + k, kind)))), left - 1, after, p * chance)
 
     go(tuple((0, kind) for kind in kinds), blocks, (0, 0, 0), Fraction(1))
-    return found
+    return result
 
 
 def sharing(

@@ -13,7 +13,7 @@ def fractions_of(law: Pmf) -> list[Fraction]:
     >>> fractions_of(Pmf.from_weights([1, 2], low=1, normalise=True))
     [Fraction(0, 1), Fraction(1, 3), Fraction(2, 3)]
     """
-    found = [Fraction(weight).limit_denominator(10_000) for weight in law.weights.tolist()]
-    assert [float(one) for one in found] == law.weights.tolist()
-    assert sum(found) == 1
-    return [Fraction(0)] * law.low + found
+    result = [Fraction(weight).limit_denominator(10_000) for weight in law.weights.tolist()]
+    assert [float(one) for one in result] == law.weights.tolist()
+    assert sum(result) == 1
+    return [Fraction(0)] * law.low + result

@@ -28,7 +28,7 @@ def _g(f: Sequence[float], n: int, m: int) -> list[float]:
 
 def literal_joint(f: Sequence[float], n: int) -> dict[tuple[int, int], float]:
     """P(max = a, sum = b): Eq. 7 times Eq. 10."""
-    found = {}
+    result = {}
     below = 0.0
     for a in range(len(f)):
         most = (below + f[a]) ** n - below**n  # Eq. 7
@@ -39,18 +39,18 @@ def literal_joint(f: Sequence[float], n: int) -> dict[tuple[int, int], float]:
         differences = [x - y for x, y in zip(now, past, strict=True)]
         whole = sum(differences[a:])
         for b in range(a, n * a + 1):
-            found[a, b] = most * differences[b] / whole if whole else 0.0
-    return found
+            result[a, b] = most * differences[b] / whole if whole else 0.0
+    return result
 
 
 def literal_losses(f: Sequence[float], n: int) -> dict[Fraction, float]:
     """P(X = n·a/b), equal fractions added up: Eq. 11."""
-    found: dict[Fraction, float] = {}
+    result: dict[Fraction, float] = {}
     for (a, b), chance in literal_joint(f, n).items():
         if b > 0:
             x = Fraction(n * a, b)
-            found[x] = found.get(x, 0.0) + chance
-    return found
+            result[x] = result.get(x, 0.0) + chance
+    return result
 
 
 def compiled_recursion(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -61,7 +61,7 @@ def compiled_recursion(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 @numba.njit(error_model="numpy", nogil=True, cache=True)
 def _compiled(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     size = n * (len(f) - 1) + 1
-    found = np.zeros((len(f), size))
+    result = np.zeros((len(f), size))
     past, now, before = np.zeros(size), np.zeros(size), np.zeros(size)
     below = 0.0
     for a in range(len(f)):
@@ -78,9 +78,9 @@ def _compiled(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
                     now[x + j] += chance * f[j]
         whole = 0.0
         for b in range(a, n * a + 1):
-            found[a, b] = now[b] - past[b]
-            whole += found[a, b]
+            result[a, b] = now[b] - past[b]
+            whole += result[a, b]
         for b in range(a, n * a + 1):
-            found[a, b] *= most / whole
+            result[a, b] *= most / whole
         past[:] = now
-    return found
+    return result

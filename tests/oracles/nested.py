@@ -86,9 +86,9 @@ class Loops:
         return self.given.get(name)
 
     def _switch(self, name: str, point: Mapping[str, int]) -> str:
-        found = self._given(name, point)
+        result = self._given(name, point)
         row = self.model.quantities[name]
-        label = str(row.default if found is None else found)
+        label = str(row.default if result is None else result)
         if label != "auto":
             return label
         *_, without, within = row.labels or ()
@@ -97,13 +97,13 @@ class Loops:
 
     def equation(self, name: str, point: Mapping[str, int]) -> Equation | None:
         """The equation of a quantity under the switches of a point."""
-        found = [
+        result = [
             eq
             for eq in self.model.variants(name)
             if all(self._switch(switch, point) == label for switch, label in eq.when.items())
         ]
-        assert len(found) <= 1
-        return found[0] if found else None
+        assert len(result) <= 1
+        return result[0] if result else None
 
     def _how(self, name: str, point: Mapping[str, int]) -> tuple[Any, tuple[str, ...]]:
         """A number, label or table; or a function and the quantities it needs."""
@@ -112,9 +112,9 @@ class Loops:
             return value.function, value.names
         if value is not None:
             return value, ()
-        found = self.equation(name, point)
-        if found is not None:
-            return found.function, found.inputs
+        result = self.equation(name, point)
+        if result is not None:
+            return result.function, result.inputs
         default = self.model.quantities[name].default
         if isinstance(default, str) and not self.model.quantities[name].is_label:
             return (lambda same: same), (default,)
@@ -147,7 +147,7 @@ class Loops:
         return seen
 
     def _axes_of(self, name: str, point: Mapping[str, int]) -> set[str]:
-        found = set()
+        result = set()
         value = self._given(name, point)
         for axis, steps in self.axes.items():
             if not any(name in step for step in steps):
@@ -156,22 +156,22 @@ class Loops:
             numbers = all(isinstance(value, (int, float)) for value in values)
             if axis in CATALOGUE and numbers and len(set(values)) == 1:
                 continue
-            found.add(axis)
+            result.add(axis)
         if isinstance(value, Table):
-            found |= set(value.axes)
+            result |= set(value.axes)
         if value is None:
             for variant in self.model.variants(name):
-                found |= set(variant.when) & set(self.axes)
-        return found
+                result |= set(variant.when) & set(self.axes)
+        return result
 
     def dims(self, *names: str) -> tuple[str, ...]:
         """The axes on which quantities depend, whatever the point."""
-        found: set[str] = set()
+        result: set[str] = set()
         for point in self.indices(tuple(self.axes)):
             for name in names:
                 for behind in self._behind(name, point, set()):
-                    found |= self._axes_of(behind, point)
-        return tuple(axis for axis in self.axes if axis in found)
+                    result |= self._axes_of(behind, point)
+        return tuple(axis for axis in self.axes if axis in result)
 
     # --- conditions
     def _switches(self, point: Mapping[str, int]) -> tuple[int, ...]:
@@ -201,16 +201,16 @@ class Loops:
             if not applies:
                 assert condition.is_rule
                 continue
-            found: set[str] = set()
+            result: set[str] = set()
             for point in points:
                 if self._switches(point) in applies:
                     for name in condition.names:
                         for behind in self._behind(name, point, set()):
-                            found |= self._axes_of(behind, point)
+                            result |= self._axes_of(behind, point)
             if unknown:
                 switch = self.model.quantities
-                found |= {a for a in self.axes if a in switch and switch[a].is_switch}
-            dims = tuple(axis for axis in self.axes if axis in found)
+                result |= {a for a in self.axes if a in switch and switch[a].is_switch}
+            dims = tuple(axis for axis in self.axes if axis in result)
             listed.append((condition, applies, dims))
         return listed
 
@@ -228,7 +228,7 @@ class Loops:
         self, outputs: Sequence[str], *, expand: bool = False
     ) -> dict[str, tuple[tuple[str, ...], dict[tuple[int, ...], float]]]:
         """Every output over its axes, and ``feasible`` where a condition applies."""
-        found: dict[str, tuple[tuple[str, ...], dict[tuple[int, ...], float]]] = {}
+        result: dict[str, tuple[tuple[str, ...], dict[tuple[int, ...], float]]] = {}
         for name in outputs:
             dims = tuple(self.axes) if expand else self.dims(name)
             rules = [(c, a) for c, a, d in self.conditions if c.is_rule and set(d) <= set(dims)]
@@ -238,7 +238,7 @@ class Loops:
                 holds = all(self._holds(c, applies, point) for c, applies in rules)
                 place = tuple(point[dim] for dim in dims)
                 values[place] = self.value(name, point) if holds else blank
-            found[name] = (dims, values)
+            result[name] = (dims, values)
         if self.conditions:
             wanted = {dim for _, _, dims in self.conditions for dim in dims}
             dims = tuple(axis for axis in self.axes if expand or axis in wanted)
@@ -246,5 +246,5 @@ class Loops:
                 tuple(point[dim] for dim in dims): float(self.feasible(point))
                 for point in self.indices(dims)
             }
-            found["feasible"] = (dims, values)
-        return found
+            result["feasible"] = (dims, values)
+        return result

@@ -166,7 +166,7 @@ def sum_given_maximum(weights: Sequence[Any], lanes: Any) -> tuple[tuple[Any, An
     shares, n = [to_exact(weight) for weight in weights], to_exact(lanes)
     if not shares or sympy.simplify(sum(shares) - 1) != 0:
         raise DseError(f"the weights sum to {sum(shares)}: expected the probabilities of a law")
-    found = []
+    result = []
     upto = first = second = sympy.Integer(0)
     totals = (upto, first, second)
     for a, share in enumerate(shares):
@@ -184,8 +184,8 @@ def sum_given_maximum(weights: Sequence[Any], lanes: Any) -> tuple[tuple[Any, An
         chance, linear, square = (now - past for now, past in zip(totals, below, strict=True))
         if share != 0:
             mean = linear / chance
-            found.append((sympy.Integer(a), chance, mean, square / chance - mean**2))
-    return tuple(found)
+            result.append((sympy.Integer(a), chance, mean, square / chance - mean**2))
+    return tuple(result)
 
 
 def _losses(weights: Sequence[Any], lanes: Any, inverse: Callable[..., Any]) -> Any:

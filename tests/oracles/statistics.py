@@ -12,8 +12,8 @@ def summary(kind, values, level=None, weights=None):
     shares = np.full(count, 1 / count) if weights is None else np.asarray(weights, dtype=float)
     if kind.startswith("best"):
         clean = np.where(np.isnan(values), np.inf if kind == "best_low" else -np.inf, values)
-        found = clean.min(-1) if kind == "best_low" else clean.max(-1)
-        return np.where(np.all(np.isnan(values), axis=-1), np.nan, found)
+        result = clean.min(-1) if kind == "best_low" else clean.max(-1)
+        return np.where(np.all(np.isnan(values), axis=-1), np.nan, result)
     if kind == "worst_high":
         return values.max(-1)
     if kind == "worst_low":

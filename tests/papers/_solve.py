@@ -20,13 +20,13 @@ DEFAULTED = [row for row in TABLE.values() if row.default is not None]
 @cache
 def equations(models: str) -> list[Equation]:
     """The equations of ``"mwp_cwp"`` or ``"occupancy + mwp_cwp"``."""
-    found: dict[int, Equation] = {}
+    result: dict[int, Equation] = {}
     for model in models.split("+"):
         for value in vars(importlib.import_module(f"symbolic.models.{model.strip()}")).values():
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, Equation):
-                    found[id(item)] = item
-    return list(found.values())
+                    result[id(item)] = item
+    return list(result.values())
 
 
 def solve(models: str, **values: Any) -> dict[str, Any]:

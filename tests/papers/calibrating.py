@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import dse
-from dse.calibration import left_out_errors
+from dse.fitting.calibrate import left_out_errors
 from dse.fitting.rows import read_table
 from tests.papers.test_fits import page
 
@@ -99,7 +99,7 @@ POWER: dict[str, Any] = {
 
 def halves(folder: Path, curves: Sequence[str] = ()) -> dict[str, float]:
     """Mean error of supply curves, every other point predicted by a fit to those between."""
-    found = {}
+    result = {}
     free = ["ms_peak_bandwidth", "ms_transition", "supply_sharpness", "supply_rise"]
     for card in page().CARDS:
         table = page().supply_table(folder / "bandwidth" / f"gpu-stream__{card}.txt")
@@ -119,8 +119,8 @@ def halves(folder: Path, curves: Sequence[str] = ()) -> dict[str, float]:
                 TO,
                 {"free": free, "residuals": "relative", "columns": ["threads_in_ms", TO]},
             )
-            found[f"{card} {kernel}"] = float(np.abs(np.concatenate(list(off.values()))).mean())
-    return found
+            result[f"{card} {kernel}"] = float(np.abs(np.concatenate(list(off.values()))).mean())
+    return result
 
 
 if __name__ == "__main__":

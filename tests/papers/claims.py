@@ -158,7 +158,7 @@ class Outcome:
 
 def claims() -> list[Claim]:
     """The rows of the table, each with what its chapter has for all."""
-    found = []
+    result = []
     for chapter in tomllib.loads(TABLE.read_text())["chapter"]:
         base = {"chapter": chapter["title"], "model": chapter.get("model", "")}
         for row in chapter["claim"]:
@@ -170,8 +170,8 @@ def claims() -> list[Claim]:
                 made.pop("of", None)
                 one["at"] = made | one.get("at", {})
                 one["over"] = {name: _axis(axis) for name, axis in one.get("over", {}).items()}
-                found.append(Claim(**base | one))
-    return found
+                result.append(Claim(**base | one))
+    return result
 
 
 def _axis(axis: Any) -> list[Any]:
@@ -198,18 +198,18 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
-    found = outcomes()
+    result = outcomes()
     yield HEAD
     yield "| Paper | Numbers | Differ | Met by a choice | Not computed | Met |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    for chapter in (*dict.fromkeys(o.claim.chapter for o in found), "All"):
-        kinds = Counter(o.kind for o in found if chapter in ("All", o.claim.chapter))
+    for chapter in (*dict.fromkeys(o.claim.chapter for o in result), "All"):
+        kinds = Counter(o.kind for o in result if chapter in ("All", o.claim.chapter))
         cells = (kinds.total(), *(kinds[kind] for kind in KINDS))
         yield f"| {chapter} | " + " | ".join(map(str, cells)) + " |"
     for kind, (title, last) in KINDS.items():
         yield f"\n## {title}"
         chapter = why = ""
-        for outcome in (o for o in found if o.kind == kind):
+        for outcome in (o for o in result if o.kind == kind):
             if outcome.claim.chapter != chapter:
                 chapter = outcome.claim.chapter
                 yield f"\n### {chapter}\n"

@@ -99,8 +99,8 @@ def _source() -> dict[str, Any]:
 
 def papers() -> Mapping[str, str]:
     """The titles of the papers, by their keys."""
-    found: Mapping[str, str] = _source()["papers"]
-    return found
+    result: Mapping[str, str] = _source()["papers"]
+    return result
 
 
 def items(paper: str = "") -> list[Item]:
@@ -192,14 +192,14 @@ def _lines() -> Iterator[str]:
     yield HEAD
     yield "| paper | items | works | partly | hardware |\n| --- | --- | --- | --- | --- |"
     rows = {title: items(paper) for paper, title in papers().items()}
-    for title, found in {**rows, "all": items()}.items():
-        count = Counter(item.status for item in found)
+    for title, result in {**rows, "all": items()}.items():
+        count = Counter(item.status for item in result)
         counts = " | ".join(str(count[status]) for status in ("works", "partly", "hardware"))
-        yield f"| {title} | {len(found)} | {counts} |"
-    for title, found in rows.items():
+        yield f"| {title} | {len(result)} | {counts} |"
+    for title, result in rows.items():
         yield f"\n## {title}\n"
         yield "| item | says | command | gives | |\n| --- | --- | --- | --- | --- |"
-        for item in found:
+        for item in result:
             drawn = [f"dse plot paper {item.paper} --figure {number}" for number in item.figures]
             commands = "<br>".join(f"`{line}`" for line in (item.run, *drawn) if line)
             cells = (item.item, item.says, commands, _gives(item), _status(item))

@@ -95,8 +95,8 @@ CAPABILITIES = [
 
 def headers() -> list[Path]:
     """The folders of the headers, the newest wheel first and toolkits last."""
-    found = importlib.util.find_spec("nvidia")
-    wheels = [*map(Path, found.submodule_search_locations or ())] if found else []
+    result = importlib.util.find_spec("nvidia")
+    wheels = [*map(Path, result.submodule_search_locations or ())] if result else []
     known = [f / "include" for wheel in wheels for f in sorted(wheel.glob("cu[0-9]*"))[::-1]]
     known += [wheel / "cuda_runtime" / "include" for wheel in wheels]
     known.append(Path("/usr/local/cuda/include"))
@@ -160,12 +160,12 @@ def ours(capability: str, drawn: NDArray[np.int64], **switches: Any) -> tuple[An
     given = dict(zip(LAUNCH, drawn.astype(float), strict=True))
     blocks, bits = np.zeros(drawn.shape[1]), np.zeros(drawn.shape[1], dtype=np.int64)
     wanted = ["active_blocks_per_sm", "limiter"]
-    found = dse.evaluate(
+    result = dse.evaluate(
         "occupancy", machine=f"cc{capability}", outputs=wanted, **given, **switches
     )
-    fits = found.limiter.values >= 0
-    blocks[fits] = found.active_blocks_per_sm.values[fits]
-    bits[fits] = BITS[found.limiter.values[fits]]
+    fits = result.limiter.values >= 0
+    blocks[fits] = result.active_blocks_per_sm.values[fits]
+    bits[fits] = BITS[result.limiter.values[fits]]
     return blocks, bits
 
 
@@ -206,11 +206,11 @@ def main(count: int, seed: int, folder: Path | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         programs = [built(each, Path(scratch)) for each in folders]
         for capability in CAPABILITIES:
-            found = compared(programs, capability, count, seed)
-            if found is None:
+            result = compared(programs, capability, count, seed)
+            if result is None:
                 unknown.append(capability)
                 continue
-            differing, line = found
+            differing, line = result
             wrong, times = wrong + len(differing), times + 1
             print("\n       ".join([line, *differing[:3]]))
     skipped = f"; no header knows {', '.join(unknown)}" * bool(unknown)

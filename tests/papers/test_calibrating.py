@@ -39,8 +39,8 @@ def test_elementwise_operators_on_a_gpu_left_out() -> None:
     Every fourth row here; all of them by `python -m tests.papers.calibrating`.
     """
     rows = {name: column[::4] for name, column in calibrating.elementwise(DATA).items()}
-    found = dse.calibrate(rows, model="streaming", free=STREAMING, leave_out="gpu")
-    errors = {gpu: np.abs(off).mean() for gpu, off in found.groups.items()}
+    result = dse.calibrate(rows, model="streaming", free=STREAMING, leave_out="gpu")
+    errors = {gpu: np.abs(off).mean() for gpu, off in result.groups.items()}
     assert set(errors) == set(calibrating.GPUS)
     assert np.mean(list(errors.values())) <= 0.05
     assert max(errors.values()) <= 0.10
@@ -64,10 +64,10 @@ def test_elementwise_operators_on_a_gpu_left_out() -> None:
 @needs_bandwidth
 def test_supply_curves_half_against_half() -> None:
     """The worst curve of each card; all 18 by `python -m tests.papers.calibrating`."""
-    found = calibrating.halves(DATA, ["v100 read", "a100_40 init", "mi210 read"])
-    assert len(found) == 3
-    assert np.mean(list(found.values())) <= 0.018
-    assert max(found.values()) <= 0.03
+    result = calibrating.halves(DATA, ["v100 read", "a100_40 init", "mi210 read"])
+    assert len(result) == 3
+    assert np.mean(list(result.values())) <= 0.018
+    assert max(result.values()) <= 0.03
 
 
 def test_a_rounded_supply_curve_goes_over_into_transits_two() -> None:
@@ -88,9 +88,9 @@ def test_a_rounded_supply_curve_goes_over_into_transits_two() -> None:
 def test_power_of_kernels_left_out() -> None:
     """25 kernels; the mean of the others errs by 19 %. All units, none chosen by its error."""
     rows = calibrating.power(DATA)
-    found = dse.calibrate(rows, leave_out="kernel", **calibrating.POWER)
-    assert len(found.groups) == 25
-    assert np.abs(list(found.groups.values())).mean() <= 0.12
+    result = dse.calibrate(rows, leave_out="kernel", **calibrating.POWER)
+    assert len(result.groups) == 25
+    assert np.abs(list(result.groups.values())).mean() <= 0.12
 
 
 def test_the_memory_has_a_clock_of_its_own() -> None:
@@ -110,16 +110,16 @@ def test_the_memory_has_a_clock_of_its_own() -> None:
 def test_whether_cores_and_memory_overlap_is_chosen_by_rows_left_out() -> None:
     table = runs()[["appName", "coreF", "time/ms"]]
     said = {"columns": {"core_clock": "coreF [MHz]", "time": "time/ms [ms]"}}
-    found = dse.calibrate(
+    result = dse.calibrate(
         table,
         model="clock_scaling",
         per={"appName": ["stall_time", "core_cycles"]},
         choose={"clock_overlap": ["none", "full"]},
         **said,
     )
-    errors = {one["set"]["clock_overlap"]: one.get("error") for one in found.tried}
-    reasons = [one["reason"] for one in found.tried if "reason" in one]
-    assert [one["set"] for one in found.tried if one["chosen"]] == [{"clock_overlap": "none"}]
+    errors = {one["set"]["clock_overlap"]: one.get("error") for one in result.tried}
+    reasons = [one["reason"] for one in result.tried if "reason" in one]
+    assert [one["set"] for one in result.tried if one["chosen"]] == [{"clock_overlap": "none"}]
     assert errors["none"] < 0.03
     assert errors["full"] is None or errors["none"] < errors["full"]
     assert all("do not determine" in reason for reason in reasons)

@@ -19,9 +19,9 @@ ROWS = claims()
 @long
 def test_a_claim_is_met_or_explained() -> None:
     """Met by the shipped files, or the row says why not; a choice only where one is needed."""
-    for claim, found in zip(ROWS, outcomes(), strict=True):
-        assert (found.kind == "met") is (not claim.why), (claim, found)
-        assert not (found.kind == "met" and claim.choice), (claim, found)
+    for claim, result in zip(ROWS, outcomes(), strict=True):
+        assert (result.kind == "met") is (not claim.why), (claim, result)
+        assert not (result.kind == "met" and claim.choice), (claim, result)
 
 
 @long

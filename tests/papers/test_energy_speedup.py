@@ -179,9 +179,9 @@ def test_the_best_shares_are_best(point: dict[str, float]) -> None:
     """The closed forms against a search over shares."""
     got = at(point, 0.5)
     shares = [*np.linspace(0, 1, 21), got["best_speed_share"], got["best_energy_share"]]
-    found = [at(point, float(share)) for share in shares]
-    times = [row["shared_time"] for row in found]
-    energies = [row["shared_time"] * row["combined_power"] for row in found]
+    result = [at(point, float(share)) for share in shares]
+    times = [row["shared_time"] for row in result]
+    energies = [row["shared_time"] * row["combined_power"] for row in result]
     assert times[-2] <= min(times) * (1 + 1e-12)
     assert energies[-1] <= min(energies) * (1 + 1e-12)
 

@@ -59,11 +59,11 @@ def test_doctests_of_equations(model: Any) -> None:
 @needs_bandwidth
 def test_supply_curves_err_no_more_than_stated() -> None:
     """The description of the data: sharp 0-8 %, smooth 1-13 % on three cards, six kernels each."""
-    found = supply()
-    assert len(found) == 18
-    assert max(one.sharp.mean_error for one in found) <= 0.08
-    assert max(one.smooth.mean_error for one in found) <= 0.13
-    for one in found:
+    result = supply()
+    assert len(result) == 18
+    assert max(one.sharp.mean_error for one in result) <= 0.08
+    assert max(one.smooth.mean_error for one in result) <= 0.13
+    for one in result:
         for fit in (one.sharp, one.smooth):
             assert fit.leave_one_out < 2 * fit.rms
             assert fit.r2 > 0.95
@@ -128,8 +128,8 @@ def test_the_roofline_of_eight_a100() -> None:
     matrix = np.column_stack([np.ones(len(table)), rates / 1e12])
     weights = 1 / table["W"].to_numpy()
     exact = np.linalg.lstsq(matrix * weights[:, None], np.ones(len(table)), rcond=None)[0]
-    found = [fit["constant_power"], fit["energy_per_byte"] * 1e12, fit["energy_per_flop"] * 1e12]
-    np.testing.assert_allclose(found, exact, rtol=1e-7)
+    result = [fit["constant_power"], fit["energy_per_byte"] * 1e12, fit["energy_per_flop"] * 1e12]
+    np.testing.assert_allclose(result, exact, rtol=1e-7)
 
 
 def test_the_roofline_bends_where_both_limits_meet() -> None:
@@ -173,12 +173,12 @@ def test_half_of_the_clocks_choose_better_than_the_best_one_clock(first: int) ->
     """30 kernels of a P100: energy lost at the predicted best clock, against always 1012 MHz."""
     used = page().half(runs(), first)
     assert used.sum() == 75
-    curve, found = by_the_rule(used)
+    curve, result = by_the_rule(used)
     assert curve == "knee"
-    assert found.lost.mean() <= 0.5 * page().lost_at(runs(), 1012).mean()
-    assert found.lost.max() < page().lost_at(runs(), 1012).max()
-    assert found.time_error < 0.02
-    assert found.power_error < 0.05
+    assert result.lost.mean() <= 0.5 * page().lost_at(runs(), 1012).mean()
+    assert result.lost.max() < page().lost_at(runs(), 1012).max()
+    assert result.time_error < 0.02
+    assert result.power_error < 0.05
 
 
 @long
@@ -189,9 +189,9 @@ def test_random_halves_with_the_lowest_clock_of_each_kernel(seed: int) -> None:
     used = page().drawn(runs(), seed, lowest=True)
     assert used.sum() == 75
     assert used[:: len(page().CLOCKS)].all()
-    curve, found = by_the_rule(used)
+    curve, result = by_the_rule(used)
     assert curve == "knee"
-    assert found.lost.mean() <= page().lost_at(runs(), 1012).mean()
+    assert result.lost.mean() <= page().lost_at(runs(), 1012).mean()
 
 
 @long
@@ -212,9 +212,9 @@ def test_three_clocks_of_five() -> None:
     """All ten sets: by the cube; one is worse than the best one clock, by a fifth."""
     losses = {}
     for title, used in page().designs(runs())["three clocks of five, of all kernels"]:
-        curve, found = by_the_rule(used)
+        curve, result = by_the_rule(used)
         assert curve == "cube"
-        losses[title] = found.lost.mean()
+        losses[title] = result.lost.mean()
     assert len(losses) == 10
     limit = page().lost_at(runs(), 1012).mean()
     assert [title for title, lost in losses.items() if lost > limit] == ["810, 1012, 1328 MHz"]

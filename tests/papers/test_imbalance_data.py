@@ -103,9 +103,9 @@ def test_runs_on_a_gpu(name):
 
 def test_their_granularity_study():
     """With c lanes on an item an item takes (20 + c) / 21 of the work: 4 lanes each, 8 items."""
-    found = granularity(acts(), group=32, overhead=lambda c: (20 + c) / 21)
+    result = granularity(acts(), group=32, overhead=lambda c: (20 + c) / 21)
     printed = {1: 2.476, 2: 1.893, 4: 1.591, 8: 1.486, 16: 1.516, 32: 1.647}
-    told = found["cost"].to_series().round(3).to_dict()
+    told = result["cost"].to_series().round(3).to_dict()
     assert told == printed
-    assert int(found["best_lanes"]) == 8
-    assert float(found["best_cost"]) == pytest.approx(1.486, abs=5e-4)
+    assert int(result["best_lanes"]) == 8
+    assert float(result["best_cost"]) == pytest.approx(1.486, abs=5e-4)

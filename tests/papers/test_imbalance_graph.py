@@ -256,10 +256,10 @@ def test_exponential_loss_is_the_harmonic_number() -> None:
         near = math.fsum(1 / k for k in range(1, lanes + 1)) if exact is None else float(exact)
         assert model.exponential_loss(float(lanes)) == pytest.approx(near, rel=1e-15)
     # geometric work of long items is nearly exponential
-    found = dse.evaluate("imbalance", distribution="geometric:0.0005", lanes=[2, 8, 32])
+    result = dse.evaluate("imbalance", distribution="geometric:0.0005", lanes=[2, 8, 32])
     expected = [model.exponential_loss(lanes) for lanes in (2, 8, 32)]
-    np.testing.assert_allclose(found.imbalance_slowdown, expected, rtol=4e-4)
-    np.testing.assert_allclose(found.imbalance_loss, expected, rtol=4e-4)
+    np.testing.assert_allclose(result.imbalance_slowdown, expected, rtol=4e-4)
+    np.testing.assert_allclose(result.imbalance_loss, expected, rtol=4e-4)
 
 
 def test_a_law_without_work() -> None:
@@ -271,19 +271,19 @@ def test_a_law_without_work() -> None:
 
 
 def test_what_the_model_says_of_itself() -> None:
-    found = dse.model("imbalance")
-    assert found.inputs == ("distribution", "lanes", "most_bins", "cut_overhead", "share_overhead")
-    assert found.needs(*found.outputs) == ("distribution", "lanes")
-    assert found.needs("imbalance_loss", work_law="binomial") == (
+    result = dse.model("imbalance")
+    assert result.inputs == ("distribution", "lanes", "most_bins", "cut_overhead", "share_overhead")
+    assert result.needs(*result.outputs) == ("distribution", "lanes")
+    assert result.needs("imbalance_loss", work_law="binomial") == (
         "trial_count",
         "success_probability",
         "lanes",
     )
-    slowdown = found.symbol("expected_max") / found.symbol("work_mean")
-    closed = found.closed_form("imbalance_slowdown")
+    slowdown = result.symbol("expected_max") / result.symbol("work_mean")
+    closed = result.closed_form("imbalance_slowdown")
     assert closed.has(slowdown)
-    assert "W_{(n:n)}" in found.latex("imbalance_slowdown")
-    assert r"\mathrm{table}\left(\mathrm{distribution}, \mathrm{lanes}\right)" in found.latex(
+    assert "W_{(n:n)}" in result.latex("imbalance_slowdown")
+    assert r"\mathrm{table}\left(\mathrm{distribution}, \mathrm{lanes}\right)" in result.latex(
         "imbalance_loss"
     )
     joined = dse.model("occupancy + mwp_cwp + imbalance")

@@ -150,10 +150,10 @@ def test_blocks_on_the_line_are_those_published() -> None:
     published = table[table.n.isin(page().PUBLISHED)].dropna(subset=["blocks"])
     whole = pd.read_csv(DATA / "mwp_cwp" / "published_evaluations_gtx1080ti.csv")
     whole = whole.rename(columns=page().RENAMED)
-    found = page().on_the_line(published[page().LAUNCH].reset_index(drop=True), whole)
-    known = found.blocks.notna().to_numpy()
+    result = page().on_the_line(published[page().LAUNCH].reset_index(drop=True), whole)
+    known = result.blocks.notna().to_numpy()
     assert known.sum() > 2500
-    assert (found.blocks[known].to_numpy() == published.blocks[known].to_numpy()).all()
+    assert (result.blocks[known].to_numpy() == published.blocks[known].to_numpy()).all()
 
 
 def test_the_transactions_are_at_fault() -> None:

@@ -91,8 +91,8 @@ def test_more_cache_hits_are_faster_and_no_product_leaves_the_range() -> None:
 
 def test_large_blocks_of_the_naive_product_ask_for_more_than_the_bandwidth() -> None:
     """Fig. 134: much more at 16 x 16 and 32 x 32. Ours at 8 x 8, too."""
-    found = products(0).sel(workload="nmat")
-    excess = (found.mwp_app / found.mwp_bw).values
+    result = products(0).sel(workload="nmat")
+    excess = (result.mwp_app / result.mwp_bw).values
     assert np.all(excess[-2:] > 2.9)
     assert np.all(excess[:3] < 1)
     assert 1 < excess[3] < 1.6
@@ -100,8 +100,8 @@ def test_large_blocks_of_the_naive_product_ask_for_more_than_the_bandwidth() -> 
 
 def test_the_tiled_product_asks_for_hardly_more_than_the_bandwidth() -> None:
     """Fig. 137 has it above at 16 x 16 and 32 x 32. Ours: at 8 x 8 alone, by 7 %."""
-    found = products(0).sel(workload="tmat")
-    excess = (found.mwp_app / found.mwp_bw).values
+    result = products(0).sel(workload="tmat")
+    excess = (result.mwp_app / result.mwp_bw).values
     assert [places for places, one in enumerate(excess) if one > 1] == [3]
     assert excess[3] == pytest.approx(1.07, abs=0.005)
 
@@ -125,9 +125,9 @@ def test_categories_of_the_naive_product_get_worse_and_of_the_tiled_one_better()
 def test_the_naive_product_reaches_the_bandwidth_at_11_sms() -> None:
     """Table 13's 11 is the 10.77 of Eq. 63, by the bandwidth of Table 14."""
     at: dict[str, Any] = {"machine": "gtx580", "workload": "nmat", "threads_per_block": 1024}
-    found = dse.evaluate("ipp", outputs=["optimal_sms", "sms_at_peak_bw"], **at)
-    assert float(found.sms_at_peak_bw) == pytest.approx(10.77, abs=0.005)
-    assert int(found.optimal_sms) == 11
+    result = dse.evaluate("ipp", outputs=["optimal_sms", "sms_at_peak_bw"], **at)
+    assert float(result.sms_at_peak_bw) == pytest.approx(10.77, abs=0.005)
+    assert int(result.optimal_sms) == 11
     crowded = products(0).sel(workload="nmat", threads_per_block=256)
     assert int(crowded.suggested_sms) == 4  # the 4 printed for 32 warps is that of 48
 

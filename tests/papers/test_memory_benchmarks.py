@@ -37,9 +37,9 @@ def test_eq_63_gives_the_five_20_sms_and_cmem_30(workload: str) -> None:
     The bandwidth is that of the MWP_peak_BW of 10.8 (§3.5.4); Table 2's gives 24.
     """
     for bandwidth, sms in (("", 20), ("141.7 GB/s", 24)):
-        found = on_gtx280(bandwidth).optimal_sms
-        assert np.all(found.sel(workload=workload) == sms)
-        assert np.all(found.sel(workload="cmem") == 30)
+        result = on_gtx280(bandwidth).optimal_sms
+        assert np.all(result.sel(workload=workload) == sms)
+        assert np.all(result.sel(workload="cmem") == 30)
 
 
 def test_bandwidth_of_the_five_saturates_and_cmem_grows_to_the_last() -> None:
@@ -133,9 +133,9 @@ def test_demand_passes_the_bandwidth_of_dmadd_and_dotp_alone() -> None:
     """Fig. 120: they "significantly overpass MWP_BW, while the rest do not"; α of Eq. 85."""
     excess = on_gtx580("warps").bandwidth_excess.sel(active_sms=16)
     for name in ON_GTX580:
-        found = excess.sel(workload=name).values
+        result = excess.sel(workload=name).values
         two = name in ("dmadd", "dotp")
-        assert found == pytest.approx([1, 1, 48 / 37, 64 / 37] if two else [1] * 4)
+        assert result == pytest.approx([1, 1, 48 / 37, 64 / 37] if two else [1] * 4)
 
 
 def test_madd_at_32_warps_is_not_saturated() -> None:

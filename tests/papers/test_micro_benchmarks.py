@@ -97,10 +97,10 @@ def test_memory_texture_and_constant_cache_draw_more_than_floating_point() -> No
 
 def test_the_integer_benchmark_stays_coolest() -> None:
     """Fig. 45: from 68 °C for INT, which draws 5 W more then. Ours: 69.2 °C and 5.6 W."""
-    found = units()
-    heat = found.temperature
+    result = units()
+    heat = result.temperature
     assert str(heat.workload[int(np.argmin(heat.values))].item()) == "unit_int"
-    mine = found.sel(workload="unit_int")
+    mine = result.sel(workload="unit_int")
     assert float(mine.temperature) == pytest.approx(69.2, abs=0.05)
     assert float(mine.power_at - mine.power) == pytest.approx(5.55, abs=0.01)
     assert float(heat.max()) < 78  # printed of SVM, the hottest
@@ -111,7 +111,7 @@ def test_the_integer_benchmark_stays_coolest() -> None:
 
 def test_stress_benchmarks_draw_their_power_where_they_hit() -> None:
     parts = ["l1_power", "l2_power", "global_power", "flops"]
-    found = {
+    result = {
         level: dse.evaluate(
             "throughput + power",
             machine="gtx580",
@@ -123,14 +123,14 @@ def test_stress_benchmarks_draw_their_power_where_they_hit() -> None:
         for level in ("l1", "l2", "dram")
     }
     drawn = {
-        level: [name for name in parts[:3] if float(ds[name]) > 0] for level, ds in found.items()
+        level: [name for name in parts[:3] if float(ds[name]) > 0] for level, ds in result.items()
     }
     assert drawn == {
         "l1": ["l1_power"],
         "l2": ["l2_power"],
         "dram": ["l2_power", "global_power"],
     }
-    speeds = [float(ds.flops) for ds in found.values()]
+    speeds = [float(ds.flops) for ds in result.values()]
     assert speeds == sorted(speeds, reverse=True)
 
 
@@ -148,12 +148,12 @@ def test_fused_benchmarks_have_twice_the_performance_on_the_gpu() -> None:
 
 def test_memory_bounds_them_by_bandwidth_but_not_by_much() -> None:
     """Figs. 104 and 110: "limited by MWP_BW, but not by that much difference"; Fig. 113."""
-    found = mb("gtx580", "0")
-    assert np.all(found.mwp == found.mwp_bw)
-    assert np.all(found.mwp_app / found.mwp_bw < 1.005)
-    assert np.all(found.category == 9)  # bandwidth just enough
-    assert np.all(found.exposed_mem_ratio < 0.021)  # "a very small value for hidden memory ratio"
-    assert np.array_equal(found.flops_without_ilp, found.flops_without_memory)  # Fig. 112
+    result = mb("gtx580", "0")
+    assert np.all(result.mwp == result.mwp_bw)
+    assert np.all(result.mwp_app / result.mwp_bw < 1.005)
+    assert np.all(result.category == 9)  # bandwidth just enough
+    assert np.all(result.exposed_mem_ratio < 0.021)  # "a very small value for hidden memory ratio"
+    assert np.array_equal(result.flops_without_ilp, result.flops_without_memory)  # Fig. 112
 
 
 def test_other_instructions_lower_computation_and_hardly_what_memory_leaves() -> None:

@@ -624,9 +624,9 @@ def test_nothing_independent_changes_nothing_but_correction_a(point: dict[str, f
 
 @pytest.mark.parametrize("model", ["occupancy", "transit", "mwp_cwp", "divergence"])
 def test_each_combination_of_switches_selects_one_equation(model: str) -> None:
-    found = equations(model)
-    for name in {eq.name for eq in found}:
-        variants = [eq for eq in found if eq.name == name]
+    result = equations(model)
+    for name in {eq.name for eq in result}:
+        variants = [eq for eq in result if eq.name == name]
         switches = sorted({switch for eq in variants for switch in eq.when})
         for labels in product(*(TABLE[switch].labels or () for switch in switches)):
             chosen = dict(zip(switches, labels, strict=True))

@@ -112,14 +112,14 @@ def test_known_blocks(
 def test_what_the_header_answers(
     capability: str, threads: int, registers: int, blocks: int
 ) -> None:
-    found = dse.evaluate(
+    result = dse.evaluate(
         "occupancy",
         machine=f"cc{capability}",
         threads_per_block=threads,
         registers_per_thread=registers,
         outputs=["blocks_by_registers"],
     )
-    assert found.blocks_by_registers.item() == blocks
+    assert result.blocks_by_registers.item() == blocks
 
 
 def test_the_register_limit_of_a_block_is_a_limit_alone() -> None:
@@ -140,10 +140,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("capability", occupancy_header.CAPABILITIES)
 def test_random_launches_are_those_of_the_header(capability: str, programs: list[Path]) -> None:
     """More by ``python -m tests.papers.occupancy_header 100000 1``."""
-    found = occupancy_header.compared(programs, capability, 20_000, 7)
-    if found is None:
+    result = occupancy_header.compared(programs, capability, 20_000, 7)
+    if result is None:
         pytest.skip(f"none of the headers that are installed knows {capability}")
-    differing, line = found
+    differing, line = result
     assert not differing, line
     assert "(without allocation units 0.0%)" not in line
 
@@ -160,11 +160,11 @@ def test_a_wrong_limit_is_noticed(programs: list[Path], monkeypatch: pytest.Monk
         "ours",
         lambda *asked, **more: honest(*asked, warp_allocation_unit=2, **more),
     )
-    found = occupancy_header.compared(programs, "8.0", 20_000, 7)
-    assert found is not None
-    assert "blocks by the header" not in found[1]
-    assert found[0]
-    assert "by the header" in found[0][0]
+    result = occupancy_header.compared(programs, "8.0", 20_000, 7)
+    assert result is not None
+    assert "blocks by the header" not in result[1]
+    assert result[0]
+    assert "by the header" in result[0][0]
 
 
 def test_granularity_matters() -> None:

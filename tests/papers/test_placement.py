@@ -103,8 +103,8 @@ def test_every_set_of_four() -> None:
     counts = Counter(ds.active_tpcs.values.tolist())
     assert counts == {2: 21, 3: 420, 4: 560}
     for tpcs, sets in counts.items():
-        found = evaluate(active_sms=4, active_tpcs=tpcs)
-        assert (found.equal_placements, found.placements) == (sets, 1001)
+        result = evaluate(active_sms=4, active_tpcs=tpcs)
+        assert (result.equal_placements, result.placements) == (sets, 1001)
     best = dse.optimum(ds, minimize="placement_power", top=22)
     assert best.active_tpcs.values.tolist() == [2.0] * 21 + [3.0]
     chosen = {frozenset(text.split("-")) for text in best.lit_sms.values[:21]}
@@ -139,8 +139,8 @@ def test_the_answer_marks_where_the_line_was_fitted() -> None:
 def test_the_lines_through_table_12() -> None:
     """Power on TPCs, and power on temperature (Fig. 91), each by least squares."""
     tpcs, heat = on_tpcs(), on_temperature()
-    found = [tpcs["placement_base_power"], tpcs["power_per_tpc"], tpcs.r2, heat["power"]]
-    assert found == pytest.approx([245.834, 3.92758, 0.967325, 47.921], abs=5e-4)
+    result = [tpcs["placement_base_power"], tpcs["power_per_tpc"], tpcs.r2, heat["power"]]
+    assert result == pytest.approx([245.834, 3.92758, 0.967325, 47.921], abs=5e-4)
     assert [heat["leakage_per_degree"], heat.r2] == pytest.approx([2.68326, 0.923074], abs=5e-6)
     errors = [tpcs.standard_errors[name] for name in ("placement_base_power", "power_per_tpc")]
     scatter = tpcs.rms * math.sqrt(9 / 7)  # two coefficients

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.library import load_model
-from symbolic.models import _efficiency, _energy, _units, power
+from symbolic.models import _efficiency, _energy, power
+from symbolic.models import _unit_power
 from symbolic.ops import references, walk
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -336,16 +337,16 @@ def test_more_sms_draw_no_less_at_the_same_rates(
 
 @pytest.mark.parametrize("model", ["power", "temperature", "leakage", "energy_speedup"])
 def test_each_combination_of_switches_selects_one_equation(model: str) -> None:
-    found = equations(model)
-    for name in {eq.name for eq in found}:
-        variants = [eq for eq in found if eq.name == name]
+    result = equations(model)
+    for name in {eq.name for eq in result}:
+        variants = [eq for eq in result if eq.name == name]
         switches = sorted({switch for eq in variants for switch in eq.when})
         for labels in product(*(TABLE[switch].labels or () for switch in switches)):
             chosen = dict(zip(switches, labels, strict=True))
             assert sum(eq.when.items() <= chosen.items() for eq in variants) == 1, (name, chosen)
 
 
-@pytest.mark.parametrize("module", [_units, _efficiency, _energy, power])
+@pytest.mark.parametrize("module", [_unit_power, _efficiency, _energy, power])
 def test_docstrings(module: Any) -> None:
     failed, attempted = run_doctests(module)
     assert failed == 0

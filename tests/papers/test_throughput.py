@@ -324,13 +324,13 @@ def test_each_category_is_reached(category: int) -> None:
 
 def test_more_warps_shift_the_category_of_the_saturating_benchmarks_alone() -> None:
     """Fig. 125: of N = 8 to 32; Cmem has computation enough for its warps."""
-    found = {
+    result = {
         name: [benchmark(name, "category", warps) for warps in (8, 16, 24, 32)]
         for name in BENCHMARKS
     }
-    assert found["dmadd"] == found["dotp"] == [5, 5, 3, 3]
-    assert found["madd"] == found["mmul"] == [5, 5, 5, 5]
-    assert found["cmem"] == [5, 5, 5, 10]
+    assert result["dmadd"] == result["dotp"] == [5, 5, 3, 3]
+    assert result["madd"] == result["mmul"] == [5, 5, 5, 5]
+    assert result["cmem"] == [5, 5, 5, 10]
 
 
 # --- Eqs. 83-93: suggestions
@@ -357,9 +357,9 @@ def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulp
     limit = warps * strength
     limit += ulps * math.ulp(limit)
     given_ = {"warps_per_sm": 2.0 * warps, "mwp_app": 2.0 * warps * strength, "mwp_bw": limit}
-    found = throughput.suggested_warps(mem_strength=strength, **given_)
-    assert found == 1 or found * strength <= limit
-    assert found >= warps - 1
+    result = throughput.suggested_warps(mem_strength=strength, **given_)
+    assert result == 1 or result * strength <= limit
+    assert result >= warps - 1
 
 
 @exactly

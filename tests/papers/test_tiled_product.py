@@ -57,7 +57,7 @@ def test_a_launch_played_tile_by_tile(seed: int) -> None:
 
 
 def timed(columns: int, rate: str, tile: tuple[int, int]) -> float:
-    found = dse.evaluate(
+    result = dse.evaluate(
         "tiled_product",
         machine="a100_40",
         product_rows=4096,
@@ -67,7 +67,7 @@ def timed(columns: int, rate: str, tile: tuple[int, int]) -> float:
         tile_rows=tile[0],
         tile_columns=tile[1],
     )
-    return float(found["time"].item())
+    return float(result["time"].item())
 
 
 def test_a_thin_product_is_bound_by_memory_and_types_have_their_rates() -> None:

@@ -209,15 +209,15 @@ def test_eqs_11_to_14_follow() -> None:
         model.symbol("work"): model.closed_form("work"),
         model.symbol("latency_steps"): model.closed_form("latency_steps", expand="transactions"),
     }
-    found = {
+    result = {
         regime.label: regime.outputs["relative_time"].xreplace(steps)
         for regime in model.regimes("time_steps")
     }
     eq_13 = n**3 * lg / cores * factor
     eq_14 = n**2 * lg * latency * sympy.sqrt(blocks) / (chunk * threads * cores) * factor
     by_blocks = {edge: n / sympy.sqrt(blocks)}
-    assert sympy.simplify(found["computation"] - eq_13) == 0
-    assert sympy.simplify(found["memory"].xreplace(by_blocks) - eq_14) == 0
+    assert sympy.simplify(result["computation"] - eq_13) == 0
+    assert sympy.simplify(result["memory"].xreplace(by_blocks) - eq_14) == 0
     assert sympy.simplify(model.closed_form("latency_steps_by_blocks") * factor - eq_14) == 0
     printed = model.closed_form("latency_steps_by_blocks", printed=True)
     assert sympy.simplify(printed * factor - n * eq_14) == 0

@@ -185,7 +185,7 @@ def test_sympy_derives_the_smooth_supply() -> None:
     }
     values = {"threads": n, "intensity": z, "ms_peak": r, "mem_latency": latency}
     values |= {"arithmetic_latency": keep}
-    found = interpret(transit.supply_limit_smooth.node, values, algebra, sp.Integer)
+    result = interpret(transit.supply_limit_smooth.node, values, algebra, sp.Integer)
     smooth = k / (latency + k / r)
     assert sp.limit(smooth, k, sp.oo) == r
     assert sp.diff(smooth, k).subs(k, 0) == 1 / latency
@@ -193,11 +193,11 @@ def test_sympy_derives_the_smooth_supply() -> None:
     (waiting,) = sp.solve(sp.Eq(smooth, flow), k)
     balance = sp.numer(sp.together((n - waiting) / (keep * z) - flow))
     roots = sp.roots(sp.Poly(balance, flow))
-    assert any(sp.simplify(root - found) == 0 for root in roots)
+    assert any(sp.simplify(root - result) == 0 for root in roots)
     at = {n: 1000, z: 16, keep: 2, r: sp.Rational(3, 2), latency: 400}
     least = min((root.subs(at) for root in roots), key=float)
-    assert sp.simplify(found.subs(at) - least) == 0
-    assert sp.factor(sp.limit(found, r, sp.oo), deep=True) == n / (latency + keep * z)
+    assert sp.simplify(result.subs(at) - least) == 0
+    assert sp.factor(sp.limit(result, r, sp.oo), deep=True) == n / (latency + keep * z)
 
 
 # --- brute force

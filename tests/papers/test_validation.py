@@ -64,12 +64,12 @@ def test_doctests_of_equations(model: Any, least: int) -> None:
     ids=str,
 )
 def test_a_case_meets_what_is_due(case: Any) -> None:
-    found = table().validated(case, DATA)
-    assert found.score.missing == 0
+    result = table().validated(case, DATA)
+    assert result.score.missing == 0
     assert case.due
-    assert case.missed(found) == []
-    for other in found.baselines.values():
-        assert math.isnan(other.median) or found.score.median < other.median
+    assert case.missed(result) == []
+    for other in result.baselines.values():
+        assert math.isnan(other.median) or result.score.median < other.median
 
 
 def shaped(rows: Any, values: Any) -> Any:
@@ -112,8 +112,8 @@ def test_shapes_of_blocks_of_programs_left_out() -> None:
         def off(values: Any, seen: Any = seen) -> Any:
             return shaped(seen, np.exp(values)) / seen.time - 1
 
-        found = least_squares(off, np.log([5e-6, 100, 1, 1, 1]))
-        predicted[out] = shaped(rows[out], np.exp(found.x))
+        result = least_squares(off, np.log([5e-6, 100, 1, 1, 1]))
+        predicted[out] = shaped(rows[out], np.exp(result.x))
     measured = np.array(rows.time)
     spaces = [*frame.groupby(["bench", "kernel", "n"]).indices.values()]
     ours = score(measured, predicted, spaces)
@@ -133,10 +133,10 @@ def test_shapes_of_blocks_of_programs_left_out() -> None:
         "block_shape",
         machine="gtx1080ti",
         **{name: one[name].to_numpy() for name in (*columns.split(), *table().KINDS)},
-        **dict(zip(table().SHAPES["free"], np.exp(found.x), strict=True)),
+        **dict(zip(table().SHAPES["free"], np.exp(result.x), strict=True)),
         core_clock=1.582e9,
     )
-    assert told["time"].values == pytest.approx(shaped(rows[:3], np.exp(found.x)))
+    assert told["time"].values == pytest.approx(shaped(rows[:3], np.exp(result.x)))
 
 
 def test_shapes_touch_as_many_lines_as_lanes_counted_one_by_one() -> None:
@@ -161,7 +161,7 @@ def test_shapes_touch_as_many_lines_as_lanes_counted_one_by_one() -> None:
 def test_both_bounds_join_at_a_right_angle() -> None:
     """One kernel by hand: 800 warps of 1,000 instructions on 80 SMs, all of it from DRAM."""
     given = {"threads_per_block": 256, "blocks": 100, "registers_per_thread": 32}
-    found = dse.evaluate(
+    result = dse.evaluate(
         "occupancy + latency_roofline",
         machine="v100_pcie",
         **given,
@@ -174,12 +174,12 @@ def test_both_bounds_join_at_a_right_angle() -> None:
         core_clock=1e9,
         nominal_clock=1e9,
     )
-    assert found["dram_time"].item() == pytest.approx(800 * 6 * 128 / (0.9 * 900e9))
-    assert found["throughput_time"].item() == pytest.approx(800 * 1000 / (4 * 80 * 1e9))
-    assert found["mixed_latency"].item() == pytest.approx(434)
-    assert found["latency_bound_time"].item() == pytest.approx((4 * 1000 + 6 * 434 / 3) / 1e9)
-    both = math.hypot(found["throughput_time"].item(), found["latency_bound_time"].item())
-    assert found["time"].item() == pytest.approx(both)
+    assert result["dram_time"].item() == pytest.approx(800 * 6 * 128 / (0.9 * 900e9))
+    assert result["throughput_time"].item() == pytest.approx(800 * 1000 / (4 * 80 * 1e9))
+    assert result["mixed_latency"].item() == pytest.approx(434)
+    assert result["latency_bound_time"].item() == pytest.approx((4 * 1000 + 6 * 434 / 3) / 1e9)
+    both = math.hypot(result["throughput_time"].item(), result["latency_bound_time"].item())
+    assert result["time"].item() == pytest.approx(both)
 
 
 def test_double_precision_takes_the_units_that_a_gpu_has_of_it() -> None:
@@ -191,9 +191,9 @@ def test_double_precision_takes_the_units_that_a_gpu_has_of_it() -> None:
     for machine, rate in (("rtx3080", 2), ("a100_40", 32)):
         for doubles in (0, 500):
             model = "occupancy + latency_roofline"
-            found = dse.evaluate(model, machine=machine, **given, fp64_insts=doubles)
-            names = found["bound_by"].attrs["flag_meanings"].split()
-            told[machine, doubles] = names[int(found["bound_by"])]
-        cores = found["fp_time"] * found["cores_per_sm"]
-        assert found["fp64_time"].item() == pytest.approx(cores.item() / 2 / rate)
+            result = dse.evaluate(model, machine=machine, **given, fp64_insts=doubles)
+            names = result["bound_by"].attrs["flag_meanings"].split()
+            told[machine, doubles] = names[int(result["bound_by"])]
+        cores = result["fp_time"] * result["cores_per_sm"]
+        assert result["fp64_time"].item() == pytest.approx(cores.item() / 2 / rate)
     assert told["rtx3080", 500] == "double_precision" != told["rtx3080", 0]

@@ -52,7 +52,7 @@ def every_loss(weights: dict[int, float], lanes: int, zero_work: str) -> dict[Fr
         for row, chance in zip(powers, chances, strict=True):
             for _ in range(lanes):
                 row.append(row[-1] * chance)
-        found: dict[Fraction | None, Any] = {}
+        result: dict[Fraction | None, Any] = {}
         for times in _multisets(lanes, len(values)):
             chance, left = of(1), lanes
             for row, count in zip(powers, times, strict=True):
@@ -60,13 +60,13 @@ def every_loss(weights: dict[int, float], lanes: int, zero_work: str) -> dict[Fr
             total = sum(value * count for value, count in zip(values, times, strict=True))
             most = max(value for value, count in zip(values, times, strict=True) if count)
             loss = Fraction(lanes * most, total) if total else None
-            found[loss] = found.get(loss, 0) + chance
-        idle = found.pop(None, None)
+            result[loss] = result.get(loss, 0) + chance
+        idle = result.pop(None, None)
         if idle is not None and zero_work != "drop":
             at = Fraction(int(zero_work == "one"))
-            found[at] = found.get(at, 0) + idle
-        whole = sum(found.values())
-        return {x: found[x] / whole for x in sorted(x for x in found if x is not None)}
+            result[at] = result.get(at, 0) + idle
+        whole = sum(result.values())
+        return {x: result[x] / whole for x in sorted(x for x in result if x is not None)}
 
 
 def chances(rng: np.random.Generator, count: int) -> list[float]:
@@ -76,8 +76,8 @@ def chances(rng: np.random.Generator, count: int) -> list[float]:
     if rng.random() < 0.5:
         some = some * 10.0 ** -rng.uniform(0, 20)
         some[rng.integers(count)] = 1.0
-    found: list[float] = (some / math.fsum(some)).tolist()
-    return found
+    result: list[float] = (some / math.fsum(some)).tolist()
+    return result
 
 
 def draw(rng: np.random.Generator) -> tuple[str, dict[str, Any]]:
@@ -147,13 +147,13 @@ def faults(text: str, asked: dict[str, Any], rng: np.random.Generator) -> Iterat
     for i, below, above in zip(some, cdf, sf, strict=True):
         if abs(below - float(upto[i])) > off or abs(above - float(beyond[i])) > off:
             yield f"cdf({losses[i]}) = {below!r}, sf = {above!r}, not {float(upto[i])!r}"
-    for q, found in zip(qs, quantiles.tolist(), strict=True):
+    for q, result in zip(qs, quantiles.tolist(), strict=True):
         if q == 1.0:
             continue
-        at = next((i for i, x in enumerate(losses) if float(x) == found), None)
+        at = next((i for i, x in enumerate(losses) if float(x) == result), None)
         if at is None or upto[at] < q - off or (at > 0 and upto[at - 1] > q + off):
             right = next((i for i, c in enumerate(upto) if c >= q), -1)
-            yield f"quantile({q}) = {found}, not {float(losses[right])}"
+            yield f"quantile({q}) = {result}, not {float(losses[right])}"
     if len(losses) < 3000 and law.lanes * law.work.high < 20_000:
         atoms = law.pmf()
         said = {

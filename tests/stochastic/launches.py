@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from stochastic import Pmf, launch
-from stochastic.scheduling.block_counts import BlockCounts
-from stochastic.scheduling.inversion import LaunchInversion
+from stochastic.launch_time.block_counts import BlockCounts
+from stochastic.launch_time.inversion import LaunchInversion
 
 SCALES = (3, 10, 100, 1000, 3000)
 
@@ -80,13 +80,13 @@ def main(count: int, seed: int) -> int:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                found = list(faults(laws, given))
+                result = list(faults(laws, given))
         except Exception as error:
             trace = traceback.extract_tb(error.__traceback__)[-1]
-            found = [f"{type(error).__name__}: {error} ({trace.name}, line {trace.lineno})"]
-        if found:
+            result = [f"{type(error).__name__}: {error} ({trace.name}, line {trace.lineno})"]
+        if result:
             wrong += 1
-            print(f"launch({laws}, **{given}): {'; '.join(found)}", flush=True)
+            print(f"launch({laws}, **{given}): {'; '.join(result)}", flush=True)
     print(f"{count} launches, seed {seed}: {wrong} wrong")
     return int(wrong > 0)
 

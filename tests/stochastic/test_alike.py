@@ -33,13 +33,13 @@ SHOCK.append((Fraction(3, 4), Pmf.from_weights([Fraction(0), Fraction(1, 2), Fra
 
 def enumerated(first: Any, follows: Any, lanes: int) -> dict[tuple[int, ...], Fraction]:
     """P(the lanes hold these values), of a law and P(next | this)."""
-    found = {}
+    result = {}
     for values in itertools.product(range(3), repeat=lanes):
         p = Fraction(first[values[0]])
         for this, after in itertools.pairwise(values):
             p *= follows(this, after)
-        found[values] = p
-    return found
+        result[values] = p
+    return result
 
 
 def sticky(this: int, after: int) -> Fraction:
@@ -47,12 +47,12 @@ def sticky(this: int, after: int) -> Fraction:
 
 
 def shocked(lanes: int) -> dict[tuple[int, ...], Fraction]:
-    found: dict[tuple[int, ...], Fraction] = {}
+    result: dict[tuple[int, ...], Fraction] = {}
     for p, law in SHOCK:
         weights = [*fractions_of(law), Fraction(0), Fraction(0)]
         for values, q in enumerated(weights, lambda _, k, w=weights: w[k], lanes).items():
-            found[values] = found.get(values, Fraction(0)) + p * q
-    return found
+            result[values] = result.get(values, Fraction(0)) + p * q
+    return result
 
 
 TRACE = [2, 2, 1, 0, 0, 0, 2]
@@ -122,8 +122,8 @@ def check_coverage(seed: int, cases: int) -> float:
     rng, held = np.random.default_rng(seed), 0
     for _ in range(cases):
         rho = rng.uniform(0.02, 0.95)
-        found = stickiness(generated(rng, rho, 2000))
-        held += found.low <= rho <= found.high
+        result = stickiness(generated(rng, rho, 2000))
+        held += result.low <= rho <= result.high
     return held / cases
 
 
@@ -133,9 +133,9 @@ def test_the_interval_holds_the_truth() -> None:
 
 def test_remedies_know_of_neighbours() -> None:
     trace = generated(np.random.default_rng(3), 0.7, 40_000)
-    found = measured(trace, 32)
-    assert abs(float(found["alike"]) - 0.7) < 4 * float(found["alike_error"])
-    assert float(found["alike_slowdown"]) == pytest.approx(float(found["slowdown"]), rel=0.03)
+    result = measured(trace, 32)
+    assert abs(float(result["alike"]) - 0.7) < 4 * float(result["alike_error"])
+    assert float(result["alike_slowdown"]) == pytest.approx(float(result["slowdown"]), rel=0.03)
     law = Pmf.geometric(0.2)
     one = granularity(law, 8, 0.1, alike=0.7, objective="slowdown")
     assert float(one["slowdown"][-1]) == pytest.approx(imbalance(law, 8, alike=0.7).slowdown())
@@ -153,13 +153,13 @@ def test_sorting_gains_what_it_is_told_to_gain() -> None:
     rng = np.random.default_rng(8)
     trace = generated(rng, 0.6, 200_000)
     law, lanes = Pmf.from_samples(trace), 16
-    found = partition(law, 2, lanes, alike=0.6)
+    result = partition(law, 2, lanes, alike=0.6)
     paid = 0
-    for low, high in found.edges(2):
+    for low, high in result.edges(2):
         items = trace[(trace >= low) & (trace <= high)]
         groups = items[: len(items) // lanes * lanes].reshape(-1, lanes)
         paid += lanes * groups.max(axis=1).sum()
-    assert float(found["slowdown"][1]) == pytest.approx(paid / trace.sum(), rel=0.01)
+    assert float(result["slowdown"][1]) == pytest.approx(paid / trace.sum(), rel=0.01)
 
 
 @pytest.mark.parametrize(

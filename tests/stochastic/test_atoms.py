@@ -67,12 +67,12 @@ def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> N
     low, weights, lanes = law
     values = {low + i: w for i, w in enumerate(weights) if w}
     floats = [float(w) for w in weights]
-    found = joint_atoms(low, floats, lanes, "fft")
+    result = joint_atoms(low, floats, lanes, "fft")
     expected = brute_joint(values, lanes)
-    told = as_dict(found)
+    told = as_dict(result)
     for key in {*told, *expected}:
-        assert told.get(key, 0.0) == pytest.approx(float(expected.get(key, 0)), abs=found.error)
-    assert found.error < 1e-14
+        assert told.get(key, 0.0) == pytest.approx(float(expected.get(key, 0)), abs=result.error)
+    assert result.error < 1e-14
     told_losses, exact = losses(loss_atoms(low, floats, lanes, "fft")), brute_losses(values, lanes)
     for x in {*told_losses, *exact}:
         assert told_losses.get(x, 0.0) == pytest.approx(float(exact.get(x, 0)), abs=1e-14)
@@ -143,20 +143,20 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_every_atom_has_all_its_digits(name: str) -> None:
     weights, lanes, rows = CASES[name]
-    found = joint_atoms(0, weights, lanes, "sweep")
-    assert found.probabilities.min() >= 0
-    assert math.fsum(found.probabilities.ravel()) == pytest.approx(1, abs=1e-14)
-    assert found.floor <= 1e-300
-    assert rows_off(found, weights, lanes, rows) < found.error < 1e-13
+    result = joint_atoms(0, weights, lanes, "sweep")
+    assert result.probabilities.min() >= 0
+    assert math.fsum(result.probabilities.ravel()) == pytest.approx(1, abs=1e-14)
+    assert result.floor <= 1e-300
+    assert rows_off(result, weights, lanes, rows) < result.error < 1e-13
 
 
 def test_many_lanes_say_down_to_where_they_are_exact() -> None:
-    found = joint_atoms(0, [1 / 6] * 6, 800, "sweep")
-    assert 1e-300 < found.floor < 1e-200
+    result = joint_atoms(0, [1 / 6] * 6, 800, "sweep")
+    assert 1e-300 < result.floor < 1e-200
     ways = (flint.fmpz_poly([1] * 6) ** 800 - flint.fmpz_poly([1] * 5) ** 800).coeffs()
     exact = np.array([int(way) / 6**800 for way in ways])
-    sure = exact > found.floor
-    assert_allclose(found.probabilities[5][sure], exact[sure], rtol=1e-13)
+    sure = exact > result.floor
+    assert_allclose(result.probabilities[5][sure], exact[sure], rtol=1e-13)
     assert atom_method(0, [1 / 6] * 6, 800) == "sweep"
     assert atom_method(0, [1 / 6] * 6, 5000) == "fft"
 
@@ -180,19 +180,19 @@ def test_published_counts_and_quantiles() -> None:
 
 
 def test_the_merged_law_of_a_thousand_values() -> None:
-    found = loss_atoms(0, [1 / 1001] * 1001, 32)
-    assert (found.method, found.numerator.dtype) == ("sweep", np.int32)
-    assert len(found.numerator) == 9_429_953
-    assert found.probability.min() > 0
-    assert float(found.probability.sum()) + 1001.0**-32 == pytest.approx(1, abs=1e-14)
-    loss = found.numerator / found.denominator
+    result = loss_atoms(0, [1 / 1001] * 1001, 32)
+    assert (result.method, result.numerator.dtype) == ("sweep", np.int32)
+    assert len(result.numerator) == 9_429_953
+    assert result.probability.min() > 0
+    assert float(result.probability.sum()) + 1001.0**-32 == pytest.approx(1, abs=1e-14)
+    loss = result.numerator / result.denominator
     assert np.all(np.diff(loss) > 0)
-    assert np.all(np.gcd(found.numerator[::97], found.denominator[::97]) == 1)
+    assert np.all(np.gcd(result.numerator[::97], result.denominator[::97]) == 1)
 
 
 def test_second_moment_of_two_items() -> None:
-    found = loss_atoms(0, [1 / 301] * 301, 2)
-    square = (found.numerator / found.denominator) ** 2 @ found.probability
+    result = loss_atoms(0, [1 / 301] * 301, 2)
+    square = (result.numerator / result.denominator) ** 2 @ result.probability
     assert square == pytest.approx(float(_square_of_two(300)), rel=1e-14)
 
 
@@ -221,21 +221,21 @@ def _square_of_two(most: int) -> Fraction:
 def test_sorted_and_unsorted_merging_agree(
     low: int, weights: list[float], lanes: int, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
+    result = []
     for dense in (True, False):
         monkeypatch.setattr(atoms, "_are_dense", lambda *_, dense=dense: dense)
-        found.append(loss_atoms(low, weights, lanes, way))
-    assert found[0].numerator.tolist() == found[1].numerator.tolist()
-    assert found[0].denominator.tolist() == found[1].denominator.tolist()
-    assert_allclose(found[0].probability, found[1].probability, rtol=1e-13)
+        result.append(loss_atoms(low, weights, lanes, way))
+    assert result[0].numerator.tolist() == result[1].numerator.tolist()
+    assert result[0].denominator.tolist() == result[1].denominator.tolist()
+    assert_allclose(result[0].probability, result[1].probability, rtol=1e-13)
 
 
 @pytest.mark.parametrize("low", [2**40, 2**50])
 def test_merging_values_that_floats_hardly_tell_apart(low: int) -> None:
-    found = loss_atoms(low, [0.25, 0.5, 0.25], 3)
+    result = loss_atoms(low, [0.25, 0.5, 0.25], 3)
     exact = brute_losses({low + i: Fraction(1 + i % 2, 4) for i in range(3)}, 3)
-    assert found.numerator.dtype == np.int64
-    assert losses(found) == pytest.approx({x: float(p) for x, p in exact.items()}, rel=1e-14)
+    assert result.numerator.dtype == np.int64
+    assert losses(result) == pytest.approx({x: float(p) for x, p in exact.items()}, rel=1e-14)
 
 
 @settings(max_examples=draws(40), deadline=None)
@@ -272,12 +272,12 @@ def test_transform_agrees_with_the_sweep(weights: list[float], lanes: int) -> No
 
 
 def test_a_thousand_lanes_go_by_the_transform() -> None:
-    found = loss_atoms(0, [1 / 201] * 201, 1024)
-    assert found.method == "fft"
-    loss = found.numerator / found.denominator
+    result = loss_atoms(0, [1 / 201] * 201, 1024)
+    assert result.method == "fft"
+    loss = result.numerator / result.denominator
     exact = np.full(201, 1 / 201) @ np.arange(201)  # mean work
-    assert found.probability @ loss == pytest.approx(200 / exact, rel=1e-2)
-    assert float(found.probability.sum()) == pytest.approx(1, abs=1e-14)
+    assert result.probability @ loss == pytest.approx(200 / exact, rel=1e-2)
+    assert float(result.probability.sum()) == pytest.approx(1, abs=1e-14)
 
 
 # --- edges

@@ -27,21 +27,21 @@ def laws(draw, most=7):
 @settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.integers(1, 5), st.sampled_from(["slowdown", "loss"]))
 def test_every_way_to_cut(weights, lanes, objective):
-    found = partition(Pmf.from_weights(weights), 4, lanes, objective=objective)
+    result = partition(Pmf.from_weights(weights), 4, lanes, objective=objective)
     values = list(weights)
-    assert found["bins"].values.tolist() == list(range(1, min(4, len(values)) + 1))
-    for bins in found["bins"].values.tolist():
+    assert result["bins"].values.tolist() == list(range(1, min(4, len(values)) + 1))
+    for bins in result["bins"].values.tolist():
         told = {way: binned(weights, way, lanes) for way in runs(values, bins)}
         cost = {way: both[objective == "loss"] for way, both in told.items()}
         least = min(cost.values())
-        edges = found.edges(bins)
+        edges = result.edges(bins)
         chosen = tuple(tuple(v for v in values if a <= v <= b) for a, b in edges)
         assert float(cost[chosen] - least) <= 1e-12 * float(least)
         near = [way for way, value in cost.items() if value - least <= least * Fraction(1, 10**9)]
         assert chosen in near
         if all(cost[way] != least for way in near if way != near[0]):
             assert chosen == near[0]
-        row = found.table.sel(bins=bins)
+        row = result.table.sel(bins=bins)
         slow, loss = told[chosen]
         assert float(row["slowdown"]) == pytest.approx(float(slow), rel=1e-12)
         assert float(row["loss"]) == pytest.approx(float(loss), rel=1e-12)
@@ -60,12 +60,12 @@ def test_ties_go_to_the_lowest_edges():
 @given(st.integers(2, 200), st.integers(1, 64), st.integers(0, 2**32 - 1))
 def test_more_bins_never_cost_more(size, lanes, seed):
     weights = np.random.default_rng(seed).random(size) ** 4
-    found = partition(Pmf.from_weights(weights, normalise=True), 10, lanes)
-    slow = found["slowdown"].values
+    result = partition(Pmf.from_weights(weights, normalise=True), 10, lanes)
+    slow = result["slowdown"].values
     assert np.all(np.diff(slow) <= 1e-12)
     assert np.all(slow >= 1.0 - 1e-12)
-    assert found["gain"].values == pytest.approx(slow[0] / slow, rel=1e-12)
-    assert found["gain"].values[0] == 1.0
+    assert result["gain"].values == pytest.approx(slow[0] / slow, rel=1e-12)
+    assert result["gain"].values[0] == 1.0
 
 
 def test_one_bin_is_the_law_itself():
@@ -88,41 +88,41 @@ def test_bins_for_the_loss_and_for_the_slowdown_differ():
 
 
 def test_as_many_bins_as_values_lose_nothing():
-    found = partition(Pmf.from_weights([0.2, 0, 0.5, 0, 0.3]), bins=9, lanes=32)
-    assert found["bins"].values.tolist() == [1, 2, 3]
-    assert found.edges(3) == ((0, 0), (2, 2), (4, 4))
-    assert float(found["slowdown"][-1]) == pytest.approx(1.0, rel=1e-15)
-    assert int(found["enough"]) == 3
-    assert not found.table.attrs["more_pay"]
+    result = partition(Pmf.from_weights([0.2, 0, 0.5, 0, 0.3]), bins=9, lanes=32)
+    assert result["bins"].values.tolist() == [1, 2, 3]
+    assert result.edges(3) == ((0, 0), (2, 2), (4, 4))
+    assert float(result["slowdown"][-1]) == pytest.approx(1.0, rel=1e-15)
+    assert int(result["enough"]) == 3
+    assert not result.table.attrs["more_pay"]
 
 
 @pytest.mark.parametrize("worth", [0.0, 0.01, 0.05, 0.3])
 def test_enough_is_where_a_further_bin_gains_little(worth):
     law = Pmf.uniform(1, 64)
-    found = partition(law, 8, 32, worth=worth)
+    result = partition(law, 8, 32, worth=worth)
     slow = partition(law, 9, 32)["slowdown"].values
     gains = slow[:-1] / slow[1:] - 1
     little = [b for b, gain in enumerate(gains, start=1) if gain <= worth]
-    assert int(found["enough"]) == (little[0] if little else 8)
-    assert found.table.attrs["more_pay"] == (not little)
+    assert int(result["enough"]) == (little[0] if little else 8)
+    assert result.table.attrs["more_pay"] == (not little)
 
 
 def test_laws_after_binning_make_up_the_law():
     law = Pmf.geometric(0.05)
-    found = partition(law, 5, 8)
-    parts = found.laws(4)
-    weights = found.table.sel(bins=4)["weight"].values[:4]
-    assert [part.low for part in parts] == [low for low, _ in found.edges(4)]
-    assert [part.high for part in parts[:3]] == [high for _, high in found.edges(4)[:3]]
+    result = partition(law, 5, 8)
+    parts = result.laws(4)
+    weights = result.table.sel(bins=4)["weight"].values[:4]
+    assert [part.low for part in parts] == [low for low, _ in result.edges(4)]
+    assert [part.high for part in parts[:3]] == [high for _, high in result.edges(4)[:3]]
     assert parts[3].high == math.inf  # nothing of the law is left out
     mixed = Pmf.mixture(zip(weights, parts, strict=True), normalise=True)
     for k in (1, 7, 20, 100):
         assert mixed.cdf(k) == pytest.approx(law.cdf(k), abs=1e-11)
     losses = [imbalance(part, 8).mean() for part in parts]
-    assert float(found["loss"].sel(bins=4)) == pytest.approx(float(weights @ losses), rel=1e-9)
-    assert len(found.laws()) == int(found["enough"])
+    assert float(result["loss"].sel(bins=4)) == pytest.approx(float(weights @ losses), rel=1e-9)
+    assert len(result.laws()) == int(result["enough"])
     with pytest.raises(LawError, match="the partition has 1 to 5"):
-        found.laws(6)
+        result.laws(6)
 
 
 def test_places_are_fewer_edges_with_exact_means():
@@ -150,29 +150,29 @@ def test_heavy_tail_keeps_its_digits():
     weights[10**5] = Fraction(1, 10**12)
     for objective in ("slowdown", "loss"):
         floats = Pmf.from_weights({value: float(weight) for value, weight in weights.items()})
-        found = partition(floats, 2, 4, objective=objective)
+        result = partition(floats, 2, 4, objective=objective)
         for bins, way in ((1, [(0, 1, 10**5)]), (2, [(0,), (1, 10**5)]), (2, [(0, 1), (10**5,)])):
             told = binned(weights, way, 4)
             edges = tuple((values[0], values[-1]) for values in way)
-            if found.edges(bins) == edges:
-                row = found.table.sel(bins=bins)
+            if result.edges(bins) == edges:
+                row = result.table.sel(bins=bins)
                 assert float(row["slowdown"]) == pytest.approx(float(told[0]), rel=1e-13)
                 assert float(row["loss"]) == pytest.approx(float(told[1]), rel=1e-13)
         cost = {
             tuple((v[0], v[-1]) for v in way): binned(weights, way, 4)[objective == "loss"]
             for way in runs(list(weights), 2)
         }
-        assert found.edges(2) == min(cost, key=cost.get)
+        assert result.edges(2) == min(cost, key=cost.get)
 
 
 def test_it_reads_like_a_table():
-    found = partition(Pmf.uniform(1, 6), 3)
-    assert repr(found) == repr(found.table)
-    assert "slowdown" in found._repr_html_()
-    for name in found.table.variables:
-        assert found[name].attrs["units"] == "1"
-        assert found[name].attrs["long_name"]
-    for (_, high), (low, _) in itertools.pairwise(found.edges(3)):
+    result = partition(Pmf.uniform(1, 6), 3)
+    assert repr(result) == repr(result.table)
+    assert "slowdown" in result._repr_html_()
+    for name in result.table.variables:
+        assert result[name].attrs["units"] == "1"
+        assert result[name].attrs["long_name"]
+    for (_, high), (low, _) in itertools.pairwise(result.edges(3)):
         assert high < low
 
 

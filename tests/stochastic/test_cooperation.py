@@ -14,25 +14,25 @@ DIE = Pmf.uniform(1, 6)
 
 def test_means_by_enumeration():
     weights = {k: Fraction(1, 6) for k in range(1, 7)}
-    found = granularity(DIE, group=4)
-    assert found["lanes"].values.tolist() == [1, 2, 4]
-    assert found["lanes_per_item"].values.tolist() == [4, 2, 1]
+    result = granularity(DIE, group=4)
+    assert result["lanes"].values.tolist() == [1, 2, 4]
+    assert result["lanes_per_item"].values.tolist() == [4, 2, 1]
     for n in (1, 2, 4):
         loss, longest = group_means(weights, n)
-        assert float(found["loss"].sel(lanes=n)) == pytest.approx(float(loss), rel=1e-14)
+        assert float(result["loss"].sel(lanes=n)) == pytest.approx(float(loss), rel=1e-14)
         ratio = float(longest / Fraction(7, 2))
-        assert float(found["slowdown"].sel(lanes=n)) == pytest.approx(ratio, rel=1e-14)
+        assert float(result["slowdown"].sel(lanes=n)) == pytest.approx(ratio, rel=1e-14)
 
 
 def test_same_means_as_the_law_of_the_loss():
     law = Pmf.geometric(0.05)
-    found = granularity(law, group=32)
-    for n in found["lanes"].values.tolist():
-        assert float(found["loss"].sel(lanes=n)) == pytest.approx(
+    result = granularity(law, group=32)
+    for n in result["lanes"].values.tolist():
+        assert float(result["loss"].sel(lanes=n)) == pytest.approx(
             imbalance(law, n).mean(), abs=2e-9
         )
         ratio = float(imbalance(law, n).slowdown())
-        assert float(found["slowdown"].sel(lanes=n)) == pytest.approx(ratio, rel=1e-8)
+        assert float(result["slowdown"].sel(lanes=n)) == pytest.approx(ratio, rel=1e-8)
 
 
 def test_divisors_of_any_group():
@@ -57,13 +57,13 @@ FACTORS = {1: 1.0, 2: 1.1, 4: 1.3, 8: 1.7}
     ],
 )
 def test_overhead_said_in_any_way(overhead):
-    found = granularity(DIE, group=8, overhead=overhead)
-    wanted = [FACTORS[c] for c in found["lanes_per_item"].values.tolist()]
-    assert found["overhead"].values == pytest.approx(wanted)
-    assert found["cost"].values == pytest.approx(found["loss"].values * wanted)
-    place = int(np.argmin(found["cost"].values))
-    assert int(found["best_lanes"]) == found["lanes"].values[place]
-    assert float(found["best_cost"]) == found["cost"].values[place]
+    result = granularity(DIE, group=8, overhead=overhead)
+    wanted = [FACTORS[c] for c in result["lanes_per_item"].values.tolist()]
+    assert result["overhead"].values == pytest.approx(wanted)
+    assert result["cost"].values == pytest.approx(result["loss"].values * wanted)
+    place = int(np.argmin(result["cost"].values))
+    assert int(result["best_lanes"]) == result["lanes"].values[place]
+    assert float(result["best_cost"]) == result["cost"].values[place]
 
 
 def test_least_cooperation_of_equal_costs():
@@ -77,19 +77,19 @@ def test_free_cooperation_takes_all_lanes():
 
 
 def test_slowdown_as_objective():
-    found = granularity(DIE, overhead=0.01, objective="slowdown")
-    expected = found["slowdown"].values * found["overhead"].values
-    assert found["cost"].values == pytest.approx(expected)
-    assert found.attrs["objective"] == "slowdown"
+    result = granularity(DIE, overhead=0.01, objective="slowdown")
+    expected = result["slowdown"].values * result["overhead"].values
+    assert result["cost"].values == pytest.approx(expected)
+    assert result.attrs["objective"] == "slowdown"
 
 
 def test_everything_is_labelled():
-    found = granularity(DIE)
-    for name in found.variables:
-        assert found[name].attrs["units"] == "1"
-        assert found[name].attrs["long_name"]
-    assert found.attrs["work"] == repr(DIE)
-    assert found.attrs["group"] == 32
+    result = granularity(DIE)
+    for name in result.variables:
+        assert result[name].attrs["units"] == "1"
+        assert result[name].attrs["long_name"]
+    assert result.attrs["work"] == repr(DIE)
+    assert result.attrs["group"] == 32
 
 
 @pytest.mark.parametrize(

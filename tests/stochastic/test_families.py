@@ -196,7 +196,7 @@ def test_the_saddle_point_form(k: int, rate: float) -> None:
     at = np.array([float(k)])
     p = rate / (rate + 10)
     trials = k + int(rate)
-    for found, exact in (
+    for result, exact in (
         (FAMILIES["poisson"].pmf(at, rate), poisson(rate)),
         (FAMILIES["negative_binomial"].pmf(at, rate, p), negative_binomial(rate, p)),
         (FAMILIES["binomial"].pmf(at, max(trials, 1), p), binomial(max(trials, 1), p)),
@@ -205,7 +205,7 @@ def test_the_saddle_point_form(k: int, rate: float) -> None:
             want = exact(k)
             if want > 1e-290:
                 slack = 2e-15 * (2 - float(mpmath.log(want)))
-                assert abs(float(mpmath.mpf(float(found[0])) / want - 1)) < slack
+                assert abs(float(mpmath.mpf(float(result[0])) / want - 1)) < slack
 
 
 def test_the_walk_is_exact_to_the_last_digit() -> None:

@@ -32,8 +32,8 @@ NAMES = pytest.mark.parametrize("name", LAWS)
 
 
 def one(samples: Any, name: str, **options: Any) -> LawFit:
-    (found,) = fit(samples, name, **{"replicates": 0, **options})
-    return found
+    (result,) = fit(samples, name, **{"replicates": 0, **options})
+    return result
 
 
 def log_likelihood(samples: Any, law: Pmf) -> float:
@@ -43,15 +43,15 @@ def log_likelihood(samples: Any, law: Pmf) -> float:
 @NAMES
 def test_the_family_drawn_from_comes_first(name: str) -> None:
     law = LAWS[name]
-    found = fit(law.sample(5000, 2), replicates=99)
-    assert found[0].family == name
-    assert found[0].p_value > 0.01
-    assert [one.aic for one in found] == sorted(one.aic for one in found)
-    for one in found:
+    result = fit(law.sample(5000, 2), replicates=99)
+    assert result[0].family == name
+    assert result[0].p_value > 0.01
+    assert [one.aic for one in result] == sorted(one.aic for one in result)
+    for one in result:
         assert one.pmf == getattr(Pmf, one.family)(*one.parameters.values())
         assert one.aic == 2 * len(one.parameters) - 2 * one.log_likelihood
-    others = [one for one in found if name not in {one.family, "bernoulli"}]
-    clear = [one for one in others if one.aic > found[0].aic + 100]
+    others = [one for one in result if name not in {one.family, "bernoulli"}]
+    clear = [one for one in others if one.aic > result[0].aic + 100]
     assert all(one.p_value == 0.01 for one in clear)
 
 
@@ -59,7 +59,7 @@ def test_the_family_drawn_from_comes_first(name: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_estimates_are_within_their_errors(name: str, seed: int) -> None:
     law = LAWS[name]
-    found = one(law.sample(3000, seed), name)
+    result = one(law.sample(3000, seed), name)
     truth = {
         "bernoulli": {"p": 0.3},
         "binomial": {"trials": 40, "p": 0.5},
@@ -68,27 +68,27 @@ def test_estimates_are_within_their_errors(name: str, seed: int) -> None:
         "poisson": {"rate": 30},
         "uniform": {"low": 20, "high": 40},
     }[name]
-    assert list(found.parameters) == list(truth)
+    assert list(result.parameters) == list(truth)
     for key, value in truth.items():
-        assert abs(found.parameters[key] - value) <= 4 * found.standard_errors[key]
+        assert abs(result.parameters[key] - value) <= 4 * result.standard_errors[key]
 
 
 @NAMES
 def test_the_likelihood_is_that_of_the_law(name: str) -> None:
     samples = LAWS[name].sample(300, 5)
-    for found in fit(samples, replicates=0):
-        assert found.log_likelihood == pytest.approx(log_likelihood(samples, found.pmf), rel=1e-12)
+    for result in fit(samples, replicates=0):
+        assert result.log_likelihood == pytest.approx(log_likelihood(samples, result.pmf), rel=1e-12)
 
 
 @settings(max_examples=draws(60), deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=40).filter(lambda x: len(set(x)) > 1))
 def test_no_law_of_the_family_is_likelier(samples: list[int]) -> None:
-    for found in fit(samples, replicates=0):
-        best, at = found.log_likelihood, found.parameters
-        assert best == pytest.approx(log_likelihood(samples, found.pmf), rel=1e-9, abs=1e-9)
-        if found.family == "uniform":
+    for result in fit(samples, replicates=0):
+        best, at = result.log_likelihood, result.parameters
+        assert best == pytest.approx(log_likelihood(samples, result.pmf), rel=1e-9, abs=1e-9)
+        if result.family == "uniform":
             near = [(at["low"], at["high"] + 1), (max(at["low"] - 1, 0), at["high"] + 1)]
-        elif found.family == "binomial":
+        elif result.family == "binomial":
             m = float(np.mean(samples))
             tried = {*range(max(samples), 400), max(int(at["trials"]) - 1, max(samples))}
             near = [(n, m / n) for n in tried]
@@ -98,9 +98,9 @@ def test_no_law_of_the_family_is_likelier(samples: list[int]) -> None:
                 for key in at
                 for d in (-1e-3, 1e-3, 0.1)
             ]
-            near = [point for point in near if point[-1] <= 1 or found.family == "poisson"]
+            near = [point for point in near if point[-1] <= 1 or result.family == "poisson"]
         for point in near:
-            other = getattr(Pmf, found.family)(*point)
+            other = getattr(Pmf, result.family)(*point)
             with np.errstate(divide="ignore"):
                 assert log_likelihood(samples, other) <= best + 1e-9 * abs(best)
 
@@ -114,17 +114,17 @@ def test_the_negative_binomial_against_a_general_optimiser(seed: int) -> None:
         return -float(scipy.stats.nbinom(r, p).logpmf(samples).sum())
 
     options = {"xatol": 1e-10, "fatol": 1e-10, "maxiter": 4000}
-    found = scipy.optimize.minimize(negative, [0.0, 0.0], method="Nelder-Mead", options=options)
+    result = scipy.optimize.minimize(negative, [0.0, 0.0], method="Nelder-Mead", options=options)
     ours = one(samples, "negative_binomial")
-    assert ours.parameters["r"] == pytest.approx(np.exp(found.x[0]), rel=1e-6)
-    assert ours.parameters["p"] == pytest.approx(1 / (1 + np.exp(-found.x[1])), rel=1e-6)
-    assert ours.log_likelihood == pytest.approx(-found.fun, rel=1e-12)
+    assert ours.parameters["r"] == pytest.approx(np.exp(result.x[0]), rel=1e-6)
+    assert ours.parameters["p"] == pytest.approx(1 / (1 + np.exp(-result.x[1])), rel=1e-6)
+    assert ours.log_likelihood == pytest.approx(-result.fun, rel=1e-12)
 
 
 def curvature(f: Callable[..., float], at: list[float], steps: list[float]) -> Any:
     """Minus the matrix of second derivatives, by central differences."""
     size = len(at)
-    found = np.empty((size, size))
+    result = np.empty((size, size))
     for i in range(size):
         for j in range(size):
             total = 0.0
@@ -133,8 +133,8 @@ def curvature(f: Callable[..., float], at: list[float], steps: list[float]) -> A
                 point[i] += a * steps[i]
                 point[j] += b * steps[j]
                 total += a * b * f(*point)
-            found[i, j] = -total / (4 * steps[i] * steps[j])
-    return found
+            result[i, j] = -total / (4 * steps[i] * steps[j])
+    return result
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def curvature(f: Callable[..., float], at: list[float], steps: list[float]) -> A
 )
 def test_standard_errors_are_of_the_observed_information(name: str, logpmf: Any) -> None:
     samples = LAWS[name].sample(500, 3)
-    found = one(samples, name)
-    at = list(found.parameters.values())
+    result = one(samples, name)
+    at = list(result.parameters.values())
     information = curvature(
         lambda *point: float(np.sum(logpmf(samples, *point))), at, [abs(v) * 1e-3 for v in at]
     )
     want = np.sqrt(np.diag(np.linalg.inv(information)))
-    assert list(found.standard_errors.values()) == pytest.approx(want, rel=2e-3)
+    assert list(result.standard_errors.values()) == pytest.approx(want, rel=2e-3)
 
 
 @settings(max_examples=draws(30), deadline=None)
@@ -175,8 +175,8 @@ def test_errors_of_a_uniform_law_are_those_of_the_extremes(low: int, more: int, 
     chances = [below[k + 1] - below[k] for k in range(width)]
     mean = sum(k * w for k, w in enumerate(chances))
     spread = math.sqrt(sum((k - mean) ** 2 * w for k, w in enumerate(chances)))
-    found = FAMILIES["uniform"].errors(histogram, low, low + more)
-    assert found == pytest.approx((spread, spread), rel=1e-9, abs=1e-12)
+    result = FAMILIES["uniform"].errors(histogram, low, low + more)
+    assert result == pytest.approx((spread, spread), rel=1e-9, abs=1e-12)
 
 
 def test_errors_of_a_wide_uniform_law() -> None:
@@ -188,12 +188,12 @@ def test_errors_of_a_wide_uniform_law() -> None:
 @settings(max_examples=draws(30), deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=30).filter(lambda x: len(set(x)) > 1))
 def test_the_distance_is_the_sum_it_says(samples: list[int]) -> None:
-    for found in fit(samples, replicates=0):
+    for result in fit(samples, replicates=0):
         k = np.arange(400)
         seen = np.array([sum(x <= one for x in samples) / len(samples) for one in k])
-        want = np.sum((seen - found.pmf.cdf(k)) ** 2 * found.pmf.pmf(k))
-        assert found.distance == pytest.approx(len(samples) * want, rel=1e-8, abs=1e-11)
-        assert math.isnan(found.p_value)
+        want = np.sum((seen - result.pmf.cdf(k)) ** 2 * result.pmf.pmf(k))
+        assert result.distance == pytest.approx(len(samples) * want, rel=1e-8, abs=1e-11)
+        assert math.isnan(result.p_value)
 
 
 @long
@@ -211,22 +211,22 @@ def test_p_values_spread_evenly_where_the_family_is_right(name: str) -> None:
 
 def test_p_values_of_the_limit_between_binomial_and_negative_binomial() -> None:
     samples = [0] * 18 + [1] * 22 + [2] * 11 + [3] * 3 + [4]
-    for found in fit(samples, replicates=60):
-        assert 0 < found.p_value <= 1
-    assert {"poisson", "binomial"} <= {found.family for found in fit(samples, replicates=0)}
+    for result in fit(samples, replicates=60):
+        assert 0 < result.p_value <= 1
+    assert {"poisson", "binomial"} <= {result.family for result in fit(samples, replicates=0)}
 
 
 def test_a_law_that_takes_any_samples_fits_them_all() -> None:
-    found = one([0, 1, 1, 0, 1], "bernoulli", replicates=50)
-    assert found.distance < 1e-20
-    assert found.p_value == 1
+    result = one([0, 1, 1, 0, 1], "bernoulli", replicates=50)
+    assert result.distance < 1e-20
+    assert result.p_value == 1
 
 
 def test_trials_at_the_largest_sample() -> None:
-    found = one([0, 1, 1, 0, 1], "binomial")
-    assert found.parameters == {"trials": 1, "p": 0.6}
-    assert math.isnan(found.standard_errors["trials"])
-    assert found.standard_errors["p"] == pytest.approx(math.sqrt(0.24 / 5))
+    result = one([0, 1, 1, 0, 1], "binomial")
+    assert result.parameters == {"trials": 1, "p": 0.6}
+    assert math.isnan(result.standard_errors["trials"])
+    assert result.standard_errors["p"] == pytest.approx(math.sqrt(0.24 / 5))
 
 
 def test_a_fit_is_the_same_each_time_and_travels() -> None:
@@ -241,9 +241,9 @@ def test_a_fit_is_the_same_each_time_and_travels() -> None:
 
 def test_samples_as_floats_and_far_outliers() -> None:
     assert one([1.0, 2.0, 2.0], "poisson").parameters == {"rate": 5 / 3}
-    found = {f.family: f for f in fit([1, 2, 3, 2, 900], replicates=0)}
-    assert math.isfinite(found["poisson"].log_likelihood)
-    assert found["poisson"].aic > found["negative_binomial"].aic
+    result = {f.family: f for f in fit([1, 2, 3, 2, 900], replicates=0)}
+    assert math.isfinite(result["poisson"].log_likelihood)
+    assert result["poisson"].aic > result["negative_binomial"].aic
     big = Histogram(np.bincount([0, 3_000_000, 2_999_999] + [1] * 10**6))
     values = [0, 3_000_000, 2_999_999] + [1] * 10**6
     exact = Fraction(sum(v * v for v in values)) - Fraction(sum(values) ** 2, len(values))

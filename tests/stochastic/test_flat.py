@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stochastic.kept import CompiledFunction, compiled
+from stochastic.compile_cache import CompiledFunction, compiled
 
 
 class Pair(NamedTuple):
@@ -62,14 +62,14 @@ def flat_sum() -> CompiledFunction:
 def test_every_item_and_part(truth: bool, folder: Path) -> None:
     named = {**globals(), "summing": flat_sum()}
     body = compiled(FunctionType(written.__code__, named, "written"), _nrt=False, flat=True)
-    found = []
+    result = []
     for function in (written, body):
         truths, small = np.array([True, False, True, False]), np.arange(4, dtype=np.int8)
         table, out = np.arange(12.0).reshape(3, 4), np.zeros((3, 4))
         deep = Deep(table, Pair(np.array([0.5, -1.5, 2.0, 7.0]), 3.0), 1, truth)
         told = function(deep, truths, small, out, 2)
-        found.append((told, truths.tolist(), small.tolist(), out.tolist()))
-    assert found[0] == found[1]
+        result.append((told, truths.tolist(), small.tolist(), out.tolist()))
+    assert result[0] == result[1]
     assert len(list(folder.iterdir())) == 1
 
 

@@ -64,16 +64,16 @@ GAPS = {
 
 def groups(low: int, weights: Sequence[Fraction], lanes: int) -> dict[tuple[int, int], Fraction]:
     """Probability of each largest item and sum, one item after the other."""
-    found = {(0, 0): Fraction(1)}
+    result = {(0, 0): Fraction(1)}
     for _ in range(lanes):
         longer: dict[tuple[int, int], Fraction] = {}
-        for (most, total), chance in found.items():
+        for (most, total), chance in result.items():
             for work, share in enumerate(weights, start=low):
                 if share:
                     key = max(most, work), total + work
                     longer[key] = longer.get(key, Fraction(0)) + chance * share
-        found = longer
-    return found
+        result = longer
+    return result
 
 
 def mean_loss(low: int, weights: Sequence[Fraction], lanes: int) -> Fraction:
@@ -103,15 +103,15 @@ small_laws = st.tuples(st.sampled_from([0, 1, 3, 50]), PARTS.filter(lambda p: p[
 def test_every_bound_brackets_the_exact_mean(small: tuple[int, list[int]], lanes: int) -> None:
     pmf, weights = law(*small)
     exact = mean_loss(small[0], weights, lanes)
-    found = bounds(pmf, lanes)
+    result = bounds(pmf, lanes)
     for name in LOWER:
-        assert Fraction(getattr(found, name)) <= exact, name
+        assert Fraction(getattr(result, name)) <= exact, name
     for name in UPPER:
-        assert Fraction(getattr(found, name)) >= exact, name
-    assert found.lower == max(getattr(found, name) for name in LOWER)
-    assert found.upper == min(getattr(found, name) for name in UPPER)
-    assert 1.0 <= found.conditional_jensen <= found.second_moment_lower * (1 + 1e-13)
-    assert found.tail_upper <= found.second_moment_upper <= found.ben_tal_hochman * (1 + 1e-13)
+        assert Fraction(getattr(result, name)) >= exact, name
+    assert result.lower == max(getattr(result, name) for name in LOWER)
+    assert result.upper == min(getattr(result, name) for name in UPPER)
+    assert 1.0 <= result.conditional_jensen <= result.second_moment_lower * (1 + 1e-13)
+    assert result.tail_upper <= result.second_moment_upper <= result.ben_tal_hochman * (1 + 1e-13)
 
 
 @settings(max_examples=draws(200), deadline=None)
@@ -133,8 +133,8 @@ def test_order_statistics_against_every_group(small: tuple[int, list[int]], lane
         first,
         second - first * first,
     )
-    found = order_statistics(small[0], pmf.weights, lanes)
-    for name, value, exact in zip(found._fields, found, expected, strict=True):
+    result = order_statistics(small[0], pmf.weights, lanes)
+    for name, value, exact in zip(result._fields, result, expected, strict=True):
         assert value == pytest.approx(float(exact), rel=1e-12), name
 
 
@@ -143,9 +143,9 @@ def test_order_statistics_against_every_group(small: tuple[int, list[int]], lane
 def test_the_sum_given_the_maximum(small: tuple[int, list[int]], lanes: int) -> None:
     pmf, weights = law(*small)
     table = groups(small[0], weights, lanes)
-    found = sum_given_maximum(small[0], pmf.weights, lanes)
-    assert found.maximum.tolist() == sorted({a for a, _ in table})
-    for row in zip(*found, strict=True):
+    result = sum_given_maximum(small[0], pmf.weights, lanes)
+    assert result.maximum.tolist() == sorted({a for a, _ in table})
+    for row in zip(*result, strict=True):
         a, chance, mean, variance, below, above, *_ = row
         sums = {s: p for (most, s), p in table.items() if most == a}
         total = sum(sums.values(), Fraction(0))
@@ -164,21 +164,21 @@ def test_exact_values_of_cut_laws(text: str) -> None:
     alone = Pmf.from_weights(cut.weights, low=cut.low)  # nothing is missing from this one
     for lanes, exact in zip(LANES, EXACT[text], strict=True):
         idle = float(alone.weights[0]) ** lanes if alone.low == 0 else 0.0
-        found = bounds(alone, lanes)
-        assert found.lower <= exact + idle <= found.upper
+        result = bounds(alone, lanes)
+        assert result.lower <= exact + idle <= result.upper
 
 
 @pytest.mark.parametrize("text", TABLE_1)
 def test_table_1_lies_within(text: str) -> None:
     pmf = Pmf.parse(text)
     for lanes, printed in zip(LANES, TABLE_1[text], strict=True):
-        found = bounds(pmf, lanes)
-        assert found.lower - 7e-4 <= printed <= found.upper + 7e-4  # printed for a law cut at 1e-6
+        result = bounds(pmf, lanes)
+        assert result.lower - 7e-4 <= printed <= result.upper + 7e-4  # printed for a law cut at 1e-6
         mean = float(imbalance(pmf, lanes).mean())
-        assert found.lower <= mean <= found.upper
-    assert found.upper - found.lower <= GAPS[text] * mean
-    assert abs(found.delta / mean - 1) < 3e-5
-    assert abs(found.slowdown / mean - 1) < 1.2e-3
+        assert result.lower <= mean <= result.upper
+    assert result.upper - result.lower <= GAPS[text] * mean
+    assert abs(result.delta / mean - 1) < 3e-5
+    assert abs(result.slowdown / mean - 1) < 1.2e-3
 
 
 def test_untruncated_value_and_the_bound_of_the_cut() -> None:
@@ -186,17 +186,17 @@ def test_untruncated_value_and_the_bound_of_the_cut() -> None:
     exact, geometric = 3.97877460065029965, Pmf.geometric(0.05)
     widths = []
     for tol in (1e-12, 1e-9, 1e-3, 0.1, 0.5):
-        found = bounds(geometric, 32, tol=tol)
-        assert found.lower <= exact <= found.upper
-        widths.append(found.upper - found.lower)
+        result = bounds(geometric, 32, tol=tol)
+        assert result.lower <= exact <= result.upper
+        widths.append(result.upper - result.lower)
     assert widths == sorted(widths)
     for eps in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2):
         cut = geometric.cut(eps)
-        found = bounds(cut, 32)
-        assert found.lower <= exact <= found.upper
+        result = bounds(cut, 32)
+        assert result.lower <= exact <= result.upper
         alone = bounds(Pmf.from_weights(cut.weights, low=cut.low), 32)
-        assert found.lower <= alone.lower <= alone.upper <= found.upper
-        assert found.largest == 32
+        assert result.lower <= alone.lower <= alone.upper <= result.upper
+        assert result.largest == 32
 
 
 @pytest.mark.parametrize("text", TABLE_1)
@@ -204,10 +204,10 @@ def test_they_close_for_many_lanes(text: str) -> None:
     pmf = Pmf.parse(text)
     gaps = []
     for lanes in (10**2, 10**4, 10**6):
-        found = bounds(pmf, lanes)
-        assert found.lower <= float(imbalance(pmf, lanes).mean()) <= found.upper
-        assert found.lower <= found.delta <= found.upper
-        gaps.append(found.upper / found.lower - 1)
+        result = bounds(pmf, lanes)
+        assert result.lower <= float(imbalance(pmf, lanes).mean()) <= result.upper
+        assert result.lower <= result.delta <= result.upper
+        gaps.append(result.upper / result.lower - 1)
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < 2e-6
 
@@ -229,9 +229,9 @@ def test_slowdowns_that_are_published() -> None:
 def test_laws_without_imbalance() -> None:
     for pmf in (Pmf.uniform(3, 3), Pmf.uniform(0, 0), Pmf.from_weights([0.0, 0.0, 1.0])):
         for lanes in (1, 2, 32, 10**6):
-            found = bounds(pmf, lanes)
-            assert (found.lower, found.upper, found.largest) == (1.0, 1.0, 1.0)
-            assert (found.delta, found.slowdown, found.limit) == (1.0, 1.0, 1.0)
+            result = bounds(pmf, lanes)
+            assert (result.lower, result.upper, result.largest) == (1.0, 1.0, 1.0)
+            assert (result.delta, result.slowdown, result.limit) == (1.0, 1.0, 1.0)
     one = bounds(Pmf.geometric(0.3), 1)
     assert (one.lower, one.upper) == (1.0, 1.0)
     assert one.slowdown == pytest.approx(1.0, rel=1e-15)
@@ -247,8 +247,8 @@ def test_many_lanes_keep_their_digits() -> None:
     for lanes in (1000, 10**6):
         exact = size - sum(Fraction(j, size) ** 1000 for j in range(1, size))
         if lanes == 1000:
-            found = order_statistics(1, weights, lanes).mean_max
-            assert found == pytest.approx(float(exact), rel=1e-15)
+            result = order_statistics(1, weights, lanes).mean_max
+            assert result == pytest.approx(float(exact), rel=1e-15)
     tail = order_statistics(1, weights, 10**6)
     beyond = -math.expm1(10**6 * math.log1p(-1 / size))
     assert tail.mean_max == pytest.approx(size - (1 - beyond), rel=1e-15)
@@ -275,7 +275,7 @@ def test_what_else_is_refused() -> None:
 
 
 def test_bounds_are_frozen_and_floats() -> None:
-    found = bounds(Pmf.poisson(3), 8)
-    assert all(isinstance(value, float) for value in dataclasses.asdict(found).values())
+    result = bounds(Pmf.poisson(3), 8)
+    assert all(isinstance(value, float) for value in dataclasses.asdict(result).values())
     with pytest.raises(dataclasses.FrozenInstanceError):
-        found.lower = 0.0  # type: ignore[misc]
+        result.lower = 0.0  # type: ignore[misc]

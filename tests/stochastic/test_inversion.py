@@ -47,32 +47,32 @@ def test_probabilities_and_quantiles_equal_those_in_integers(law, seed):
     low, counts, lanes = law
     exact = oracle.distribution(low, counts, lanes)
     losses, upto = list(exact), list(itertools.accumulate(exact.values()))
-    found = LossInversion(low, weights_of(counts), lanes)
-    assert found.mass == pytest.approx(float(upto[-1]), rel=1e-14)
+    result = LossInversion(low, weights_of(counts), lanes)
+    assert result.mass == pytest.approx(float(upto[-1]), rel=1e-14)
 
     rng = np.random.default_rng(seed)
     some = rng.choice(len(losses), min(len(losses), 40), replace=False)
     asked = [losses[i] for i in some]  # as fractions: equality counts
     truth = np.array([float(upto[i]) for i in some])
-    np.testing.assert_allclose(found.cdf(np.array(asked, object)), truth, 0, found.error)
+    np.testing.assert_allclose(result.cdf(np.array(asked, object)), truth, 0, result.error)
     # as floats: next to a loss, on the side of it where the float is
     floats = np.array([float(x) for x in asked])
     floats = np.concatenate([floats, np.nextafter(floats, 0), np.nextafter(floats, lanes)])
     rounded = [float(x) for x in losses]  # a float stands for what rounds to it
     below = [bisect.bisect_right(rounded, t) for t in floats.tolist()]
     truth = np.array([float(upto[i - 1]) if i else 0.0 for i in below])
-    np.testing.assert_allclose(found.cdf(floats), truth, 0, found.error)
-    np.testing.assert_allclose(found.sf(floats), float(upto[-1]) - truth, 0, 2 * found.error)
+    np.testing.assert_allclose(result.cdf(floats), truth, 0, result.error)
+    np.testing.assert_allclose(result.sf(floats), float(upto[-1]) - truth, 0, 2 * result.error)
 
     for i in some[:12].tolist():
         chance = float(exact[losses[i]])
-        if chance > 4 * found.error:
+        if chance > 4 * result.error:
             place = float(losses[i])
             before = float(upto[i]) - chance
-            assert found.quantile(before + chance / 2) == place
+            assert result.quantile(before + chance / 2) == place
             if float(upto[i]) < 1:
-                assert found.quantile(float(upto[i])) == place
-            assert found.quantile(before + 2 * found.error) == place
+                assert result.quantile(float(upto[i])) == place
+            assert result.quantile(before + 2 * result.error) == place
 
 
 MANY = [
@@ -93,48 +93,48 @@ MANY = [
     ("low", "counts", "lanes", "losses", "most"), mostly_long(MANY, lambda k, _: k % 3 == 0)
 )
 def test_many_lanes_equal_sums_of_many_digits(low, counts, lanes, losses, most):
-    found = LossInversion(low, weights_of(counts), lanes)
-    assert found.method == "characteristic function"
+    result = LossInversion(low, weights_of(counts), lanes)
+    assert result.method == "characteristic function"
     asked = [Fraction(x).limit_denominator(10**6) for x in losses]  # what the doubles stand for
     truth = oracle.inverted(low, counts, lanes, asked, most)
     assert max(truth) > 0.05
-    assert found.error < 1e-13
-    np.testing.assert_allclose(found.cdf(asked), truth, rtol=0, atol=found.error)
+    assert result.error < 1e-13
+    np.testing.assert_allclose(result.cdf(asked), truth, rtol=0, atol=result.error)
 
 
 def test_a_die():
-    found = LossInversion(1, np.full(6, 1 / 6), 32)
-    told = [found.quantile(q) for q in (0.01, 0.5, 0.9, 0.99)]
+    result = LossInversion(1, np.full(6, 1 / 6), 32)
+    told = [result.quantile(q) for q in (0.01, 0.5, 0.9, 0.99)]
     assert told == [96 / 67, 12 / 7, 48 / 25, 32 / 15]
-    assert found.cdf(1.5) == pytest.approx(0.0546391059798324385, abs=1e-15)
-    assert found.cdf(Fraction(12, 7)) >= 0.5 > found.cdf(Fraction(12, 7) - Fraction(1, 10**9))
+    assert result.cdf(1.5) == pytest.approx(0.0546391059798324385, abs=1e-15)
+    assert result.cdf(Fraction(12, 7)) >= 0.5 > result.cdf(Fraction(12, 7) - Fraction(1, 10**9))
     assert LossInversion(20, np.full(21, 1 / 21), 8).quantile(0.5) == 80 / 63
 
 
 def test_what_may_be_asked():
-    found = LossInversion(1, np.full(6, 1 / 6), 4)
-    assert isinstance(found.cdf(1.5), float)
-    assert found.cdf([[0.0, -1.0, 0.99], [4.0, 9.0, math.inf]]).tolist() == [[0] * 3, [1] * 3]
-    assert found.cdf(np.array([1, 2, 4])).tolist() == found.cdf([1.0, 2.0, 4.0]).tolist()
-    assert found.sf(1) == 1 - found.cdf(1.0)
-    assert found.cdf(1) == pytest.approx(6**-3, abs=1e-15)
+    result = LossInversion(1, np.full(6, 1 / 6), 4)
+    assert isinstance(result.cdf(1.5), float)
+    assert result.cdf([[0.0, -1.0, 0.99], [4.0, 9.0, math.inf]]).tolist() == [[0] * 3, [1] * 3]
+    assert result.cdf(np.array([1, 2, 4])).tolist() == result.cdf([1.0, 2.0, 4.0]).tolist()
+    assert result.sf(1) == 1 - result.cdf(1.0)
+    assert result.cdf(1) == pytest.approx(6**-3, abs=1e-15)
     mixed = np.array([Fraction(3, 2), 2, 1.5, math.inf, Fraction(1, 3)], dtype=object)
-    assert found.cdf(mixed).tolist() == found.cdf([1.5, 2.0, 1.5, 9.0, 0.3]).tolist()
+    assert result.cdf(mixed).tolist() == result.cdf([1.5, 2.0, 1.5, 9.0, 0.3]).tolist()
     huge = Fraction(3 * 10**40 + 1, 2 * 10**40)
-    assert found.cdf(huge) == found.cdf(3 - huge) == found.cdf(1.5)
-    assert found.quantile(0.0) == 1.0
-    assert found.quantile(1.0) == 8 / 3
-    many = found.cdf(np.linspace(1, 4, 1001))
+    assert result.cdf(huge) == result.cdf(3 - huge) == result.cdf(1.5)
+    assert result.quantile(0.0) == 1.0
+    assert result.quantile(1.0) == 8 / 3
+    many = result.cdf(np.linspace(1, 4, 1001))
     assert np.all(np.diff(many) >= -1e-15)
 
 
 def test_wrong_questions():
-    found = LossInversion(1, np.full(6, 1 / 6), 4)
+    result = LossInversion(1, np.full(6, 1 / 6), 4)
     with pytest.raises(LawError, match="not a number"):
-        found.cdf([1.0, math.nan])
+        result.cdf([1.0, math.nan])
     for q in (-0.1, 1.5, math.nan):
         with pytest.raises(LawError, match="from 0 to 1"):
-            found.quantile(q)
+            result.quantile(q)
 
 
 def test_laws_that_lose_nothing():
@@ -145,10 +145,10 @@ def test_laws_that_lose_nothing():
         (0, [1.0], 8, 0.0),
         (5, [1.0, 1e-30], 8, 1.0),
     ]:
-        found = LossInversion(low, np.array(weights), lanes)
-        assert found.mass == mass
-        assert found.cdf([0.999, 1.0, 1.5]).tolist() == pytest.approx([0.0, mass, mass], abs=1e-15)
-        assert found.quantile(0.3) == 1.0
+        result = LossInversion(low, np.array(weights), lanes)
+        assert result.mass == mass
+        assert result.cdf([0.999, 1.0, 1.5]).tolist() == pytest.approx([0.0, mass, mass], abs=1e-15)
+        assert result.quantile(0.3) == 1.0
 
 
 @settings(max_examples=draws(100), deadline=None)
@@ -184,8 +184,8 @@ def test_convolution_equals_counting(span, lanes):
     assert 1e6 < ways.max() < 2**53
     assert np.array_equal(ways, np.rint(ways))
     truth = ways / float(span + 1) ** lanes
-    found = ConvolutionMethod(items=items, lanes=lanes)
-    np.testing.assert_allclose(found(least), truth, rtol=1e-14, atol=0)
+    result = ConvolutionMethod(items=items, lanes=lanes)
+    np.testing.assert_allclose(result(least), truth, rtol=1e-14, atol=0)
     spectrum = SpectralMethod.from_items(items, lanes)
     least = least[:, least.shape[1] - spectrum.maximum_count :]
     np.testing.assert_allclose(spectrum(least), truth, rtol=0, atol=spectrum.error)
@@ -275,16 +275,16 @@ def test_two_values_far_apart():
     low, high, lanes = 1, 10**5, 50
     weights = np.zeros(high)
     weights[[0, -1]] = 0.9, 0.1
-    found = LossInversion(low, weights, lanes)
+    result = LossInversion(low, weights, lanes)
     upto = Fraction(0)
     chances = [math.comb(lanes, k) * 9 ** (lanes - k) for k in range(lanes + 1)]
     for k in range(lanes, 0, -1):
         upto += Fraction(chances[k], 10**lanes)
         x = Fraction(lanes * high, low * (lanes - k) + high * k)
         whole = upto + Fraction(chances[0], 10**lanes)  # all short: X = 1
-        assert found.cdf(x) == pytest.approx(float(whole), abs=found.error)
+        assert result.cdf(x) == pytest.approx(float(whole), abs=result.error)
         if chances[k] > 10**lanes * 1e-13:
-            assert found.quantile(float(whole)) == float(x)
+            assert result.quantile(float(whole)) == float(x)
 
 
 def test_laws_that_are_too_large():
@@ -296,10 +296,10 @@ def test_laws_that_are_too_large():
 
 
 def test_threads_agree():
-    found = LossInversion(0, np.full(101, 1 / 101), 32)
+    result = LossInversion(0, np.full(101, 1 / 101), 32)
     t = np.linspace(1, 4, 301)
-    truth = found.cdf(t)
+    truth = result.cdf(t)
     with ThreadPoolExecutor(4) as pool:
-        assert all(np.array_equal(p, truth) for p in pool.map(lambda _: found.cdf(t), range(16)))
-        told = set(pool.map(lambda _: found.quantile(0.3), range(8)))
-    assert told == {found.quantile(0.3)}
+        assert all(np.array_equal(p, truth) for p in pool.map(lambda _: result.cdf(t), range(16)))
+        told = set(pool.map(lambda _: result.quantile(0.3), range(8)))
+    assert told == {result.quantile(0.3)}

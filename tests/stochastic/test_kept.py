@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stochastic.kept import CompiledFunction, compiled, identity, compile_listener
-from stochastic.kept.folder import load, cache_folder, save
+from stochastic.compile_cache import CompiledFunction, compiled, compile_listener
+from stochastic.compile_cache import keys
+from stochastic.compile_cache.cache import load, cache_folder, save
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,11 +38,11 @@ def scaled(value: Any, pair: Any) -> Any:
 @compiled
 def made(pair: Any, count: int, less: bool) -> Any:
     """Every kind that may go in or come back."""
-    found = np.full((2, count), 0.5)
+    result = np.full((2, count), 0.5)
     for k in range(count):
-        found[0, k] = scaled(pair.values[k], pair)
+        result[0, k] = scaled(pair.values[k], pair)
     places = np.arange(count)
-    return found[0], found[1], places, count > 1 and less, 2.5, pair.values[1:]
+    return result[0], result[1], places, count > 1 and less, 2.5, pair.values[1:]
 
 
 def fresh(body: CompiledFunction) -> CompiledFunction:
@@ -72,18 +73,18 @@ def test_what_goes_in_and_comes_back() -> None:
 def test_it_is_compiled_once(folder: Path) -> None:
     assert told(fresh(made), Pair(np.ones(2), 3.0), 2, True)[1] == ["made"]
     assert len(list(folder.iterdir())) == 1
-    found, names = told(fresh(made), Pair(np.ones(2), 3.0), 2, True)
+    result, names = told(fresh(made), Pair(np.ones(2), 3.0), 2, True)
     assert names == []
-    assert found[0].tolist() == [3.0, 3.0]
+    assert result[0].tolist() == [3.0, 3.0]
 
 
 @compiled(_nrt=False, gives=(0.0, 1))
 def most(values: Any, least: Any) -> Any:
-    found, place = least, -1
+    result, place = least, -1
     for k in range(values.size):
-        if values[k] > found:
-            found, place = values[k], k
-    return found, place
+        if values[k] > result:
+            result, place = values[k], k
+    return result, place
 
 
 @compiled(_nrt=False)
@@ -191,7 +192,7 @@ def test_what_was_not_used_for_long_goes(folder: Path, monkeypatch: pytest.Monke
     save("b" * 64, b"two")
     old = 1e9
     os.utime(folder / ("a" * 64 + ".code"), (old, old))
-    monkeypatch.setattr("stochastic.kept.folder._swept_folders", set())
+    monkeypatch.setattr("stochastic.compile_cache.cache._swept_folders", set())
     save("c" * 64, b"three")
     assert sorted(path.name[0] for path in folder.iterdir()) == ["b", "c"]
 
@@ -212,12 +213,12 @@ def test_what_a_body_depends_on_names_it() -> None:
     assert CompiledFunction(made.function, {"fastmath": True}).identity() != made.identity()
     one = CompiledFunction(made.function, made.options)
     assert one.identity() == made.identity()
-    assert [identity._affects_code(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
+    assert [keys._affects_code(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
 
 
 def test_a_body_is_known_by_the_same_in_every_process() -> None:
     code = """
-        from stochastic.kept.identity import Marked
+        from stochastic.compile_cache.keys import Marked
         def nothing(): pass
         ways = {"contract", "reassoc"}
         print(ways, Marked(nothing, {"fastmath": ways}).identity())

@@ -13,9 +13,9 @@ import pytest
 
 from stochastic import Launch, LawError, Pmf, Sharing, launch
 from stochastic.kernels.schedule import simulate_shared_rate
-from stochastic.scheduling.block_counts import BlockCounts, count_by_products, count_by_transforms
-from stochastic.scheduling.inversion import LaunchInversion
-from stochastic.scheduling.settings import SlotKind
+from stochastic.launch_time.block_counts import BlockCounts, count_by_products, count_by_transforms
+from stochastic.launch_time.inversion import LaunchInversion
+from stochastic.launch_time.settings import SlotKind
 from tests.oracles.launch_digits import BITS, below
 from tests.oracles.launch_fractions import in_fractions
 from tests.oracles.launches import enumerated, sharing
@@ -37,8 +37,8 @@ DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
 def test_means_of_dice(slots: int, blocks: int, mean: Fraction) -> None:
     oracle = in_fractions([tuple(fractions_of(DICE))], [slots], blocks)
     assert sum(1 - chance for chance in oracle.below()) == mean
-    found = launch(DICE, slots=slots, blocks=blocks).mean()
-    assert found == pytest.approx(float(mean), abs=1e-11)
+    result = launch(DICE, slots=slots, blocks=blocks).mean()
+    assert result == pytest.approx(float(mean), abs=1e-11)
 
 
 def test_two_values_on_two_slots() -> None:
@@ -106,10 +106,10 @@ def check_enumeration(seed: int, cases: int) -> float:
         joint: dict[tuple[int, int], Fraction] = {}
         for (time, _, total), p in table.items():
             joint[time, total] = joint.get((time, total), Fraction(0)) + p
-        found = doubles.joint()
-        for i, time in enumerate(found.time.values.tolist()):
-            for j, total in enumerate(found.total.values.tolist()):
-                assert abs(found.values[i, j] - joint.get((time, total), 0)) <= 1e-12
+        result = doubles.joint()
+        for i, time in enumerate(result.time.values.tolist()):
+            for j, total in enumerate(result.total.values.tolist()):
+                assert abs(result.values[i, j] - joint.get((time, total), 0)) <= 1e-12
         spent = doubles.energy(2.0, 3.0, 0.5)
         each = {(c, w): 2 * w + 3 * c + (sum(slots) * c - w) / 2 for c, w in joint}
         mean = sum(float(p) * each[key] for key, p in joint.items())
@@ -234,14 +234,14 @@ def test_warps_that_share_a_rate(full: int, mean: float, bound: float) -> None:
     # the example: 20 multiprocessors of 4 blocks of 4 warps, 400 blocks
     given = {"blocks": 400, "slots": 80, "lanes": 32, "warps": 4}
     work = Pmf.geometric(0.05)
-    found = launch(work, **given, sharing=Sharing(full=full, resident=4, launches=300))
-    assert found.mean() == pytest.approx(mean, rel=0.01)
-    assert found.work_bound == pytest.approx(bound, abs=2)
-    assert found.method == "simulated, shared rate"
+    result = launch(work, **given, sharing=Sharing(full=full, resident=4, launches=300))
+    assert result.mean() == pytest.approx(mean, rel=0.01)
+    assert result.work_bound == pytest.approx(bound, abs=2)
+    assert result.method == "simulated, shared rate"
     if full == 16:  # no warp waits for another: the exact law
         alone = launch(work, **given)
         times = np.arange(550, 800, 5)
-        assert np.abs(found.cdf(times) - alone.cdf(times)).max() < found.error
+        assert np.abs(result.cdf(times) - alone.cdf(times)).max() < result.error
 
 
 def test_each_launch_of_shared_rates_is_that_of_events_in_fractions() -> None:
@@ -251,34 +251,34 @@ def test_each_launch_of_shared_rates_is_that_of_events_in_fractions() -> None:
         full = Fraction(rng.randint(1, 12), 2)
         blocks = [[rng.randint(1, 40) for _ in range(warps)] for _ in range(rng.randint(1, 12))]
         room = np.empty((2, places, resident), np.int64), np.empty((2, places, resident))
-        lengths, found = np.sort(np.array([blocks], dtype=float)), np.empty(1)
-        simulate_shared_rate(lengths, float(full), *room, np.empty((4, places)), found)
-        assert found[0] == pytest.approx(float(sharing(blocks, places, resident, full)), rel=1e-12)
+        lengths, result = np.sort(np.array([blocks], dtype=float)), np.empty(1)
+        simulate_shared_rate(lengths, float(full), *room, np.empty((4, places)), result)
+        assert result[0] == pytest.approx(float(sharing(blocks, places, resident, full)), rel=1e-12)
 
 
 def test_where_a_shared_rate_goes() -> None:
-    found = launch(DICE, blocks=40, slots=12, lanes=2, warps=2, sharing=Sharing(full=3, resident=6))
-    spent = found.idle()
+    result = launch(DICE, blocks=40, slots=12, lanes=2, warps=2, sharing=Sharing(full=3, resident=6))
+    spent = result.idle()
     shares = spent.slot_share, spent.lane_share, spent.warp_share, spent.working_share
     assert sum(shares) == pytest.approx(1)
-    assert spent.working_share == pytest.approx(40 * 2 * 3.5 / (2 * 3 * found.mean()))
-    assert found.cvar(0.9) == found.times[1800:].mean()
+    assert spent.working_share == pytest.approx(40 * 2 * 3.5 / (2 * 3 * result.mean()))
+    assert result.cvar(0.9) == result.times[1800:].mean()
 
 
 def test_one_multiprocessor_at_one_warp_does_all_the_work_in_a_row() -> None:
-    found = launch(DICE, blocks=6, slots=3, warps=2, sharing=Sharing(full=1, resident=3))
-    assert found.mean() == pytest.approx(12 * 3.5, abs=4 * math.sqrt(12 * 35 / 12 / 2000))
-    assert found.interval(found.quantile(0.5))[0] < 0.5 < found.interval(found.quantile(0.6))[1]
+    result = launch(DICE, blocks=6, slots=3, warps=2, sharing=Sharing(full=1, resident=3))
+    assert result.mean() == pytest.approx(12 * 3.5, abs=4 * math.sqrt(12 * 35 / 12 / 2000))
+    assert result.interval(result.quantile(0.5))[0] < 0.5 < result.interval(result.quantile(0.6))[1]
 
 
 def test_exponential_work_is_enclosed_by_rounding() -> None:
     # rate 1, 8 slots, 40 blocks, P(C <= 7) in [0.604, 0.669] in steps of 0.05 (issue's values)
-    found = []
+    result = []
     for moved in (1, 0):
         tail = np.exp(-0.05 * np.arange(900))
         work = Pmf.from_weights(-np.diff(tail), low=moved, normalise=True)
-        found.append(launch(work, blocks=40, slots=8).cdf(140))
-    assert found == pytest.approx([0.604, 0.669], abs=1e-3)
+        result.append(launch(work, blocks=40, slots=8).cdf(140))
+    assert result == pytest.approx([0.604, 0.669], abs=1e-3)
 
 
 def test_nothing_to_do_takes_no_time() -> None:

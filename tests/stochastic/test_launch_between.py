@@ -31,19 +31,19 @@ def test_two_slots_of_even_durations(blocks: int) -> None:
 @pytest.mark.parametrize(("slots", "blocks"), [(8, 40), (3, 3), (1, 5)])
 def test_exponential_durations(slots: int, blocks: int) -> None:
     mean = (blocks - slots) / slots + sum(1 / k for k in range(1, slots + 1))
-    found = launch_between(scipy.stats.expon(), step=0.1, blocks=blocks, slots=slots)
-    low, high = found.mean()
+    result = launch_between(scipy.stats.expon(), step=0.1, blocks=blocks, slots=slots)
+    low, high = result.mean()
     assert low < mean < high
-    below, above = found.quantile(0.5)
-    assert found.cdf(below - 0.11)[0] < 0.5 < found.cdf(above + 0.11)[1]
+    below, above = result.quantile(0.5)
+    assert result.cdf(below - 0.11)[0] < 0.5 < result.cdf(above + 0.11)[1]
 
 
 @pytest.mark.parametrize(("step", "low", "high"), [(0.1, 0.575, 0.703), (0.05, 0.604, 0.669)])
 def test_brackets_of_the_issue(step: float, low: float, high: float) -> None:
-    found = launch_between(decaying, step=step, blocks=40, slots=8)
-    assert found.cdf(7.0) == pytest.approx((low, high), abs=1e-3)
-    assert found.chance(7.0) == found.cdf(7.0)
-    assert (found.cdf(-1.0)[0], found.cdf(math.inf)[1]) == (0, 1)
+    result = launch_between(decaying, step=step, blocks=40, slots=8)
+    assert result.cdf(7.0) == pytest.approx((low, high), abs=1e-3)
+    assert result.chance(7.0) == result.cdf(7.0)
+    assert (result.cdf(-1.0)[0], result.cdf(math.inf)[1]) == (0, 1)
 
 
 def test_finer_steps_are_nearer() -> None:
@@ -82,6 +82,6 @@ def test_what_does_not_fit(given: dict[str, Any], told: str) -> None:
 
 
 def test_a_law_too_large_names_what_works() -> None:
-    found = launch_between(even, step=1e-5, blocks=100_000, slots=3)
+    result = launch_between(even, step=1e-5, blocks=100_000, slots=3)
     with pytest.raises(LawError, match="times as large"):
-        found.cdf(17_000.0)
+        result.cdf(17_000.0)

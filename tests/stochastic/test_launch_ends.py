@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from stochastic import LawError, Pmf, imbalance, launch, launch_between, partition
-from stochastic.scheduling.block_counts import BlockCounts
-from stochastic.scheduling.continuous import coarse_unit, round_durations
-from stochastic.scheduling.dispatch import dispatch_law
-from stochastic.scheduling.inversion import LaunchInversion
-from stochastic.scheduling.shared_rate import Sharing
+from stochastic.launch_time.block_counts import BlockCounts
+from stochastic.launch_time.continuous import coarse_unit, round_durations
+from stochastic.launch_time.dispatch import dispatch_law
+from stochastic.launch_time.inversion import LaunchInversion
+from stochastic.launch_time.shared_rate import Sharing
 from stochastic.trials.simulation import simulate
 from tests.stochastic import launches
 

@@ -28,15 +28,15 @@ def laws(draw, most=5):
 
 def losses_of(weights, lanes, zero_work):
     """The law of the loss by enumeration: fraction to probability."""
-    found: dict[Fraction, Fraction] = {}
+    result: dict[Fraction, Fraction] = {}
     for (most, total), chance in brute_joint(weights, lanes).items():
         if total == 0 and zero_work == "drop":
             continue
         idle = {"one": Fraction(1), "zero": Fraction(0), "drop": None}[zero_work]
         loss = Fraction(lanes * most, total) if total else idle
-        found[loss] = found.get(loss, Fraction(0)) + chance
-    whole = sum(found.values())
-    return {loss: found[loss] / whole for loss in sorted(found)}
+        result[loss] = result.get(loss, Fraction(0)) + chance
+    whole = sum(result.values())
+    return {loss: result[loss] / whole for loss in sorted(result)}
 
 
 @settings(max_examples=draws(60), deadline=None)
@@ -87,13 +87,13 @@ def test_floats_agree_with_enumeration(law_and_lanes, zero_work, method):
     assert law.var() == pytest.approx(var, rel=1e-10, abs=1e-28)
     told = law.pmf()
     pairs = zip(told["numerator"].values, told["denominator"].values, told.values, strict=True)
-    found = {Fraction(int(a), int(b)): p for a, b, p in pairs}
+    result = {Fraction(int(a), int(b)): p for a, b, p in pairs}
     exact = {x: float(p) for x, p in brute.items()}
     if method != "fft":
-        assert found == pytest.approx(exact, rel=1e-13)
+        assert result == pytest.approx(exact, rel=1e-13)
     else:
-        for x in {*found, *exact}:
-            assert found.get(x, 0.0) == pytest.approx(exact.get(x, 0.0), abs=1e-14)
+        for x in {*result, *exact}:
+            assert result.get(x, 0.0) == pytest.approx(exact.get(x, 0.0), abs=1e-14)
     below = np.cumsum(list(exact.values()))
     points = list(brute)
     np.testing.assert_allclose(law.cdf(points), below, rtol=0, atol=1e-13)
@@ -307,4 +307,4 @@ def test_its_machine_code_is_called_without_numba_and_so_kept():
     spectra(np.arange(1, 3), np.full(2, 0.5), 4, roots, roots[:5] * 0, np.empty((2, 5), complex))
     subset_transform(np.arange(1, 3), np.ones(2, np.int64), 2, np.ones(1))
     for body in (alias_table, spectra, sweep, subset_transform):
-        assert {ready.__module__ for ready in body._ready.values()} == {"stochastic.kept.native"}
+        assert {ready.__module__ for ready in body._ready.values()} == {"stochastic.compile_cache.native"}

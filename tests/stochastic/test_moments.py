@@ -58,13 +58,13 @@ def test_moments_equal_those_in_integers(law):
     weights = weights_of(counts)
     values, errors = raw_moments(low, weights, lanes, (1, 2, 3, 7))
     for value, error, order in zip(values, errors, (1, 2, 3, 7), strict=True):
-        found = off(value, oracle.raw(low, counts, lanes, order))
-        assert found < 1e-14
-        assert found * value <= error
+        result = off(value, oracle.raw(low, counts, lanes, order))
+        assert result < 1e-14
+        assert result * value <= error
     value, error = variance(low, weights, lanes, float(values[0]))
-    found = off(value, oracle.central(low, counts, lanes, float(values[0])))
-    assert found < 1e-13
-    assert found * value <= error
+    result = off(value, oracle.central(low, counts, lanes, float(values[0])))
+    assert result < 1e-13
+    assert result * value <= error
 
 
 MANY = [
@@ -85,14 +85,14 @@ def test_many_lanes_equal_certified_integrals(low, counts, lanes):
     weights = weights_of(counts)
     values, errors = raw_moments(low, weights, lanes)
     for value, error, order in zip(values, errors, (1, 2), strict=True):
-        found = off(value, oracle.quadrature(low, counts, lanes, order))
-        assert found < 2e-15
-        assert found * value <= error
+        result = off(value, oracle.quadrature(low, counts, lanes, order))
+        assert result < 2e-15
+        assert result * value <= error
     centre = float(values[0])
     value, error = variance(low, weights, lanes, centre)
-    found = off(value, oracle.quadrature(low, counts, lanes, 2, centre))
-    assert found < 1e-13
-    assert found * value <= error < 1e-10 * value
+    result = off(value, oracle.quadrature(low, counts, lanes, 2, centre))
+    assert result < 1e-13
+    assert result * value <= error < 1e-10 * value
 
 
 RATIONAL = [
@@ -181,9 +181,9 @@ def test_the_rule_errs_by_the_same_whatever_the_scale():
 def test_high_orders():
     """X**40 of a die in four lanes, and of a law for which it is above all numbers."""
     values, errors = raw_moments(1, np.full(6, 1 / 6), 4, (40,))
-    found = off(values[0], oracle.raw(1, [1] * 6, 4, 40))
-    assert found < 1e-13
-    assert found * values[0] <= errors[0]
+    result = off(values[0], oracle.raw(1, [1] * 6, 4, 40))
+    assert result < 1e-13
+    assert result * values[0] <= errors[0]
     with pytest.raises(LawError, match="lower order"):
         raw_moments(0, np.array([1 - 1e-9, 1e-9]), 10**9, (60,))
 
@@ -202,6 +202,6 @@ def test_tiny_weights():
 def test_threads_agree():
     weights = np.random.default_rng(5).dirichlet(np.ones(300))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda n: raw_moments(0, weights, n)[0].tolist(), [8, 9] * 8))
-    assert found[::2] == [found[0]] * 8
-    assert found[1::2] == [found[1]] * 8
+        result = list(pool.map(lambda n: raw_moments(0, weights, n)[0].tolist(), [8, 9] * 8))
+    assert result[::2] == [result[0]] * 8
+    assert result[1::2] == [result[1]] * 8

@@ -33,7 +33,7 @@ def by_hand(law, lanes, groups, seed):
     bits = max(1, (len(law.weights) - 1).bit_length())
     table = [int(x) for x in alias_table(law.weights, bits)]
     key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    found = []
+    result = []
     for group in range(groups):
         items = []
         for lane in range(lanes):
@@ -41,8 +41,8 @@ def by_hand(law, lanes, groups, seed):
             column, rest = z >> (64 - bits), (z << bits) & _MASK
             drawn = column if rest < table[2 * column] else table[2 * column + 1]
             items.append(law.low + drawn)
-        found.append(lanes * max(items) / sum(items))
-    return found
+        result.append(lanes * max(items) / sum(items))
+    return result
 
 
 def test_losses_item_by_item():
@@ -76,40 +76,40 @@ def test_same_for_any_number_of_threads():
 def test_tallies_agree_with_the_losses_themselves():
     law, lanes, groups = Pmf.uniform(0, 3), 4, 70_000
     every = losses(law, lanes, groups, seed=5)
-    found = simulate(law, lanes, groups, seed=5, bins=20)
-    assert float(found["loss"]) == pytest.approx(every.mean(), rel=1e-14)
-    assert float(found["loss_std"]) == pytest.approx(every.std(ddof=1), rel=1e-12)
-    assert float(found["loss_error"]) == pytest.approx(
+    result = simulate(law, lanes, groups, seed=5, bins=20)
+    assert float(result["loss"]) == pytest.approx(every.mean(), rel=1e-14)
+    assert float(result["loss_std"]) == pytest.approx(every.std(ddof=1), rel=1e-12)
+    assert float(result["loss_error"]) == pytest.approx(
         every.std(ddof=1) / math.sqrt(groups), rel=1e-12
     )
     spread = ((every - every.mean()) ** 2).std() / math.sqrt(groups) / (2 * every.std(ddof=1))
-    assert float(found["loss_std_error"]) == pytest.approx(spread, rel=1e-10)
+    assert float(result["loss_std_error"]) == pytest.approx(spread, rel=1e-10)
     ordered = np.sort(every)
-    for q, value in zip(found["probability"].values, found["loss_quantile"].values, strict=True):
+    for q, value in zip(result["probability"].values, result["loss_quantile"].values, strict=True):
         assert value == ordered[math.ceil(q * groups) - 1]
-    assert found["loss_smallest"] == ordered[0]
-    assert found["loss_largest"] == ordered[-1]
-    assert int(found["frequency"].sum()) == groups
-    left, right = found["left"].values, found["right"].values
+    assert result["loss_smallest"] == ordered[0]
+    assert result["loss_largest"] == ordered[-1]
+    assert int(result["frequency"].sum()) == groups
+    left, right = result["left"].values, result["right"].values
     assert np.all(left[1:] == right[:-1])
     counted, _ = np.histogram(every, np.append(left, right[-1]))
-    assert counted.tolist() == found["frequency"].values.tolist()
+    assert counted.tolist() == result["frequency"].values.tolist()
     assert np.diff(left) == pytest.approx(np.full(19, (ordered[-1] - 1.0) / 20), rel=0.01)
-    assert float((found["density"] * (right - left)).sum()) == pytest.approx(1.0)
+    assert float((result["density"] * (right - left)).sum()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("zero_work", ["one", "zero", "drop"])
 def test_group_without_work(zero_work):
     law, lanes, groups = Pmf.uniform(0, 1), 2, 100_000
-    found = simulate(law, lanes, groups, zero_work=zero_work)
+    result = simulate(law, lanes, groups, zero_work=zero_work)
     value = {"one": Fraction(5, 4) + Fraction(1, 4), "zero": Fraction(5, 4), "drop": Fraction(5, 3)}
     wanted = float(value[zero_work])
-    assert abs(float(found["loss"]) - wanted) < 5 * float(found["loss_error"])
-    assert abs(float(found["slowdown"]) - 1.5) < 5 * float(found["slowdown_error"])
+    assert abs(float(result["loss"]) - wanted) < 5 * float(result["loss_error"])
+    assert abs(float(result["slowdown"]) - 1.5) < 5 * float(result["slowdown_error"])
     every = losses(law, lanes, 1000, zero_work=zero_work)
     assert len(every) == 1000
     assert {"one": 1.0, "zero": 0.0, "drop": 1.0}[zero_work] == every.min()
-    assert (found.attrs["counted"] < groups) == (zero_work == "drop")
+    assert (result.attrs["counted"] < groups) == (zero_work == "drop")
 
 
 def test_errors_are_as_large_as_told():
@@ -123,10 +123,10 @@ def test_errors_are_as_large_as_told():
                      for a, b, c in [(a + 1, b + 1, c + 1)]])  # fmt: skip
     median = exact[107]
     for seed in range(200):
-        found = simulate(law, lanes, 2000, seed=seed, quantiles=[0.5])
+        result = simulate(law, lanes, 2000, seed=seed, quantiles=[0.5])
         for name, values in scores.items():
-            values.append((float(found[name]) - true[name]) / float(found[f"{name}_error"]))
-        covered += found["loss_quantile_low"].item() <= median <= found["loss_quantile_high"].item()
+            values.append((float(result[name]) - true[name]) / float(result[f"{name}_error"]))
+        covered += result["loss_quantile_low"].item() <= median <= result["loss_quantile_high"].item()
     for values in scores.values():
         assert abs(np.mean(values)) < 4 / math.sqrt(200)
         assert 0.8 < np.std(values) < 1.2
@@ -145,54 +145,54 @@ LAWS = {
 @pytest.mark.parametrize("lanes", [2, 32])
 def test_agrees_with_the_law_of_the_loss(name, lanes):
     groups = 300_000
-    found, law = simulate(LAWS[name], lanes, groups, seed=11), imbalance(LAWS[name], lanes)
+    result, law = simulate(LAWS[name], lanes, groups, seed=11), imbalance(LAWS[name], lanes)
     true = {"loss": law.mean(), "loss_std": law.std(), "slowdown": law.slowdown().value}
     for what, value in true.items():
-        assert abs(float(found[what]) - value) < 4.5 * float(found[f"{what}_error"])
+        assert abs(float(result[what]) - value) < 4.5 * float(result[f"{what}_error"])
     wanted = law.slowdown().std(groups)
-    assert float(found["slowdown_error"]) == pytest.approx(wanted, rel=0.02)
+    assert float(result["slowdown_error"]) == pytest.approx(wanted, rel=0.02)
 
 
 def test_spread_of_many_lanes_keeps_its_digits():
-    found = simulate(Pmf.uniform(20, 40), 100_000, 200, bins=10)
+    result = simulate(Pmf.uniform(20, 40), 100_000, 200, bins=10)
     every = losses(Pmf.uniform(20, 40), 100_000, 200)
     assert every.std() < 1e-3
-    assert float(found["loss_std"]) == pytest.approx(every.std(ddof=1), rel=1e-6)
+    assert float(result["loss_std"]) == pytest.approx(every.std(ddof=1), rel=1e-6)
     median = np.sort(every)[99]
-    assert float(found["loss_quantile"].sel(probability=0.5)) == pytest.approx(median, abs=2e-7)
+    assert float(result["loss_quantile"].sel(probability=0.5)) == pytest.approx(median, abs=2e-7)
 
 
 def test_infinite_law():
-    found = simulate(Pmf.geometric(0.05), 32, 400_000, seed=1)
-    assert found.attrs["missing"] < 1e-17
-    assert abs(float(found["loss"]) - 3.97877460065029965) < 5 * float(found["loss_error"])
-    assert abs(float(found["slowdown"]) - 3.981165) < 5 * float(found["slowdown_error"])
+    result = simulate(Pmf.geometric(0.05), 32, 400_000, seed=1)
+    assert result.attrs["missing"] < 1e-17
+    assert abs(float(result["loss"]) - 3.97877460065029965) < 5 * float(result["loss_error"])
+    assert abs(float(result["slowdown"]) - 3.981165) < 5 * float(result["slowdown_error"])
 
 
 def test_one_lane_or_one_value_loses_nothing():
     for law, lanes in ((Pmf.uniform(1, 6), 1), (Pmf.uniform(4, 4), 8), (Pmf.uniform(0, 0), 8)):
-        found = simulate(law, lanes, 1000)
-        assert float(found["loss"]) == float(found["slowdown"]) == 1.0
-        assert float(found["loss_error"]) == float(found["slowdown_error"]) == 0.0
-        assert found["loss_quantile"].values.tolist() == [1.0] * 7
+        result = simulate(law, lanes, 1000)
+        assert float(result["loss"]) == float(result["slowdown"]) == 1.0
+        assert float(result["loss_error"]) == float(result["slowdown_error"]) == 0.0
+        assert result["loss_quantile"].values.tolist() == [1.0] * 7
 
 
 def test_one_group_has_no_error():
-    found = simulate(Pmf.uniform(1, 6), 2, 1)
-    assert math.isnan(found["loss_error"])
-    assert math.isnan(found["slowdown_error"])
-    assert float(found["loss_quantile_low"].sel(probability=0.5)) == 1.0
-    assert float(found["loss_quantile_high"].sel(probability=0.5)) == 2.0
+    result = simulate(Pmf.uniform(1, 6), 2, 1)
+    assert math.isnan(result["loss_error"])
+    assert math.isnan(result["slowdown_error"])
+    assert float(result["loss_quantile_low"].sel(probability=0.5)) == 1.0
+    assert float(result["loss_quantile_high"].sel(probability=0.5)) == 2.0
 
 
 def test_everything_is_labelled():
-    found = simulate(Pmf.uniform(1, 6), 2, 100)
-    for name in found.variables:
-        assert found[name].attrs["units"] == "1"
-        assert found[name].attrs["long_name"]
-    assert found.attrs["lanes"] == 2
-    assert found.attrs["groups"] == 100
-    assert found.attrs["seed"] == 0
+    result = simulate(Pmf.uniform(1, 6), 2, 100)
+    for name in result.variables:
+        assert result[name].attrs["units"] == "1"
+        assert result[name].attrs["long_name"]
+    assert result.attrs["lanes"] == 2
+    assert result.attrs["groups"] == 100
+    assert result.attrs["seed"] == 0
 
 
 @pytest.mark.parametrize(

@@ -21,44 +21,44 @@ def laws(draw):
 @settings(max_examples=draws(60), deadline=None)
 @given(laws(), st.integers(0, 3), st.integers(1, 4))
 def test_piece_by_piece(weights, overhead, lanes):
-    found = split(Pmf.from_weights(weights), overhead=overhead, lanes=lanes)
+    result = split(Pmf.from_weights(weights), overhead=overhead, lanes=lanes)
     high = max(weights)
-    assert found["threshold"].values.tolist() == list(range(1, max(high, 1) + 1))
+    assert result["threshold"].values.tolist() == list(range(1, max(high, 1) + 1))
     totals = {}
-    for threshold in found["threshold"].values.tolist():
+    for threshold in result["threshold"].values.tolist():
         count, law = cut_up(weights, threshold, overhead)
         loss, longest = group_means(law, lanes)
-        row = found.table.sel(threshold=threshold)
+        row = result.table.sel(threshold=threshold)
         assert float(row["pieces"]) == pytest.approx(float(count), rel=1e-13)
         ratio = longest / mean(law) if mean(law) else Fraction(1)
         assert float(row["slowdown"]) == pytest.approx(float(ratio), rel=1e-12)
         totals[threshold] = count * longest / mean(weights) if mean(weights) else Fraction(1)
         assert float(row["total"]) == pytest.approx(float(totals[threshold]), rel=1e-12)
-        piece = found.law(threshold)
+        piece = result.law(threshold)
         assert {v: float(p) for v, p in law.items()} == pytest.approx(
             {piece.low + i: p for i, p in enumerate(piece.weights.tolist()) if p}, rel=1e-13
         )
-        if threshold == int(found["best_threshold"]):
-            assert float(found["best_loss"]) == pytest.approx(float(loss), rel=1e-12)
+        if threshold == int(result["best_threshold"]):
+            assert float(result["best_loss"]) == pytest.approx(float(loss), rel=1e-12)
     least = min(totals.values())
-    best = int(found["best_threshold"])
+    best = int(result["best_threshold"])
     assert float(totals[best]) == pytest.approx(float(least), rel=1e-12)
-    assert float(found["best_total"]) == pytest.approx(float(least), rel=1e-12)
+    assert float(result["best_total"]) == pytest.approx(float(least), rel=1e-12)
 
 
 def test_free_cuts_go_down_to_single_iterations():
-    found = split(Pmf.uniform(1, 30))
-    assert int(found["best_threshold"]) == 1
-    assert float(found["best_total"]) == pytest.approx(1.0, rel=1e-14)
+    result = split(Pmf.uniform(1, 30))
+    assert int(result["best_threshold"]) == 1
+    assert float(result["best_total"]) == pytest.approx(1.0, rel=1e-14)
 
 
 def test_dear_cuts_are_not_made():
     law = Pmf.uniform(20, 40)
-    found = split(law, overhead=50)
-    assert int(found["best_threshold"]) == 40
-    assert float(found["best_total"]) == pytest.approx(float(found["whole_slowdown"]), rel=1e-14)
-    assert float(found["best_loss"]) == pytest.approx(float(found["whole_loss"]), rel=1e-14)
-    assert float(found["whole_loss"]) == pytest.approx(imbalance(law, 32).mean(), rel=1e-14)
+    result = split(law, overhead=50)
+    assert int(result["best_threshold"]) == 40
+    assert float(result["best_total"]) == pytest.approx(float(result["whole_slowdown"]), rel=1e-14)
+    assert float(result["best_loss"]) == pytest.approx(float(result["whole_loss"]), rel=1e-14)
+    assert float(result["whole_loss"]) == pytest.approx(imbalance(law, 32).mean(), rel=1e-14)
 
 
 def test_largest_of_equal_thresholds():
@@ -78,23 +78,23 @@ def test_only_thresholds_of_interest():
 def test_pieces_conserve_the_work():
     law = Pmf.poisson(30)
     for overhead in (0, 3):
-        found = split(law, overhead=overhead)
+        result = split(law, overhead=overhead)
         for threshold in (1, 7, 29, 30, 1000):
-            if threshold > found["threshold"].values[-1]:
+            if threshold > result["threshold"].values[-1]:
                 continue
-            pieces = float(found["pieces"].sel(threshold=threshold))
-            work = pieces * found.law(threshold).mean()
+            pieces = float(result["pieces"].sel(threshold=threshold))
+            work = pieces * result.law(threshold).mean()
             assert work == pytest.approx(30 + overhead * (pieces - 1), rel=1e-9)
 
 
 def test_it_reads_like_a_table():
-    found = split(Pmf.uniform(1, 6), overhead=1, lanes=4)
-    assert repr(found) == repr(found.table)
-    assert "total" in found._repr_html_()
-    assert found.law() == found.law(int(found["best_threshold"]))
-    for name in found.table.variables:
-        assert found[name].attrs["units"] == "1"
-        assert found[name].attrs["long_name"]
+    result = split(Pmf.uniform(1, 6), overhead=1, lanes=4)
+    assert repr(result) == repr(result.table)
+    assert "total" in result._repr_html_()
+    assert result.law() == result.law(int(result["best_threshold"]))
+    for name in result.table.variables:
+        assert result[name].attrs["units"] == "1"
+        assert result[name].attrs["long_name"]
 
 
 @pytest.mark.parametrize(

@@ -43,35 +43,35 @@ def test_groups_one_by_one(items, lanes, partial, block):
         "blocked": [item for one in blocks for item in one],
     }
     for order, arranged in orders.items():
-        found = measured(items, lanes, order, partial=partial, block=block)
-        close(found, dealt(arranged, lanes, partial))
+        result = measured(items, lanes, order, partial=partial, block=block)
+        close(result, dealt(arranged, lanes, partial))
         groups = [arranged[i : i + lanes] for i in range(0, len(arranged), lanes)]
         full = [group for group in groups if partial == "idle" or len(group) == lanes]
         losses = [lanes * max(g) / sum(g) if any(g) else 1.0 for g in full]
-        assert float(found["loss_std"]) == pytest.approx(np.std(losses), abs=1e-12)
-        assert int(found["groups"]) == len(full)
-        assert float(found["loss_error"]) == 0.0
+        assert float(result["loss_std"]) == pytest.approx(np.std(losses), abs=1e-12)
+        assert int(result["groups"]) == len(full)
+        assert float(result["loss_error"]) == 0.0
 
 
 @settings(max_examples=draws(40), deadline=None)
 @given(short, st.integers(1, 7), st.sampled_from(["idle", "drop"]))
 def test_every_order(items, lanes, partial):
     lanes = of(items, lanes, partial)
-    found = measured(items, lanes, "shuffled", partial=partial)
+    result = measured(items, lanes, "shuffled", partial=partial)
     loss, longest, work = dealt_at_random(items, lanes, partial)
-    close(found, (loss, longest, work))
-    assert math.isnan(found["loss_std"])
+    close(result, (loss, longest, work))
+    assert math.isnan(result["loss_std"])
 
 
 @settings(max_examples=draws(40), deadline=None)
 @given(some, st.integers(1, 9))
 def test_independent_items(items, lanes):
-    found = measured(items, lanes)
+    result = measured(items, lanes)
     law = imbalance(Pmf.from_samples(items), lanes)
-    assert float(found["iid_loss"]) == pytest.approx(float(law.mean()), rel=1e-12)
-    assert float(found["iid_slowdown"]) == pytest.approx(float(law.slowdown()), rel=1e-12)
-    assert float(found["loss_over_iid"]) == float(found["loss"] / found["iid_loss"])
-    assert float(found["slowdown_over_iid"]) == float(found["slowdown"] / found["iid_slowdown"])
+    assert float(result["iid_loss"]) == pytest.approx(float(law.mean()), rel=1e-12)
+    assert float(result["iid_slowdown"]) == pytest.approx(float(law.slowdown()), rel=1e-12)
+    assert float(result["loss_over_iid"]) == float(result["loss"] / result["iid_loss"])
+    assert float(result["slowdown_over_iid"]) == float(result["slowdown"] / result["iid_slowdown"])
 
 
 def test_without_replacement_is_as_by_sampling():
@@ -98,8 +98,8 @@ def test_without_replacement_is_as_by_sampling():
 
 def test_without_replacement_items_differ_more():
     items = np.arange(1, 65)
-    found = measured(items, 32, "shuffled")
-    assert float(found["slowdown"]) > float(found["iid_slowdown"])
+    result = measured(items, 32, "shuffled")
+    assert float(result["slowdown"]) > float(result["iid_slowdown"])
     large = measured(np.tile(items, 10_000), 32, "shuffled")
     assert float(large["slowdown_over_iid"]) == pytest.approx(1.0, abs=1e-5)
     assert float(large["loss_over_iid"]) == pytest.approx(1.0, abs=1e-5)
@@ -130,15 +130,15 @@ def test_pictures_of_the_paper():
 
 
 def test_more_lanes_than_items():
-    found = measured([3, 1, 2], 10**9)
-    assert float(found["loss"]) == float(found["slowdown"]) == 10**9 * 3 / 6
+    result = measured([3, 1, 2], 10**9)
+    assert float(result["loss"]) == float(result["slowdown"]) == 10**9 * 3 / 6
     assert float(measured([3, 1, 2], 10**9, "shuffled")["loss"]) == pytest.approx(5e8, rel=1e-14)
 
 
 def test_row_pointers():
     pointers = np.array([0, 3, 3, 7, 12])
-    found = measured(pointers, 2, row_pointers=True)
-    assert found.identical(measured([3, 0, 4, 5], 2))
+    result = measured(pointers, 2, row_pointers=True)
+    assert result.identical(measured([3, 0, 4, 5], 2))
 
 
 def test_lengths_in_any_form():
@@ -183,12 +183,12 @@ def test_files_that_do_not_fit(tmp_path, text, column, message):
 
 
 def test_everything_is_labelled():
-    found = measured([1, 2, 3], 2, "blocked", block=2)
-    for name in found.variables:
-        assert found[name].attrs["units"] == "1"
-        assert found[name].attrs["long_name"]
-    assert found.attrs["block"] == 2
-    assert found.attrs["order"] == "blocked"
+    result = measured([1, 2, 3], 2, "blocked", block=2)
+    for name in result.variables:
+        assert result[name].attrs["units"] == "1"
+        assert result[name].attrs["long_name"]
+    assert result.attrs["block"] == 2
+    assert result.attrs["order"] == "blocked"
 
 
 @pytest.mark.parametrize(

@@ -114,16 +114,16 @@ def test_a_row_holds_the_errors_of_the_paper(monkeypatch: pytest.MonkeyPatch) ->
     compared = runpy.run_path(str(EXAMPLE))["compared"]
     told = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
     monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: told)
-    found = compared(Pmf.geometric(0.05), 32, groups=2, seed=1)
-    assert found["modelled"] == pytest.approx(3.97877460065029965)
-    assert (found["lanes"], found["groups"], found["seed"]) == (32, 2, 1)
-    assert found["simulated"] == pytest.approx(3.978)
-    assert found["standard_error"] == pytest.approx(0.002 / math.sqrt(2))
-    assert found["synchronised_error"] == pytest.approx(1 - 3.915 / found["modelled"])
-    assert found["unsynchronised_error"] == pytest.approx(1 - 3.9 / found["modelled"])
-    assert found["simulated_error"] == pytest.approx(1 - 3.978 / found["modelled"])
-    assert found["scheduling_difference"] == pytest.approx(1 - 3.9 / 3.915)
-    assert json.loads(json.dumps(found)) == found
+    result = compared(Pmf.geometric(0.05), 32, groups=2, seed=1)
+    assert result["modelled"] == pytest.approx(3.97877460065029965)
+    assert (result["lanes"], result["groups"], result["seed"]) == (32, 2, 1)
+    assert result["simulated"] == pytest.approx(3.978)
+    assert result["standard_error"] == pytest.approx(0.002 / math.sqrt(2))
+    assert result["synchronised_error"] == pytest.approx(1 - 3.915 / result["modelled"])
+    assert result["unsynchronised_error"] == pytest.approx(1 - 3.9 / result["modelled"])
+    assert result["simulated_error"] == pytest.approx(1 - 3.978 / result["modelled"])
+    assert result["scheduling_difference"] == pytest.approx(1 - 3.9 / 3.915)
+    assert json.loads(json.dumps(result)) == result
 
 
 # --- what is given
@@ -155,9 +155,9 @@ def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 @needs_numba_cuda
 def test_without_a_gpu_the_simulator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stochastic.kernels import device
+    from stochastic.kernels import gpu
 
-    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(gpu, "available", lambda: False)
     with pytest.raises(LawError, match=r"no NVIDIA GPU.*NUMBA_ENABLE_CUDASIM=1"):
         validation.describe()
 
@@ -210,8 +210,8 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def simulated() -> dict[str, Any]:
-    found: dict[str, Any] = told(SIMULATED)
-    return found
+    result: dict[str, Any] = told(SIMULATED)
+    return result
 
 
 @needs_numba_cuda
@@ -238,9 +238,9 @@ def test_clocks_follow_the_lanes(simulated: dict[str, Any], variant: str) -> Non
     assert clocks.shape == (3, 5, 4)
     assert np.all((start <= done) & (done <= left))
     assert np.array_equal(done > start, exponents > 0)
-    found = timed_loss(clocks)
-    assert np.all(found >= 1.0)
-    assert found[3] == 1.0  # no work
+    result = timed_loss(clocks)
+    assert np.all(result >= 1.0)
+    assert result[3] == 1.0  # no work
 
 
 @needs_numba_cuda
@@ -327,10 +327,10 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def ptx() -> dict[str, str]:
-    found = told(COMPILED, simulator=False)
-    if isinstance(found, str):
-        pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {found[:60]}")
-    return {key: str(text) for key, text in found.items()}
+    result = told(COMPILED, simulator=False)
+    if isinstance(result, str):
+        pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {result[:60]}")
+    return {key: str(text) for key, text in result.items()}
 
 
 @long

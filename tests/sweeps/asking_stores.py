@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import dse
-from dse.identity import stored_study
+from dse.runs.identity import stored_study
 from symbolic.errors import DseError, UnknownNameError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_models import drawn, made

@@ -38,8 +38,8 @@ def check_borders(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None
     _followed(dse.borders(study, asked["quantity"], where=asked["where"]), asked, truth)
     if "k" in study.grid().graph.definitions:  # no axis: over its domain
         with contextlib.suppress(DseError):  # nothing asked depends on it
-            found = dse.borders(study, asked["quantity"], where=asked["where"], along="k")
-            _followed(found, asked, truth)
+            result = dse.borders(study, asked["quantity"], where=asked["where"], along="k")
+            _followed(result, asked, truth)
 
 
 def _followed(found: Any, asked: dict[str, Any], truth: Truth) -> None:

@@ -34,8 +34,8 @@ def holds(claim: Any, what: str) -> None:
 
 def _numbers(values: Any) -> Any:
     """Labels, or floats: whole numbers have no -0."""
-    found = np.array(values)
-    return found if found.dtype.kind == "U" else found.astype(float)
+    result = np.array(values)
+    return result if result.dtype.kind == "U" else result.astype(float)
 
 
 class Truth:
@@ -81,8 +81,8 @@ class Truth:
     def at(self, formula: str) -> Any:
         """A formula at every point."""
         with np.errstate(all="ignore"):
-            found = self._eval(formula, self.known)
-        return np.broadcast_to(found, self.index.shape[1:]).copy()
+            result = self._eval(formula, self.known)
+        return np.broadcast_to(result, self.index.shape[1:]).copy()
 
     def question(self) -> dict[str, Any]:
         """What is asked, limits as values that are there."""
@@ -102,21 +102,21 @@ class Truth:
 
     def allowed(self, asked: dict[str, Any]) -> Any:
         """Where all conditions hold."""
-        found = np.ones(self.index.shape[1], dtype=bool)
+        result = np.ones(self.index.shape[1], dtype=bool)
         for text in asked.get("where", []):
-            found &= self.at(text)
-        return found
+            result &= self.at(text)
+        return result
 
     def objective(self, asked: dict[str, Any], moved: Any = None) -> list[Floats]:
         """Each objective, smaller being better, infinite where there is none."""
         sense = "minimize" if "minimize" in asked else "maximize"
         texts = asked[sense] if isinstance(asked[sense], list) else [asked[sense]]
         sign, allowed = 1.0 if sense == "minimize" else -1.0, self.allowed(asked)
-        found = []
+        result = []
         for text in texts:
             value = sign * self.at(text).astype(float)
-            found.append(np.where(np.isfinite(value) & allowed, value, math.inf))
-        return found
+            result.append(np.where(np.isfinite(value) & allowed, value, math.inf))
+        return result
 
     def feasible(self, asked: dict[str, Any]) -> bool:
         """Whether there is an answer."""
@@ -153,15 +153,15 @@ def signed(found: Any, asked: dict[str, Any]) -> tuple[float, Any]:
 
 
 def _optimum(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.optimum(**asked, method="certified")
+    result = study.optimum(**asked, method="certified")
     values = truth.objective(asked)[0]
     least = float(values.min())
-    holds(least < math.inf, f"found where nothing is: {found}")
-    sign, told = signed(found, asked)
-    place, told, bound = truth.places(found, study)[0], float(told), sign * found.attrs["bound"]
+    holds(least < math.inf, f"found where nothing is: {result}")
+    sign, told = signed(result, asked)
+    place, told, bound = truth.places(result, study)[0], float(told), sign * result.attrs["bound"]
     same(told, values[place], "the value where it was found")
     holds(bound <= least, f"bound {bound}, yet {least} is there (signed)")
-    gap = found.attrs["gap"]
+    gap = result.attrs["gap"]
     off = gap * abs(told) * (1 + 1e-12) if gap < math.inf else math.inf
     holds(told - least <= off, f"gap {gap}: {told}, yet {least}")
     if "time_limit" not in asked:
@@ -169,29 +169,29 @@ def _optimum(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         holds(gap <= given * (1 + 1e-12), f"a gap of {gap} where {given} was asked")
         if not given:
             same([told, bound], [least, least], "value and bound")
-            holds(found.attrs["settled"], "not settled which is the first")
-    if found.attrs["settled"]:
+            holds(result.attrs["settled"], "not settled which is the first")
+    if result.attrs["settled"]:
         same(place, int(np.argmin(values)), "the first of the best")
 
 
 def _top(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.optimum(**asked, method="certified")
+    result = study.optimum(**asked, method="certified")
     values = truth.objective(asked)[0]
     order = np.argsort(values, kind="stable")
     order = order[values[order] < math.inf][: asked["top"]]
-    same(truth.places(found, study), order, "the ranks")
-    same(signed(found, asked)[1], values[order], "their values")
+    same(truth.places(result, study), order, "the ranks")
+    same(signed(result, asked)[1], values[order], "their values")
 
 
 def _per(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.optimum(**asked, method="certified")
+    result = study.optimum(**asked, method="certified")
     values = truth.objective(asked)[0].reshape(truth.sizes)
     rest = tuple(k for k, name in enumerate(truth.axes) if name not in asked["per"])
     least = values.min(axis=rest)
     least = np.where(np.isfinite(least), least, math.nan)
     kept = [name for name in truth.axes if name in asked["per"]]
     text = asked.get("minimize", asked.get("maximize"))
-    array = found[text if text in found else "objective"]
+    array = result[text if text in result else "objective"]
     sign = 1.0 if "minimize" in asked else -1.0
     told = sign * np.broadcast_to(
         array.transpose(*[d for d in kept if d in array.dims]), least.shape
@@ -204,20 +204,20 @@ def _per(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     else:
         same(told, least, "the best of each")
         scan = study.optimum(**{k: v for k, v in asked.items() if k != "gap"}, method="scan")
-        holds(found.drop_attrs().identical(scan.drop_attrs()), f"{found}\nscan: {scan}")
+        holds(result.drop_attrs().identical(scan.drop_attrs()), f"{result}\nscan: {scan}")
 
 
 def _order(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.optimum(**asked, method="certified")
+    result = study.optimum(**asked, method="certified")
     objectives = truth.objective(asked)
     sign = 1.0 if "minimize" in asked else -1.0
-    place = truth.places(found, study)[0]
+    place = truth.places(result, study)[0]
     left = np.all(np.isfinite(objectives[:1]), axis=0)
     given = asked.get("gap", 0.0)
     for number, values in enumerate(objectives):
         among = np.where(left, values, math.inf)
         least, told = float(among.min()), float(values[place])
-        bound, gap = sign * found.attrs["bound"][number], found.attrs["gap"][number]
+        bound, gap = sign * result.attrs["bound"][number], result.attrs["gap"][number]
         holds(bound <= least, f"objective {number}: bound {bound}, yet {least} is there")
         holds(gap <= given * (1 + 1e-12), f"objective {number}: gap {gap}, asked {given}")
         if not given:
@@ -228,17 +228,17 @@ def _order(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
 
 
 def _within(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.optimum(**asked, method="certified")
+    result = study.optimum(**asked, method="certified")
     values = truth.objective(asked)[0]
     best, share = float(values.min()), asked["within"]
     near = np.flatnonzero((values <= best + share * abs(best)) & (values < math.inf))
     near = near[np.argsort(values[near], kind="stable")]
-    same(truth.places(found, study), near, "all that are near")
-    same(found.attrs["configurations"], near.size, "how many are near")
+    same(truth.places(result, study), near, "all that are near")
+    same(result.attrs["configurations"], near.size, "how many are near")
 
 
 def _front(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.pareto(**asked, method="certified")
+    result = study.pareto(**asked, method="certified")
     values = np.stack(truth.objective(asked))
     finite = np.flatnonzero(np.all(np.isfinite(values), axis=0))
     vectors, first = np.unique(values[:, finite] + 0.0, axis=1, return_index=True)
@@ -247,33 +247,33 @@ def _front(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         for v, k in zip(vectors.T, first, strict=True)
         if not np.any(np.all(vectors <= v[:, None], axis=0) & np.any(vectors < v[:, None], axis=0))
     ]
-    same(truth.places(found, study), sorted(kept), "the front")
-    holds(found.attrs["complete"] and found.attrs["settled"], f"left open: {found.attrs}")
+    same(truth.places(result, study), sorted(kept), "the front")
+    holds(result.attrs["complete"] and result.attrs["settled"], f"left open: {result.attrs}")
 
 
 def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = dse.meets(study, asked["where"], boxes=10**6)
+    result = dse.meets(study, asked["where"], boxes=10**6)
     allowed = truth.allowed(asked).reshape(truth.sizes)
     times = np.zeros(truth.sizes, dtype=int)
     axes = study.grid().axes
-    holds(bool(np.all(found.certain)) and found.attrs["complete"], "boxes left open")
+    holds(bool(np.all(result.certain)) and result.attrs["complete"], "boxes left open")
     ends = [
         [
-            [axes[name].position(v, {}) for v in found[f"{name}_{side}"].values.tolist()]
+            [axes[name].position(v, {}) for v in result[f"{name}_{side}"].values.tolist()]
             for side in ("first", "last")
         ]
         for name in truth.axes
     ]
-    for box in range(found.sizes["box"]):
+    for box in range(result.sizes["box"]):
         times[tuple(slice(low[box], high[box] + 1) for low, high in ends)] += 1
     same(times, allowed.astype(int), "how many boxes hold each point")
-    counts = [int(found[name]) for name in ("inner", "outer", "total")]
+    counts = [int(result[name]) for name in ("inner", "outer", "total")]
     same(counts, [allowed.sum(), allowed.sum(), allowed.size], "inner, outer and total")
 
 
 def _count(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    found = study.count(**asked)
-    same(int(found.feasible_points), int(truth.allowed(asked).sum()), "how many are feasible")
+    result = study.count(**asked)
+    same(int(result.feasible_points), int(truth.allowed(asked).sum()), "how many are feasible")
 
 
 def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
@@ -283,14 +283,14 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     if not names or zipped:
         return
     name, share = names[0], 0.3
-    found = dse.ranges(study, {name: f"{100 * share:g} %"}, **asked)
+    result = dse.ranges(study, {name: f"{100 * share:g} %"}, **asked)
     text = asked.get("minimize", asked.get("maximize"))
     for away in (-share, -0.1, 0.0, 0.17, share):
         moved = Truth(one, {name: lambda v, away=away: v + np.abs(v) * away})
-        for output in [n.split("@")[0] for n in one.equations if n in found]:
-            at = found[output].transpose("end", *[a for a in truth.axes if a in found[output].dims])
+        for output in [n.split("@")[0] for n in one.equations if n in result]:
+            at = result[output].transpose("end", *[a for a in truth.axes if a in result[output].dims])
             shape = [
-                n if a in found[output].dims else 1
+                n if a in result[output].dims else 1
                 for a, n in zip(truth.axes, truth.sizes, strict=True)
             ]
             low, high = (
@@ -307,23 +307,23 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
         if np.isfinite(values.min()):
             best = values == values.min()
             shape = [
-                n if a in found.can_be_best.dims else 1
+                n if a in result.can_be_best.dims else 1
                 for a, n in zip(truth.axes, truth.sizes, strict=True)
             ]
-            dims = [a for a in truth.axes if a in found.can_be_best.dims]
-            can = found.can_be_best.transpose(*dims).values.reshape(shape)
+            dims = [a for a in truth.axes if a in result.can_be_best.dims]
+            can = result.can_be_best.transpose(*dims).values.reshape(shape)
             can = np.broadcast_to(can, truth.sizes).reshape(-1)
             holds(bool(can[best].all()), f"the best by {text} at {away} is none that can be")
 
 
 def _used(truth: Truth, asked: dict[str, Any]) -> set[str]:
     texts = [asked.get("minimize", asked.get("maximize")), *asked.get("where", [])]
-    found = {name for name in truth.known if any(name in text for text in texts)}
+    result = {name for name in truth.known if any(name in text for text in texts)}
     for _ in truth.one.equations:
         for name, (needs, _) in truth.one.equations.items():
-            if name.split("@")[0] in found:
-                found |= set(needs)
-    return found
+            if name.split("@")[0] in result:
+                result |= set(needs)
+    return result
 
 
 CHECKS: dict[str, Callable[[dse.Study, dict[str, Any], Truth], None]] = {

@@ -26,14 +26,14 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import sweeps.bounds.check
-import sweeps.bounds.merging
+import sweeps.bounds.checks
+import sweeps.bounds.merge_axes
 import sweeps.bounds.problem
 import sweeps.bounds.search
 import sweeps.nest.run
-import sweeps.prove.fronts
-import sweeps.prove.targets
-import sweeps.runtime.memory
+import sweeps.certify.front
+import sweeps.certify.targets
+import sweeps.runtime.resources
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_borders import check_borders
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
@@ -52,18 +52,18 @@ def pressed(rng: random.Random) -> Iterator[None]:
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
         (sweeps.bounds.search, "_QUICK"): rng.choice([0, 8, 10**9]),
         (sweeps.bounds.search, "_NEAR"): rng.choice([1, 3, 256]),
-        (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.bounds.merging, "_SHARE"): rng.choice([0.75, 1.0]),
-        (sweeps.prove.fronts, "LEAF"): rng.choice([1, 4, 32]),
-        (sweeps.prove.fronts, "BATCH"): rng.choice([2, 16, 256]),
-        (sweeps.prove.fronts, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
-        (sweeps.prove.fronts, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
+        (sweeps.bounds.merge_axes, "_WORTH"): rng.choice([0, 1 << 28]),
+        (sweeps.bounds.merge_axes, "_SHARE"): rng.choice([0.75, 1.0]),
+        (sweeps.certify.front, "LEAF"): rng.choice([1, 4, 32]),
+        (sweeps.certify.front, "BATCH"): rng.choice([2, 16, 256]),
+        (sweeps.certify.front, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
+        (sweeps.certify.front, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
         (sweeps.bounds.problem, "_TABLE"): rng.choice([0, 1 << 24]),
-        (sweeps.bounds.check, "_MANY"): rng.choice([0, 1 << 26]),
-        (sweeps.bounds.check, "_GLANCE"): rng.choice([1, 1 << 12]),
-        (sweeps.prove.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
-        (sweeps.prove.targets, "BATCH"): rng.choice([1, 1 << 10]),
-        (sweeps.runtime.memory, "workers"): lambda: 1,
+        (sweeps.bounds.checks, "_MANY"): rng.choice([0, 1 << 26]),
+        (sweeps.bounds.checks, "_GLANCE"): rng.choice([1, 1 << 12]),
+        (sweeps.certify.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
+        (sweeps.certify.targets, "BATCH"): rng.choice([1, 1 << 10]),
+        (sweeps.runtime.resources, "workers"): lambda: 1,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

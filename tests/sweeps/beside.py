@@ -106,12 +106,12 @@ def worker(first: int, count: int) -> None:
                     asked["where"] = [truth._limit(*limit) for limit in asked["where"]]
                 if source == "store":
                     study.run(store=folder / f"{seed}.zarr")
-                    found = getattr(dse, verb)(folder / f"{seed}.zarr", *given, **asked)
+                    result = getattr(dse, verb)(folder / f"{seed}.zarr", *given, **asked)
                 elif source == "Dataset":
-                    found = getattr(dse, verb)(study.run(), *given, **asked)
+                    result = getattr(dse, verb)(study.run(), *given, **asked)
                 else:
-                    found = getattr(study, verb)(*given, **asked)
-                said: Any = told(found)
+                    result = getattr(study, verb)(*given, **asked)
+                said: Any = told(result)
             except DseError as error:
                 said = type(error).__name__
             except Exception as error:

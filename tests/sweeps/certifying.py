@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 import dse
-import sweeps.bounds.merging
+import sweeps.bounds.merge_axes
 import sweeps.bounds.search
 import sweeps.nest.run
-import sweeps.runtime.memory
+import sweeps.runtime.resources
 from symbolic.errors import DseError, InfeasibleError
 from tests.one_source.points import point
 
@@ -114,8 +114,8 @@ def pressed(rng: random.Random, threads: int) -> Iterator[None]:
         (sweeps.bounds.search, "BUDGET"): rng.choice([20, 100, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
         (sweeps.bounds.search, "_QUICK"): rng.choice([4, 200, 10**9]),
-        (sweeps.bounds.merging, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.runtime.memory, "workers"): lambda: threads,
+        (sweeps.bounds.merge_axes, "_WORTH"): rng.choice([0, 1 << 28]),
+        (sweeps.runtime.resources, "workers"): lambda: threads,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():
@@ -134,11 +134,11 @@ def compared(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
     except DseError:  # such as more blocks than there are threads for
         return None
     expected = answer(made, question, "scan")
-    found = []
+    result = []
     for threads in (1, 2):
         with pressed(random.Random(seed), threads):
-            found.append(answer(made, question, "certified"))
-    for one in found:
+            result.append(answer(made, question, "certified"))
+    for one in result:
         same = one is None if expected is None else one is not None and one.identical(expected)
         assert same, f"seed {seed}, {made.text()}, {question}: {one} is not {expected}"
     return made.grid().points, expected is not None

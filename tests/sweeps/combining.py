@@ -36,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
-import sweeps.nest.passes
+import sweeps.nest.tiles
 import sweeps.nest.run
-from dse.identity import stored_study
+from dse.runs.identity import stored_study
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_large import drawn_large, question_large
@@ -106,14 +106,14 @@ class Brute:
         """For each cell the flat places, best first; None where there are none at all."""
         question, goals = self.question, self.goals()
         top, within = question["top"], question.get("within")
-        found = []
+        result = []
         for cell in self.cells:
             rows = [goal[cell] for goal in goals]
             if top > 1 and within is None:
                 counts = np.all(np.isfinite(rows), axis=0)
                 cell, rows = cell[counts], [row[counts] for row in rows]
-            found.append(self._first(cell, rows, top, within))
-        return found if any(found) else None
+            result.append(self._first(cell, rows, top, within))
+        return result if any(result) else None
 
     def _first(
         self, cell: NDArray[np.int64], rows: list[NDArray[np.float64]], top: int, within: Any
@@ -148,7 +148,7 @@ class Brute:
         return [int(p) for p in cell[chosen]]
 
     def pareto(self) -> list[int] | None:
-        goals, found = np.stack(self.goals()), []
+        goals, result = np.stack(self.goals()), []
         for cell in self.cells:
             part = goals[:, cell]
             part, where = (
@@ -159,22 +159,22 @@ class Brute:
             part, where = part[:, order], where[order]
             if len(part) == 2 and where.size:  # better in the second than all before it
                 least = np.minimum.accumulate(part[1])
-                found += sorted(where[np.append(True, part[1, 1:] < least[:-1])].tolist())
+                result += sorted(where[np.append(True, part[1, 1:] < least[:-1])].tolist())
                 continue
             member: list[int] = []
             while where.size:  # the first is beaten by none; what it beats or equals goes
                 member.append(int(where[0]))
                 left = np.any(part < part[:, :1], axis=0)
                 part, where = part[:, left], where[left]
-            found += sorted(member)
-        return found or None
+            result += sorted(member)
+        return result or None
 
     def count(self) -> NDArray[np.int64]:
         return np.array([int(self.allowed[cell].sum()) for cell in self.cells])
 
     def values(self, cell: NDArray[np.int64]) -> NDArray[np.float64]:
-        found = self.truth.at(self.question["quantity"]).astype(float)
-        return found[cell][self.allowed[cell]]
+        result = self.truth.at(self.question["quantity"]).astype(float)
+        return result[cell][self.allowed[cell]]
 
 
 def _places(found: Any, study: dse.Study, truth: Truth) -> NDArray[np.int64]:
@@ -299,7 +299,7 @@ def answered(
     kind = ""
     for source in chosen:
         try:
-            found = _ask(study, source, verb, dict(question), rng, folder)
+            result = _ask(study, source, verb, dict(question), rng, folder)
         except InfeasibleError as error:
             some = getattr(brute, verb)() if verb in ("optimum", "pareto") else None
             if type(error) is not InfeasibleError or some is not None:
@@ -317,14 +317,14 @@ def answered(
             return "wrong", f"{source} {verb} {question}: {traceback.format_exc()}"
         try:
             if verb in ("optimum", "pareto") and getattr(brute, verb)() is None:
-                raise Wrong(f"an answer, where nothing counts: {found}")
-            _check(study, found, brute)
+                raise Wrong(f"an answer, where nothing counts: {result}")
+            _check(study, result, brute)
         except Wrong as error:
             near = None if source in ("scan", "certified") else _as_run(study, truth)
             try:
                 if near is None:
                     raise error
-                _check(study, found, Brute(near, verb, question))
+                _check(study, result, Brute(near, verb, question))
             except Wrong:
                 return "wrong", f"{source} {verb} {question}: {error}"
         kind = f"{verb}: {source}"
@@ -357,27 +357,27 @@ def _ask(
     if source in ("scan", "nests", "certified"):
         if verb in ("optimum", "pareto"):
             question["method"] = "certified" if source == "certified" else "scan"
-        kept = sweeps.nest.passes.NUMPY_POINTS
-        sweeps.nest.passes.NUMPY_POINTS = 0 if source == "nests" else kept
+        kept = sweeps.nest.tiles.NUMPY_POINTS
+        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else kept
         try:
             if source == "certified":
                 with pressed(rng) if study.grid().points < 10_000 else nullcontext():
                     return getattr(study, verb)(*given, **question)
             return getattr(study, verb)(*given, **question)
         finally:
-            sweeps.nest.passes.NUMPY_POINTS = kept
+            sweeps.nest.tiles.NUMPY_POINTS = kept
     if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)
         with without_model() if source == "values" else nullcontext():
-            found = getattr(dse, verb)(place, *given, **question)
+            result = getattr(dse, verb)(place, *given, **question)
         if source == "store":
             own = getattr(dse, verb)(study, *given, **question)
             if stored_study(place) is None:  # the values answer, and no tile is skipped
                 own.attrs = {k: v for k, v in own.attrs.items() if not k.endswith("_skipped")}
-            if not found.identical(own):
-                raise Wrong(f"the store answers {found}, its study {own}")
-        return found
+            if not result.identical(own):
+                raise Wrong(f"the store answers {result}, its study {own}")
+        return result
     return getattr(dse, verb)(study.run(), *given, **question)
 
 

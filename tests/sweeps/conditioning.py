@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
-import sweeps.nest.passes
+import sweeps.nest.tiles
 import symbolic.ops
 from symbolic.errors import DseError, InfeasibleError
 from tests.oracles.statistics import summary
@@ -136,8 +136,8 @@ class World:
             self.known[name] = np.full(self.sizes, np.nan)
             for label in labels:
                 here = self._under(name, label)
-                found = self.at(self.formulas[name, label])
-                self.known[name] = np.where(here, found, self.known[name])
+                result = self.at(self.formulas[name, label])
+                self.known[name] = np.where(here, result, self.known[name])
         count = rng.choice([0, 0, 1, 1, 2])
         self.rules = [self.condition(False, rule=True).text for _ in range(count)]
         self.where = [self.condition(rng.random() < 0.2) for _ in range(rng.choice([0, 1, 1]))]
@@ -163,8 +163,8 @@ class World:
         wild = [f"exp({x}) + {y}", f"log({x}) - {y}", f"power(absolute({x}), {y})", f"sqrt({x})"]
         wild += [f"log({x}) * 1e307", f"exp({x} * 20)", f"log10(absolute({x})) * {y}"]
         wild += [f"divide({x}, {y}, at_zero=inf)", f"log2({x} + 1) + {y}", f"power({x}, 2.0)"]
-        found = rng.choice(plain if self.whole else [*plain, *wild, *wild])
-        return found.replace("inf", "1e400") + rest
+        result = rng.choice(plain if self.whole else [*plain, *wild, *wild])
+        return result.replace("inf", "1e400") + rest
 
     def _under(self, name: str, label: str) -> Any:
         if not label:
@@ -175,8 +175,8 @@ class World:
     def at(self, text: str, more: dict[str, Any] | None = None) -> Any:
         """A formula at every point."""
         with np.errstate(all="ignore"):
-            found = eval(text, {**NAMES, "__builtins__": {}}, {**self.known, **(more or {})})
-        return np.broadcast_to(found, self.sizes)
+            result = eval(text, {**NAMES, "__builtins__": {}}, {**self.known, **(more or {})})
+        return np.broadcast_to(result, self.sizes)
 
     def text(self) -> str:
         lines = [HEAD]
@@ -291,26 +291,26 @@ class World:
     # --- what is true
     def depends(self, text: str, labels: dict[str, str]) -> set[str]:
         """The axes on which a formula depends under some labels of the switches."""
-        found: set[str] = set()
+        result: set[str] = set()
         for name in ("cost", "side", "plain"):
             if name in text:
                 label = next((one for one in self.equations[name] if one in labels.values()), "")
-                found |= self.depends(self.formulas[name, label], labels)
-        found |= {name for name in self.numbers if name in text}
-        return found | ({"draw"} if "rr" in text else set())
+                result |= self.depends(self.formulas[name, label], labels)
+        result |= {name for name in self.numbers if name in text}
+        return result | ({"draw"} if "rr" in text else set())
 
     def cells(self) -> list[tuple[dict[str, str], Any]]:
         """The labels of the switches, each with the part of the arrays that lies under them."""
         own = [s for s in SWITCHES if s in self.axes]
         fixed = {s: labels[0] for s, labels in SWITCHES.items() if s not in own}
-        found = []
+        result = []
         for places in itertools.product(*(range(len(self.values[s])) for s in own)):
             cut = [slice(None)] * len(self.axes)
             for s, place in zip(own, places, strict=True):
                 cut[self.axes.index(s)] = slice(place, place + 1)
             labels = {s: self.values[s][p] for s, p in zip(own, places, strict=True)}
-            found.append(({**fixed, **labels}, tuple(cut)))
-        return found
+            result.append(({**fixed, **labels}, tuple(cut)))
+        return result
 
 
 class Truth:
@@ -337,15 +337,15 @@ class Truth:
 
     def lies(self, formula: Formula, labels: dict[str, str], seen: Sequence[Formula]) -> set[str]:
         """The axes on which a formula depends under some labels."""
-        found = self.world.depends(formula.form, labels)
+        result = self.world.depends(formula.form, labels)
         for part in formula.parts:
             reach = self.reach(part, labels, seen)
-            found |= reach - set(part.axes)
-        return found
+            result |= reach - set(part.axes)
+        return result
 
     def reach(self, part: Statistic, labels: dict[str, str], seen: Sequence[Formula]) -> set[str]:
-        found = self.world.depends(part.formula, labels)
-        return found.union(*(d for _, d in self.inside(part, labels, seen)))
+        result = self.world.depends(part.formula, labels)
+        return result.union(*(d for _, d in self.inside(part, labels, seen)))
 
     def inside(
         self, part: Statistic, labels: dict[str, str], seen: Sequence[Formula]
@@ -356,7 +356,7 @@ class Truth:
 
     def statistic(self, part: Statistic, seen: Sequence[Formula]) -> Any:
         world, plain = self.world, [p for p in seen if not p.parts]
-        found = np.full(world.sizes, np.nan)
+        result = np.full(world.sizes, np.nan)
         whole = world.at(part.formula)
         for labels, cut in world.cells():
             holds = np.ones(world.sizes, dtype=bool)
@@ -372,8 +372,8 @@ class Truth:
             values = np.take(values, [0], axis=idle[0]) if idle else values
             for k in idle[1:]:
                 values = np.take(values, [0], axis=k)
-            found[cut] = self.reduced(part, values, along)
-        return found
+            result[cut] = self.reduced(part, values, along)
+        return result
 
     def reduced(self, part: Statistic, values: Any, along: list[int]) -> Any:
         rest = [k for k in range(values.ndim) if k not in along]
@@ -401,12 +401,12 @@ class Truth:
 
     def feasible(self, gone: set[str]) -> Any:
         """Where all conditions hold that do not lie along axes that are gone."""
-        found = np.ones(self.world.sizes, dtype=bool)
+        result = np.ones(self.world.sizes, dtype=bool)
         for labels, cut in self.world.cells():
             for c in self.where:
                 if not self.lies(c, labels, self.plain) & gone:
-                    found[cut] &= self.masks[c.text][cut]
-        return found
+                    result[cut] &= self.masks[c.text][cut]
+        return result
 
 
 class Rest:
@@ -485,7 +485,7 @@ def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
     exact = all(_exact(p, world) for g in asked["goals"] for p in g.parts)
     exact &= all(_exact(p, world) for c in truth.where for p in c.parts)
     try:
-        found = _ask(study, source, verb, dict(question), seed, folder)
+        result = _ask(study, source, verb, dict(question), seed, folder)
     except InfeasibleError as error:
         if type(error) is not InfeasibleError:
             return "wrong", f"{told}\n{error!r}"
@@ -495,7 +495,7 @@ def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
     except Exception:
         return "wrong", f"{told}\n{traceback.format_exc()}"
     try:
-        axes = [axis for axis in world.axes if axis in found.coords]
+        axes = [axis for axis in world.axes if axis in result.coords]
         if not axes:  # nothing is chosen
             return f"{verb}: {source}, no axis is left", ""
         brute = Brute(Rest(truth, axes), verb, question)  # type: ignore[arg-type]
@@ -503,10 +503,10 @@ def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
             return f"{verb}: {source}, not compared", ""
         if exact:
             if getattr(brute, verb)() is None:
-                raise Wrong(f"an answer, where nothing counts: {found}")
-            _check(study, found, brute)
+                raise Wrong(f"an answer, where nothing counts: {result}")
+            _check(study, result, brute)
         elif len(goals) == 1:
-            _loosely(study, found, brute)
+            _loosely(study, result, brute)
     except Wrong as error:
         return "wrong", f"{told}\n{error}"
     return f"{verb}: {source}", ""
@@ -545,24 +545,24 @@ def _ask(
 ) -> Any:
     if source in ("scan", "nests", "certified"):
         question["method"] = "certified" if source == "certified" else "scan"
-        kept = sweeps.nest.passes.NUMPY_POINTS
-        sweeps.nest.passes.NUMPY_POINTS = 0 if source == "nests" else kept
+        kept = sweeps.nest.tiles.NUMPY_POINTS
+        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else kept
         try:
             if source == "certified":
                 with pressed(random.Random(seed)):
                     return getattr(study, verb)(**question)
             return getattr(study, verb)(**question)
         finally:
-            sweeps.nest.passes.NUMPY_POINTS = kept
+            sweeps.nest.tiles.NUMPY_POINTS = kept
     if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)
         with without_model() if source == "values" else nullcontext():
-            found = getattr(dse, verb)(place, **question)
+            result = getattr(dse, verb)(place, **question)
         if source == "store":
             own = getattr(dse, verb)(study, **question)
-            assert found.identical(own), f"the store answers {found}, its study {own}"
-        return found
+            assert result.identical(own), f"the store answers {result}, its study {own}"
+        return result
     return getattr(dse, verb)(study.run(), **question)
 
 

@@ -80,14 +80,14 @@ def questions(spec: dict[str, Any]) -> Asked:
     axis = next(iter(spec["axes"]))
 
     def opened(path: Path) -> xr.Dataset:
-        with dse.open(path) as found:
-            return found.load()
+        with dse.open(path) as result:
+            return result.load()
 
     def exported(path: Path) -> bytes:
         out = path.with_suffix(".csv")
         try:
-            with dse.open(path) as found:
-                return dse.export(found, out).read_bytes()
+            with dse.open(path) as result:
+                return dse.export(result, out).read_bytes()
         finally:
             out.unlink(missing_ok=True)
 
@@ -184,31 +184,31 @@ def same(found: Any, right: Any) -> bool:
 
 def faults(path: Path, study: Study, asked: Asked, right: dict[str, Any], calm: Any) -> list[str]:
     """What is wrong with what is said of a corrupted store, and with its repair."""
-    found = []
+    result = []
     for name, ask in asked.items():
         try:
             if not same(ask(path), right[name]):
-                found.append(f"{name} answers wrongly")
+                result.append(f"{name} answers wrongly")
         except DseError:
             pass
         except Exception:
-            found.append(f"{name}: {traceback.format_exc()}")
+            result.append(f"{name}: {traceback.format_exc()}")
     repaired = False
     for given in (None, study):
         try:
             if given is None and not dse.verify(path).damages:
-                found.append("verify finds nothing")
+                result.append("verify finds nothing")
             repaired = repaired or dse.verify(path, repair=True, study=given).is_repaired
         except DseError as error:
             if given is not None and not repaired:
-                found.append(f"no repair: {error}")
+                result.append(f"no repair: {error}")
         except Exception:
-            found.append(f"verify: {traceback.format_exc()}")
-    if not found and held(path) != calm:
-        found.append("not repaired")
-    if not found and dse.verify(path).damages:
-        found.append("damaged after the repair")
-    return found
+            result.append(f"verify: {traceback.format_exc()}")
+    if not result and held(path) != calm:
+        result.append("not repaired")
+    if not result and dse.verify(path).damages:
+        result.append("damaged after the repair")
+    return result
 
 
 def held(path: Path) -> dict[str, bytes]:

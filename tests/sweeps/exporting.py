@@ -75,13 +75,13 @@ def draw(rng: random.Random) -> xr.Dataset:
     texts, names = (TEXTS + BAD_TEXTS, NAMES + BAD_NAMES) if bad else (TEXTS, NAMES)
 
     def attributes() -> dict[str, Any]:
-        found = {}
+        result = {}
         for _ in range(rng.choice([0, 0, 1, 2])):
             key = rng.choice(("units", "long_name", "note", *names))
             some: tuple[Any, ...] = (rng.choice(texts), rng.choice(FLOATS), rng.choice(WHOLE))
             some += (np.array([1, 2], dtype=np.int8), ["a", "b"], [0.5, math.inf])
-            found[key] = rng.choice((*some, True, None, {"a": 1}) if bad else some)
-        return found
+            result[key] = rng.choice((*some, True, None, {"a": 1}) if bad else some)
+        return result
 
     dims = rng.sample(("a", "b", *names), rng.choice([0, 1, 1, 2, 2, 3]))
     sizes = {dim: rng.choice([1, 1, 2, 3]) for dim in dims}
@@ -147,8 +147,8 @@ def fault(seed: int, ending: str) -> tuple[str, bool]:
         except Exception as error:
             return f"{type(error).__name__}: {error}", False
         try:
-            with open_dataset(path) as found:
-                return difference(found.load(), ds), False
+            with open_dataset(path) as result:
+                return difference(result.load(), ds), False
         except Exception as error:
             return f"cannot be read: {type(error).__name__}: {error}", False
 

@@ -87,24 +87,24 @@ def same(told: Any, true: Any, what: str) -> str:
 def each_of_many_labels(points: int, folder: Path) -> str:
     """The best for each of 100,000 values of an axis, and where it lies."""
     axes = {"a": range(100_000), "b": range(50), "c": range(max(points // 5_000_000, 1))}
-    found = study_of(folder, axes).optimum(minimize="cost", per="a", method="scan")
+    result = study_of(folder, axes).optimum(minimize="cost", per="a", method="scan")
     row = np.concatenate([block.argmin(axis=1) for _, block in blocks(axes, cost)])
     value = np.concatenate([block.min(axis=1) for _, block in blocks(axes, cost)])
     count = len(axes["c"])
     return (
-        same(found.b, row // count, "b of each a")
-        or same(found.c, row % count, "c of each a")
-        or same(found.cost, value, "the least cost of each a")
+        same(result.b, row // count, "b of each a")
+        or same(result.c, row % count, "c of each a")
+        or same(result.cost, value, "the least cost of each a")
     )
 
 
 def first_of_many(points: int, folder: Path) -> str:
     """The first 10,000, many of which tie with others that are left out."""
     axes = {"a": range(points // 40_000), "b": range(200), "d": range(200)}
-    found = study_of(folder, axes).optimum(minimize="steps", top=10_000, method="scan")
+    result = study_of(folder, axes).optimum(minimize="steps", top=10_000, method="scan")
     places, values = smallest(blocks(axes, steps), 10_000)
-    told = (found.a * 200 + found.b) * 200 + found.d
-    return same(told, places, "the first") or same(found.steps, values, "their values")
+    told = (result.a * 200 + result.b) * 200 + result.d
+    return same(told, places, "the first") or same(result.steps, values, "their values")
 
 
 def many_ties(points: int, folder: Path) -> str:
@@ -112,13 +112,13 @@ def many_ties(points: int, folder: Path) -> str:
     axes = {"a": range(points // 250_000), "b": range(500), "d": range(500)}
     study = study_of(folder, axes)
     asked = f"minimum(0, absolute(steps - {len(axes['a']) // 32 + 60}) - 1)"
-    found = study.optimum(minimize=asked, within=0, method="scan")
+    result = study.optimum(minimize=asked, within=0, method="scan")
     level = len(axes["a"]) // 32 + 60
     places = [
         np.flatnonzero(block.reshape(-1) == level) + low * block.shape[1]
         for low, block in blocks(axes, steps)
     ]
-    told = (found.a * 500 + found.b) * 500 + found.d
+    told = (result.a * 500 + result.b) * 500 + result.d
     few = "" if told.size > 50_000 else f"only {told.size} ties were asked for"
     return few or same(told, np.concatenate(places), f"{told.size:,} ties")
 
@@ -126,13 +126,13 @@ def many_ties(points: int, folder: Path) -> str:
 def certified(points: int, folder: Path) -> str:
     """A proof, which does not look at every point."""
     axes = {"a": range(points // 10_000), "b": range(100), "c": range(-50, 50)}
-    found = study_of(folder, axes).optimum(minimize="cost", where="a > 20", method="certified")
+    result = study_of(folder, axes).optimum(minimize="cost", where="a > 20", method="certified")
     places, values = smallest(
         blocks(axes, lambda a, b, c: np.where(a > 20, cost(a, b, c), math.inf)), 1
     )
-    told = (int(found.a) * 100 + int(found.b)) * 100 + int(found.c) + 50
-    return same([told, found.attrs["gap"]], [places[0], 0], "the place and the gap") or same(
-        float(found.cost), values[0], "the least cost"
+    told = (int(result.a) * 100 + int(result.b)) * 100 + int(result.c) + 50
+    return same([told, result.attrs["gap"]], [places[0], 0], "the place and the gap") or same(
+        float(result.cost), values[0], "the least cost"
     )
 
 

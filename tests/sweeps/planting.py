@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
-import sweeps.bounds.merging
+import sweeps.bounds.merge_axes
 from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import divide
 from tests.sweeps.attack_checks import NAMES
@@ -150,12 +150,12 @@ def _formula(rng: random.Random, names: list[str], axes: dict[str, list[float]])
     """Return a formula over a group of axes that takes few values."""
     smooth = _smooth(rng, names, axes)
     with np.errstate(all="ignore"):
-        found = _over(names, axes, smooth)
-    span = float(np.nanmax(found) - np.nanmin(found)) or 1.0
+        result = _over(names, axes, smooth)
+    span = float(np.nanmax(result) - np.nanmin(result)) or 1.0
     levels = rng.choice((2, 5, 12, 40))
     power = 2.0 ** math.ceil(math.log2(span / levels))
     formula = smooth
-    if np.unique(found).size > levels:
+    if np.unique(result).size > levels:
         formula = f"floor(({smooth}) / {power!r})"
     if rng.random() < 0.35:  # a spike, where nothing else tells of it
         at = [f"equal({n}, {rng.choice(axes[n])!r})" for n in names]
@@ -176,8 +176,8 @@ def _over(names: list[str], axes: dict[str, list[float]], formula: str) -> Float
     """Return a formula at all combinations of some axes."""
     mesh = np.meshgrid(*(np.array(axes[n], dtype=float) for n in names), indexing="ij")
     with np.errstate(all="ignore"):
-        found = eval(formula, dict(NAMES), dict(zip(names, mesh, strict=True)))
-    return np.array(np.broadcast_to(found, mesh[0].shape), dtype=float)
+        result = eval(formula, dict(NAMES), dict(zip(names, mesh, strict=True)))
+    return np.array(np.broadcast_to(result, mesh[0].shape), dtype=float)
 
 
 def _outer(rng: random.Random, names: list[str], depth: int) -> str:
@@ -284,12 +284,12 @@ def _tabulate(term: Term, axes: dict[str, list[float]]) -> None:
     """Work out which values a term takes, and at which combinations."""
     names = list(term.axes)
     if term.statistic:
-        found = _over([*names, OVER], axes, term.formula)
-        found = _statistic(term.statistic, found)
+        result = _over([*names, OVER], axes, term.formula)
+        result = _statistic(term.statistic, result)
     else:
-        found = _over(names, axes, term.formula)
-    flat = np.where(found == 0, 0.0, found).reshape(-1)  # zeros of both signs are one value
-    signed = np.array([flat, np.signbit(found.reshape(-1)) & (found.reshape(-1) == 0)])
+        result = _over(names, axes, term.formula)
+    flat = np.where(result == 0, 0.0, result).reshape(-1)  # zeros of both signs are one value
+    signed = np.array([flat, np.signbit(result.reshape(-1)) & (result.reshape(-1) == 0)])
     kinds, code = np.unique(signed, axis=1, return_inverse=True)
     nan = np.isnan(kinds[0])
     code = code.reshape(-1)
@@ -324,8 +324,8 @@ def _statistic(kind: str, values: Floats) -> Floats:
             total = total + values[..., k]
         return total / values.shape[-1]
     pick = np.fmax if kind.endswith("high") else np.fmin
-    found = pick.reduce(values, axis=-1)
-    return found if kind.startswith("best") else np.where(missing.any(axis=-1), np.nan, found)
+    result = pick.reduce(values, axis=-1)
+    return result if kind.startswith("best") else np.where(missing.any(axis=-1), np.nan, result)
 
 
 # --- questions, and what is true
@@ -408,23 +408,23 @@ class Truth:
         for term in self.one.terms:
             text = text.replace(term.text, term.name)
         with np.errstate(all="ignore"):
-            found = eval(text, _FORMULA, dict(self.known))
-        return np.broadcast_to(found, self.shape)
+            result = eval(text, _FORMULA, dict(self.known))
+        return np.broadcast_to(result, self.shape)
 
     def limits(self) -> list[str]:
         """Return the conditions as text; their limits are values that are there."""
-        found = []
+        result = []
         for text, relation, share in self.one.question.get("where", []):
             values = np.unique(self.at(text)[np.isfinite(self.at(text))])
             value = float(values[int(share * values.size)]) if values.size else 0.0
-            found.append(f"{text} {relation} {value!r}")
-        return found
+            result.append(f"{text} {relation} {value!r}")
+        return result
 
     def allowed(self, limits: list[str]) -> Any:
-        found = np.ones(self.shape, dtype=bool)
+        result = np.ones(self.shape, dtype=bool)
         for text in limits:
-            found &= self.at(text)
-        return found
+            result &= self.at(text)
+        return result
 
     def objectives(self, texts: list[str], sign: float, allowed: Any) -> list[Floats]:
         """Return each objective, smaller being better, infinite where there is none."""
@@ -450,17 +450,17 @@ class Truth:
 
     def firsts(self, chosen: Any) -> list[tuple[int, ...]]:
         """Return the first configuration of each chosen combination, in the order of the axes."""
-        found = []
+        result = []
         for at in np.argwhere(chosen).tolist():
             index = dict.fromkeys(self.order, 0)
             for term, k in zip(self.one.terms, at, strict=True):
                 index.update(zip(term.axes, term.places[k][:, 0].tolist(), strict=True))
-            found.append(tuple(index[name] for name in self.order))
-        return found
+            result.append(tuple(index[name] for name in self.order))
+        return result
 
     def every(self, chosen: Any) -> list[tuple[int, ...]]:
         """Return all configurations of the chosen combinations, in order."""
-        found = []
+        result = []
         for at in np.argwhere(chosen).tolist():
             parts: list[Any] = [
                 t.places[k].T.tolist() for t, k in zip(self.one.terms, at, strict=True)
@@ -471,8 +471,8 @@ class Truth:
                 index: dict[str, int] = {}
                 for own, values in zip(names, some, strict=True):
                     index.update(zip(own, values, strict=True))
-                found.append(tuple(index[name] for name in self.order))
-        return sorted(found)
+                result.append(tuple(index[name] for name in self.order))
+        return sorted(result)
 
 
 class Wrong(AssertionError):  # noqa: N818
@@ -500,7 +500,7 @@ def _merged(seed: int) -> Iterator[None]:
     """The constants of the search small, and axes merged in most studies."""
     rng = random.Random(f"merged {seed}")
     with pressed(rng):  # restores what is set here, too
-        sweeps.bounds.merging._MIN_POINTS = rng.choice((0, 0, 0, 1 << 28))
+        sweeps.bounds.merge_axes._MIN_POINTS = rng.choice((0, 0, 0, 1 << 28))
         yield
 
 
@@ -530,10 +530,10 @@ def compared(one: Planted, seed: int, folder: Path, size: str) -> str:
     try:
         with small:
             if one.verb == "front":
-                found = study.pareto(**question, method="certified")
+                result = study.pareto(**question, method="certified")
             else:
                 limit = {} if size == "tiny" else {"time_limit": SECONDS}
-                found = study.optimum(**question, method="certified", **limit)
+                result = study.optimum(**question, method="certified", **limit)
     except OutOfTimeError as error:
         if size == "tiny":
             raise Wrong(f"out of time: {error}") from None
@@ -543,12 +543,12 @@ def compared(one: Planted, seed: int, folder: Path, size: str) -> str:
             raise Wrong(f"feasible, yet: {error}") from None
         return "nothing feasible"
     if not feasible:
-        raise Wrong(f"an answer, where nothing counts: {found}")
+        raise Wrong(f"an answer, where nothing counts: {result}")
     if size == "tiny" and one.verb != "front":
         scan = study.optimum(**question, method="scan")
-        if not found.drop_attrs().identical(scan.drop_attrs()):
-            raise Wrong(f"{found.drop_attrs()}\nscan: {scan.drop_attrs()}")
-    return _answer(study, question, truth, found, goals, sign, one.verb)
+        if not result.drop_attrs().identical(scan.drop_attrs()):
+            raise Wrong(f"{result.drop_attrs()}\nscan: {scan.drop_attrs()}")
+    return _answer(study, question, truth, result, goals, sign, one.verb)
 
 
 def _answer(
@@ -599,15 +599,15 @@ def _answer(
 
 
 def _ranks(truth: Truth, values: Floats, top: int) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = []
+    result: list[tuple[int, ...]] = []
     for value in np.unique(values[np.isfinite(values)] + 0.0):
         same = values == value
         if int(truth.counts[same].sum()) > LISTED:
-            return found + _first_few(truth, same, top - len(found))
-        found += truth.every(same)
-        if len(found) >= top:
+            return result + _first_few(truth, same, top - len(result))
+        result += truth.every(same)
+        if len(result) >= top:
             break
-    return found[:top]
+    return result[:top]
 
 
 def _first_few(truth: Truth, chosen: Any, count: int) -> list[tuple[int, ...]]:
@@ -616,7 +616,7 @@ def _first_few(truth: Truth, chosen: Any, count: int) -> list[tuple[int, ...]]:
     Those of one combination are a product of sets: its first few lie among the first few of each
     set when the axes do not interleave, else among a few more.
     """
-    found: list[tuple[int, ...]] = []
+    result: list[tuple[int, ...]] = []
     starts = sorted(zip(truth.firsts(chosen), np.argwhere(chosen).tolist(), strict=True))[:count]
     for _, at in starts:
         sets = [
@@ -628,8 +628,8 @@ def _first_few(truth: Truth, chosen: Any, count: int) -> list[tuple[int, ...]]:
             index: dict[str, int] = {}
             for own, values in zip(names, some, strict=True):
                 index.update(zip(own, values, strict=True))
-            found.append(tuple(index[name] for name in truth.order))
-    return sorted(found)[:count]
+            result.append(tuple(index[name] for name in truth.order))
+    return sorted(result)[:count]
 
 
 def _leading(places: NDArray[np.int64], count: int) -> list[list[int]]:
@@ -670,34 +670,34 @@ def _front(truth: Truth, goals: list[Floats]) -> list[tuple[int, ...]]:
     for vector in vectors.T:  # in order of the first objective
         if not any(np.all(other <= vector) for other in kept):
             kept.append(vector)
-    found = []
+    result = []
     for vector in kept:
         same = finite.copy()
         for goal, value in zip(goals, vector, strict=True):
             same &= goal == value
-        found.append(min(truth.firsts(same)))
-    return sorted(found)
+        result.append(min(truth.firsts(same)))
+    return sorted(result)
 
 
 def _meets(study: dse.Study, question: dict[str, Any], truth: Truth, allowed: Any) -> str:
     try:
-        found = dse.meets(study, question["where"], boxes=4000)
+        result = dse.meets(study, question["where"], boxes=4000)
     except InfeasibleError as error:
         if allowed.any():
             raise Wrong(f"feasible, yet: {error}") from None
         return "nothing feasible"
     count = int(truth.counts[allowed].sum()) * len(truth.one.axes.get(OVER, [0]))
-    inner, outer, total = (int(found[name]) for name in ("inner", "outer", "total"))
-    relevant = {axis for axis in truth.order if f"{axis}_first" in found or axis in found}
+    inner, outer, total = (int(result[name]) for name in ("inner", "outer", "total"))
+    relevant = {axis for axis in truth.order if f"{axis}_first" in result or axis in result}
     times = math.prod(n for a, n in zip(truth.order, truth.sizes, strict=True) if a not in relevant)
     if total * times == math.prod(truth.sizes):
         inner, outer = inner * times, outer * times
         count = int(truth.counts[allowed].sum())
     if not inner <= count <= outer:
         raise Wrong(f"between {inner} and {outer} points, by construction {count}")
-    if found.attrs["complete"]:
+    if result.attrs["complete"]:
         _same((inner, outer), (count, count), "how many meet the conditions")
-    return "meets" if found.attrs["complete"] else "meets, boxes left"
+    return "meets" if result.attrs["complete"] else "meets, boxes left"
 
 
 def main(count: int, first: int = 1, size: str = "vast") -> int:
@@ -735,7 +735,7 @@ def main(count: int, first: int = 1, size: str = "vast") -> int:
             kinds[kind] += 1
     for kind, number in kinds.most_common():
         print(f"{number:7,}  {kind}")
-    border = sweeps.bounds.merging._MIN_POINTS
+    border = sweeps.bounds.merge_axes._MIN_POINTS
     print(
         f"{count:,} studies of {least:,} to {most:,} points (axes are merged above {border:,}): "
         f"{wrong} differ from what is known by construction; {time.monotonic() - began:.0f} s"

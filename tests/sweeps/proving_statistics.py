@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-import sweeps.bounds.expanding
+import sweeps.bounds.statistics_as_formulas
 from dse import Study, discrete
 from symbolic.errors import DseError
 from tests.sweeps import certifying
@@ -75,8 +75,8 @@ def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
     grid = plain.grid(plain._needed([text]))
     at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
     known = plain._question([text], ())
-    found = known.at({a: at[a] for a in known.axes}, plain._needed([text]))
-    limit = float(next(iter(found.values())))
+    result = known.at({a: at[a] for a in known.axes}, plain._needed([text]))
+    limit = float(next(iter(result.values())))
     limit = limit if abs(limit) < 1e300 else 1.0
     text = holed(text, limit, random.Random(f"holes {seed}"))
     asked = statistic(rng.choice(KINDS), text, over, rng, limit)
@@ -102,15 +102,15 @@ def compared(seed: int, most: int = 20_000) -> bool | None:
     except DseError:  # such as seconds and watts that are added
         return None
     with certifying.pressed(random.Random(seed), 2):
-        before = sweeps.bounds.expanding.CHEAP_VALUES
-        sweeps.bounds.expanding.CHEAP_VALUES = 0
+        before = sweeps.bounds.statistics_as_formulas.CHEAP_VALUES
+        sweeps.bounds.statistics_as_formulas.CHEAP_VALUES = 0
         try:
             made = Study(model=made.model, axes=made.axes, set=made.set, random=made.random)
-            found = certifying.answer(made, question, "certified")
+            result = certifying.answer(made, question, "certified")
         finally:
-            sweeps.bounds.expanding.CHEAP_VALUES = before
-    same = found is None if expected is None else found is not None and found.identical(expected)
-    assert same, f"seed {seed}, {made.text()}, {question}: {found} is not {expected}"
+            sweeps.bounds.statistics_as_formulas.CHEAP_VALUES = before
+    same = result is None if expected is None else result is not None and result.identical(expected)
+    assert same, f"seed {seed}, {made.text()}, {question}: {result} is not {expected}"
     return expected is not None
 
 

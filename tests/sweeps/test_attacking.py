@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.bounds.merging
+import sweeps.bounds.merge_axes
 from sweeps.grid.grid import Leaf
 from symbolic.errors import InfeasibleError
 from symbolic.primitives import PRIMITIVES
@@ -67,8 +67,8 @@ def test_what_is_supposed_says_nothing_of_signs(
     tmp_path: Path, formula: str, axis: range, question: dict[str, Any]
 ) -> None:
     study = made(tmp_path, {"x": list(axis)}, g=formula)
-    found = [best(study, "g", method, **question) for method in ("certified", "scan")]
-    assert found[0] == found[1] is not None
+    result = [best(study, "g", method, **question) for method in ("certified", "scan")]
+    assert result[0] == result[1] is not None
 
 
 # --- what is set aside under a gap
@@ -82,10 +82,10 @@ def test_a_bound_holds_under_a_gap(tmp_path: Path, gap: float, sense: str) -> No
         question: dict[str, Any] = {sense: "g", "where": limits}
         if (least := best(study, "g", "scan", **question)) is None:
             continue
-        found = study.optimum(**question, method="certified", gap=gap)
-        assert sign * found.attrs["bound"] <= sign * least <= sign * float(found.g)
-        assert found.attrs["gap"] <= gap
-        assert abs(float(found.g) - least) <= gap * abs(float(found.g))
+        result = study.optimum(**question, method="certified", gap=gap)
+        assert sign * result.attrs["bound"] <= sign * least <= sign * float(result.g)
+        assert result.attrs["gap"] <= gap
+        assert abs(float(result.g) - least) <= gap * abs(float(result.g))
 
 
 # --- what floats lose where large parts cancel
@@ -95,8 +95,8 @@ def test_cancelled_parts_leave_their_rounding(tmp_path: Path, formula: str, larg
     axes = {"x": [k + 1 / 3 for k in range(300)], "y": [k / 7 for k in range(90)]}
     study = made(tmp_path, axes, e=f"{large} * x", g=formula.format(large))
     for sense in ("minimize", "maximize"):
-        found = [best(study, "g", method, **{sense: "g"}) for method in ("certified", "scan")]
-        assert found[0] == found[1] is not None
+        result = [best(study, "g", method, **{sense: "g"}) for method in ("certified", "scan")]
+        assert result[0] == result[1] is not None
 
 
 # --- a minimum of which one argument reaches far beyond the other
@@ -105,8 +105,8 @@ def test_the_smaller_share_of_a_chord_is_kept(tmp_path: Path) -> None:
     formula = "where(minimum(y, x * x - 10) <= -4, floor(x * 0 + 0.5), 7)"
     study = made(tmp_path, axes, e="minimum(y, x * x - 10)", g=formula)
     question: dict[str, Any] = {"minimize": "g", "where": "e <= -4.01"}
-    found = [study.optimum(**question, method=method) for method in ("certified", "scan")]
-    assert found[0].x == found[1].x == -2e-210
+    result = [study.optimum(**question, method=method) for method in ("certified", "scan")]
+    assert result[0].x == result[1].x == -2e-210
     listed = study.optimum(**question, within=0.0, method="certified")
     assert listed.attrs["configurations"] == 6
 
@@ -141,20 +141,20 @@ def test_an_array_read_backwards_has_the_same_logarithms() -> None:
 def test_axes_of_a_table_are_merged_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
     axes = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]}
     table = xr.DataArray(np.arange(12.0).reshape(3, 4) % 7, dims=("x", "y"))
     study = made(tmp_path, axes, {"z": table}, g="floor(x / 2) - z")
     for sense in ("minimize", "maximize"):
-        found = [study.optimum(**{sense: "g"}, method=m) for m in ("certified", "scan")]
-        assert found[0].drop_attrs().identical(found[1].drop_attrs())
+        result = [study.optimum(**{sense: "g"}, method=m) for m in ("certified", "scan")]
+        assert result[0].drop_attrs().identical(result[1].drop_attrs())
 
 
 # --- what is infinite is never the best
 def test_an_infinite_objective_cannot_be_the_best(tmp_path: Path) -> None:
     study = made(tmp_path, {"x": [1.0, 0.0, 2.0]}, {"y": 1.0}, g="divide(y, x, at_zero=inf)")
-    found = dse.ranges(study, {"y": "10 %"}, maximize="g")
-    assert found.can_be_best.values.tolist() == [True, False, False]
+    result = dse.ranges(study, {"y": "10 %"}, maximize="g")
+    assert result.can_be_best.values.tolist() == [True, False, False]
 
 
 # --- many more: ``python -m tests.sweeps.attacking 20000``

@@ -14,16 +14,16 @@ import pytest
 import xarray as xr
 
 import dse
-import sweeps.bounds.check
-import sweeps.bounds.merging
+import sweeps.bounds.checks
+import sweeps.bounds.merge_axes
 import sweeps.bounds.search
-import sweeps.sources.proof
-from sweeps.bounds.check import first_configuration
-from sweeps.bounds.merging import merge_axes
+import sweeps.sources.grid_proof
+from sweeps.bounds.checks import first_configuration
+from sweeps.bounds.merge_axes import merge_axes
 from sweeps.bounds.problem import Boxes, RangeExtremes, BoxProblem
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.grid import Leaf
-from sweeps.runtime.loop import SearchStats
+from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import trend_algebra
 from symbolic.ops import floor, interpret_arrays, reference
@@ -122,8 +122,8 @@ def flow(size: int) -> dse.Study:
 
 def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of merged axes stand in an order of likeness; the first of equal ones is kept still."""
-    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
-    monkeypatch.setattr(sweeps.bounds.merging, "_SHARE", 0.9)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_SHARE", 0.9)
     merged = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -139,11 +139,11 @@ def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) 
         first = np.unravel_index(int(np.argmin(values)), values.shape)
         merged += any(len(axes) > 2 for axes, _ in merge_axes(root, leaves, sizes, {}).rows)
         least = float(values.min())
-        found, proven = first_configuration(
+        result, proven = first_configuration(
             merge_axes(root, leaves, sizes, {}), tuple(sizes), None, least, SearchStats()
         )
         assert proven
-        assert found == dict(zip(sizes, map(int, first), strict=True))
+        assert result == dict(zip(sizes, map(int, first), strict=True))
     assert merged > 10
 
 
@@ -198,11 +198,11 @@ def test_small_ones_are_scanned() -> None:
 
 def test_stopped_early_the_bound_holds() -> None:
     made = flow(40)
-    found = made.optimum(minimize="flow_energy", time_limit=0)
+    result = made.optimum(minimize="flow_energy", time_limit=0)
     proven = made.optimum(minimize="flow_energy", method="certified")
-    assert found.attrs["method"] == "certified"
-    assert found.attrs["gap"] > 0
-    assert found.attrs["bound"] <= float(proven.flow_energy) <= float(found.flow_energy)
+    assert result.attrs["method"] == "certified"
+    assert result.attrs["gap"] > 0
+    assert result.attrs["bound"] <= float(proven.flow_energy) <= float(result.flow_energy)
     near = made.optimum(minimize="flow_energy", gap=0.2)
     assert 0 <= near.attrs["gap"] <= 0.2
     assert near.attrs["boxes"] <= proven.attrs["boxes"]
@@ -215,8 +215,8 @@ def test_the_best_of_many_in_order() -> None:
     """Of 1e20 points the first that are best; those equal in axis order, as a scan of few."""
     few, many = flow(3), flow(100)
     question = {"minimize": "flow_energy", "top": 4}
-    found = few.optimum(**question, method="certified")
-    assert found.drop_attrs().identical(few.optimum(**question, method="scan").drop_attrs())
+    result = few.optimum(**question, method="certified")
+    assert result.drop_attrs().identical(few.optimum(**question, method="scan").drop_attrs())
     best = many.optimum(minimize="flow_energy", top=3)
     assert best.attrs["method"] == "certified"
     assert best.sizes["rank"] == 3
@@ -253,12 +253,12 @@ def test_extremes_of_parts_of_a_table() -> None:
             extremes.tables = None
         rng = np.random.default_rng(2)
         ends = np.sort(rng.integers(0, np.array(array.shape)[:, None], (2, 3, 200)), axis=0)
-        found = extremes(list(ends[0]), list(ends[1])).enclosure
+        result = extremes(list(ends[0]), list(ends[1])).enclosure
         for k in range(200):
             part = array[tuple(slice(a, b + 1) for a, b in zip(*ends[:, :, k], strict=True))]
-            assert found.lo[k] <= np.nanmin(part) if loose else found.lo[k] == np.nanmin(part)
-            assert found.hi[k] >= np.nanmax(part) if loose else found.hi[k] == np.nanmax(part)
-            assert found.undefined[k] >= np.isnan(part).any()
+            assert result.lo[k] <= np.nanmin(part) if loose else result.lo[k] == np.nanmin(part)
+            assert result.hi[k] >= np.nanmax(part) if loose else result.hi[k] == np.nanmax(part)
+            assert result.undefined[k] >= np.isnan(part).any()
 
 
 # --- what cannot be answered
@@ -285,6 +285,6 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
     rest = {name: function for name, function in trend_algebra().items() if name != "minimum"}
-    monkeypatch.setattr(sweeps.bounds.check, "trends", lambda: rest)
+    monkeypatch.setattr(sweeps.bounds.checks, "trends", lambda: rest)
     with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: ask"):
         flow(40).optimum(minimize="flow_energy")

@@ -22,14 +22,14 @@ def test_random_questions(seed: int, tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command finds that a configuration is left out."""
-    from sweeps.ask import optimum
-    from sweeps.ask.source import RankedPoints
+    from sweeps.query import optimum
+    from sweeps.query.source import RankedPoints
 
     whole = optimum._optimize_from_stage
 
     def less(*given: object) -> RankedPoints:
-        found = whole(*given)  # type: ignore[arg-type]
-        return found.take(slice(0, max(found.scores.size - 1, 1)))
+        result = whole(*given)  # type: ignore[arg-type]
+        return result.take(slice(0, max(result.scores.size - 1, 1)))
 
     monkeypatch.setattr(optimum, "_in_order", less)
     seeds = range(4000, 4030)

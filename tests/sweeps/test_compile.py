@@ -15,7 +15,7 @@ import xarray as xr
 import dse
 import sweeps.nest.emit
 import sweeps.nest.run
-from stochastic.kept.native import NativeCodeError
+from stochastic.compile_cache.native import NativeCodeError
 from sweeps.nest.emit import compile_nest, emit, row_axis_count
 from symbolic.ops import (
     constant,
@@ -68,10 +68,10 @@ def test_steps_stand_in_the_loop_that_binds_their_inputs() -> None:
     assert depth_of(nest.source, " exp(") == 2  # pieces of the row, x
     assert depth_of(nest.source, ", 0.5)") == 3  # and y
     x, y, z = np.array([0.0, 2.0]), np.array([4.0, 9.0, 2.0]), np.arange(5.0)
-    (found,) = run(nest, [2, 3, 5], [], *({"a": x, "b": y, "c": z}[n] for n in nest.arrays))
+    (result,) = run(nest, [2, 3, 5], [], *({"a": x, "b": y, "c": z}[n] for n in nest.arrays))
     ratio = np.where(x[:, None, None] == 0, 0, z / np.where(x == 0, 1, x)[:, None, None])
     expected = np.exp(x)[:, None, None] + (y**0.5)[:, None] * ratio
-    assert np.all(np.abs(found - expected) <= 4e-16 * np.abs(expected))
+    assert np.all(np.abs(result - expected) <= 4e-16 * np.abs(expected))
 
 
 def test_a_nest_that_finds_the_smallest_is_compiled_once_for_a_machine(
@@ -96,7 +96,7 @@ def test_a_nest_runs_where_no_machine_code_is_kept(
     if by == "python":
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     else:
-        monkeypatch.setattr("stochastic.kept.build.build_code", refuse)
+        monkeypatch.setattr("stochastic.compile_cache.build.build_code", refuse)
     own = {"numba": 0.5, "python": 0.25}[
         by
     ]  # another text than that of the other, which is compiled
@@ -108,19 +108,19 @@ def test_a_nest_runs_where_no_machine_code_is_kept(
     )
     x, z = np.array([1.5, 3, 2]), np.array([1.0, 2, 1, 5])
     arrays = [{"a": x, "c": z}[name] for name in nest.arrays]
-    found, truth, flag = run(nest, [3, 4], [], *arrays)
+    result, truth, flag = run(nest, [3, 4], [], *arrays)
     wide, far = x[:, None], np.minimum(np.exp(z) * x[:, None], 40)
     expected = np.where(wide < 2, np.log(wide + 1), far) + own
-    np.testing.assert_allclose(found, expected, rtol=4e-16)
+    np.testing.assert_allclose(result, expected, rtol=4e-16)
     assert truth[:, 0].tolist() == [True, False, False]
     assert flag[:, 0].tolist() == [1, -1, -1]
     fused = emit(outputs=[(node, "float")], reduce=True, **given)
     best, places = np.full(6, np.inf), np.full(6, -1)
     bounds, sizes = np.array([0, 3, 0, 4]), np.array([3, 4])
     compile_nest(fused)(bounds, sizes, 0, np.empty(0), *arrays, best, places)
-    order = np.argsort(found.reshape(-1), kind="stable")[:6]
+    order = np.argsort(result.reshape(-1), kind="stable")[:6]
     assert places.tolist() == order.tolist()
-    assert best.tolist() == found.reshape(-1)[order].tolist()
+    assert best.tolist() == result.reshape(-1)[order].tolist()
 
 
 def refuse(*_: Any) -> bytes:
@@ -135,9 +135,9 @@ def test_what_varies_along_the_row_alone_is_kept_in_a_buffer() -> None:
     assert depth_of(nest.source, " exp(") == 2  # pieces of the row, its places; not x
     z = np.linspace(0, 1, 3000)
     arrays = {"a": [5.0, 6.0], "c": z}
-    (found,) = run(nest, [2, 3000], [], *(arrays[name] for name in nest.arrays))
+    (result,) = run(nest, [2, 3000], [], *(arrays[name] for name in nest.arrays))
     rows = [np.where(np.exp(z) < 2, np.exp(z), value) for value in (5.0, 6.0)]
-    assert np.all(np.abs(found - rows) <= 4e-16 * np.abs(rows))
+    assert np.all(np.abs(result - rows) <= 4e-16 * np.abs(rows))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_constants(value: Any, expected: float) -> None:
         outputs=[(node, "float"), (others, "float")],
         names={},
     )
-    found, chosen = run(nest, [2], [], [7.0, 8.0])
-    assert same_bits(found, [expected, expected])
+    result, chosen = run(nest, [2], [], [7.0, 8.0])
+    assert same_bits(result, [expected, expected])
     assert same_bits(chosen, [expected, 8.0])
 
 
@@ -188,8 +188,8 @@ def test_negative_constants_in_every_place() -> None:
         outputs=[(node, "float") for node in nodes],
         names={},
     )
-    found = run(nest, [1], [-1.0] if nest.scalars else [], [4.0])
-    assert [float(value[0]) for value in found] == [6.0, -6.0, -8.0, -2.0, 0.25, -4.0, -2.0]
+    result = run(nest, [1], [-1.0] if nest.scalars else [], [4.0])
+    assert [float(value[0]) for value in result] == [6.0, -6.0, -8.0, -2.0, 0.25, -4.0, -2.0]
 
 
 def test_flags_and_conditions() -> None:
@@ -282,9 +282,9 @@ def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.Monk
     expected = dse.Study(**spec).run()
     monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
-    found = dse.Study(**spec).run()
+    result = dse.Study(**spec).run()
     for name in expected.data_vars:
-        assert same_bits(found[name].values, expected[name].values)
+        assert same_bits(result[name].values, expected[name].values)
 
 
 @pytest.mark.parametrize("names", [("row", "b"), ("b", "row"), ("a b", "class"), ("x=1\n", "ﬁ")])
@@ -298,9 +298,9 @@ def test_dimensions_may_bear_any_name(
     expected = dse.evaluate("transit", **given, **rest)
     monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
     monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
-    found = dse.evaluate("transit", **given, **rest)
-    assert found.ms_throughput.dims == names
-    xr.testing.assert_identical(found, expected)
+    result = dse.evaluate("transit", **given, **rest)
+    assert result.ms_throughput.dims == names
+    xr.testing.assert_identical(result, expected)
 
 
 def logarithms(values: Any) -> Any:
@@ -340,10 +340,10 @@ def long_steps() -> Any:
         before = minimum(before * (1 + 1 / k) + b, before + 7 * k)
     first = log(before)
     between = first * 0.5 + before / (b + 1)
-    found = where(first < between, log(between + 3) + c, between * first)
+    result = where(first < between, log(between + 3) + c, between * first)
     for k in range(1, 12):
-        found = minimum(found + before * k, found * 2 + first)
-    return found
+        result = minimum(result + before * k, result * 2 + first)
+    return result
 
 
 def test_a_long_loop_is_cut_at_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,9 +135,9 @@ def test_equations_bear_their_sources(ds: xr.Dataset) -> None:
     told = json.loads(ds.attrs["equations"])
     model = load_model(SPEC["model"])
     known = {(eq.name, eq.source, eq.switch_text) for eq in model.equations}
-    found = {(row["name"], row["source"], row.get("when", "")) for row in told}
-    assert len(found) == len(told)
-    assert found <= known
+    result = {(row["name"], row["source"], row.get("when", "")) for row in told}
+    assert len(result) == len(told)
+    assert result <= known
     assert all(row["source"] for row in told)
     names = {row["name"] for row in told}
     assert {"time", "mwp", "case", "blocks", "active_blocks_per_sm", "limiter"} <= names
@@ -225,12 +225,12 @@ def test_another_study_has_another_identity(ds: xr.Dataset, change: dict[str, An
 
 def test_another_table_has_another_identity() -> None:
     spec: dict[str, Any] = {"intensity": 3, "ms_peak": 1, "lanes_width": 8}
-    found = set()
+    result = set()
     for labels in ([1, 2], [2, 1]):
         table = xr.DataArray([10.0, 20.0], dims="threads", coords={"threads": labels})
         study = Study(model="transit", axes={"threads": [1, 2]}, set={**spec, "mem_latency": table})
-        found.add(study.attributes()["identity"])
-    assert len(found) == 2
+        result.add(study.attributes()["identity"])
+    assert len(result) == 2
 
 
 def test_another_machine_file_has_another_identity(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sweeps.scan.decompose import VarianceDecomposition, decompose_variance
+from sweeps.scan.variance import VarianceDecomposition, decompose_variance
 from tests.long import draws
 
 Floats = NDArray[np.float64]
@@ -62,18 +62,18 @@ def test_as_by_definition_in_blocks_of_any_size(
     if np.isnan(values).all():
         values.flat[0] = offset
     first, total = by_definition(values - offset)
-    found = of(values, limit)
-    assert np.allclose(found.first, first, rtol=1e-7, atol=1e-9)
-    assert np.allclose(found.total, total, rtol=1e-7, atol=1e-9)
-    assert found.count == int((~np.isnan(values)).sum())
-    assert found.mean == pytest.approx(np.nanmean(values), rel=1e-12, abs=1e-12)
-    assert found.variance == pytest.approx(np.nanvar(values - offset), rel=1e-7, abs=1e-9)
-    assert (found.low, found.high) == pytest.approx((np.nanmin(values), np.nanmax(values)))
+    result = of(values, limit)
+    assert np.allclose(result.first, first, rtol=1e-7, atol=1e-9)
+    assert np.allclose(result.total, total, rtol=1e-7, atol=1e-9)
+    assert result.count == int((~np.isnan(values)).sum())
+    assert result.mean == pytest.approx(np.nanmean(values), rel=1e-12, abs=1e-12)
+    assert result.variance == pytest.approx(np.nanvar(values - offset), rel=1e-7, abs=1e-9)
+    assert (result.low, result.high) == pytest.approx((np.nanmin(values), np.nanmax(values)))
     for axis in range(values.ndim):
         moved = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
         held = ~np.isnan(moved)
-        assert found.counts[axis].tolist() == held.sum(axis=1).tolist()
-        for mean, row, kept in zip(found.means[axis], moved, held, strict=True):
+        assert result.counts[axis].tolist() == held.sum(axis=1).tolist()
+        for mean, row, kept in zip(result.means[axis], moved, held, strict=True):
             assert np.isnan(mean) if not kept.any() else mean == pytest.approx(row[kept].mean())
 
 
@@ -85,10 +85,10 @@ def test_shares_add_up_to_the_variance_without_interactions(shape: list[int], se
     values: Any = 0.0
     for k, term in enumerate(terms):
         values = values + term.reshape([-1 if j == k else 1 for j in range(len(shape))])
-    found = of(np.asarray(values))
-    assert np.allclose(found.first, [term.var() for term in terms])
-    assert np.allclose(found.total, found.first)
-    assert sum(found.first) == pytest.approx(found.variance, abs=1e-12)
+    result = of(np.asarray(values))
+    assert np.allclose(result.first, [term.var() for term in terms])
+    assert np.allclose(result.total, result.first)
+    assert sum(result.first) == pytest.approx(result.variance, abs=1e-12)
 
 
 @settings(max_examples=draws(30), deadline=None)
@@ -100,12 +100,12 @@ def test_a_product_has_interactions_of_every_order(shape: list[int], seed: int) 
     values: Any = 1.0
     for k, term in enumerate(terms):
         values = values * term.reshape([-1 if j == k else 1 for j in range(len(shape))])
-    found = of(np.asarray(values), 20)
+    result = of(np.asarray(values), 20)
     for k, term in enumerate(terms):
         rest = [other for j, other in enumerate(terms) if j != k]
         alone = term.var() * np.prod([other.mean() ** 2 for other in rest])
         in_all = term.var() * np.prod([(other**2).mean() for other in rest])
-        assert (found.first[k], found.total[k]) == pytest.approx((alone, in_all))
+        assert (result.first[k], result.total[k]) == pytest.approx((alone, in_all))
 
 
 def ishigami(points: int, a: float = 7.0, b: float = 0.1) -> tuple[Floats, Floats]:
@@ -120,17 +120,17 @@ def test_ishigami_on_its_grid_and_in_the_limit() -> None:
     In the limit they are the published indices: 0.3139, 0.4424, 0 and 0.5576, 0.4424, 0.2437.
     """
     x, values = ishigami(32)
-    found = of(values, 3000)
+    result = of(values, 3000)
     a, b = 7.0, 0.1
     fourth, eighth = (x**4).mean(), (x**8).mean()
     alone = (0.5 * (1 + b * fourth) ** 2, a * a / 8, 0.0)
     third = 0.5 * b * b * (eighth - fourth**2)
     in_all = (alone[0] + third, alone[1], third)
-    assert found.first == pytest.approx(alone, rel=1e-12, abs=1e-12)
-    assert found.total == pytest.approx(in_all, rel=1e-12)
-    assert found.variance == pytest.approx(sum(alone) + third, rel=1e-12)
-    found = of(ishigami(64)[1])
-    shares = [np.array(row) / found.variance for row in (found.first, found.total)]
+    assert result.first == pytest.approx(alone, rel=1e-12, abs=1e-12)
+    assert result.total == pytest.approx(in_all, rel=1e-12)
+    assert result.variance == pytest.approx(sum(alone) + third, rel=1e-12)
+    result = of(ishigami(64)[1])
+    shares = [np.array(row) / result.variance for row in (result.first, result.total)]
     assert np.allclose(shares[0], [0.3139, 0.4424, 0.0], atol=1e-3)
     assert np.allclose(shares[1], [0.5576, 0.4424, 0.2437], atol=1e-3)
 
@@ -144,9 +144,9 @@ def test_a_constant_is_told_whatever_its_rounding() -> None:
 
 
 def test_no_point_at_all() -> None:
-    found = of(np.full((2, 3), np.nan))
-    assert found.count == 0
-    assert np.isnan([found.mean, found.variance, *found.first, *found.total]).all()
+    result = of(np.full((2, 3), np.nan))
+    assert result.count == 0
+    assert np.isnan([result.mean, result.variance, *result.first, *result.total]).all()
 
 
 @pytest.mark.parametrize("shape", [(7, 11, 5), (3, 100), (100, 3), (2, 2, 2, 2, 2, 2)])
@@ -161,9 +161,9 @@ def test_blocks_stay_below_the_limit_or_a_line(shape: tuple[int, ...], limit: in
         sizes.append(part.size)
         return part
 
-    found = decompose_variance(shape, block, limit=limit)
+    result = decompose_variance(shape, block, limit=limit)
     assert max(sizes) <= max(limit, *shape)
-    assert found.total == pytest.approx(by_definition(values)[1])
+    assert result.total == pytest.approx(by_definition(values)[1])
     passes = sum(sizes) / values.size
     assert passes <= (1 if limit >= values.size else len(shape))
     assert passes == int(passes)

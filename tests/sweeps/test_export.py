@@ -20,7 +20,7 @@ import dse
 from dse import DseError, Study
 from sweeps.files import export as module
 from sweeps.files.export import export, open_dataset
-from sweeps.files.whole import atomic_path
+from sweeps.files.atomic_write import atomic_path
 from tests.long import long, mostly_long
 from tests.oracles.compare import identical, same_attributes, same_bits
 
@@ -104,12 +104,12 @@ def test_round_trip(
 ) -> None:
     ds = datasets[name]
     assert export(ds, tmp_path / f"file.{ending}") == tmp_path / f"file.{ending}"
-    with open_dataset(tmp_path / f"file.{ending}") as found:
-        same(found, ds)
+    with open_dataset(tmp_path / f"file.{ending}") as result:
+        same(result, ds)
         if name == "a run" and ending != "nc":
-            assert np.asarray(found.machine).tolist() == ["8800gt", "gtx280"]
+            assert np.asarray(result.machine).tolist() == ["8800gt", "gtx280"]
         for other in ENDINGS:  # and from each into each
-            export(found, tmp_path / f"again.{other}")
+            export(result, tmp_path / f"again.{other}")
             with open_dataset(tmp_path / f"again.{other}") as again:
                 same(again, ds)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
@@ -135,8 +135,8 @@ def test_awkward_values(ending: str, tmp_path: Path) -> None:
     if ending != "parquet":  # may be written as text of any kind; the values stay
         labels[2] = ""
     export(ds, tmp_path / f"file.{ending}")
-    with open_dataset(tmp_path / f"file.{ending}") as found:
-        same(found, ds)
+    with open_dataset(tmp_path / f"file.{ending}") as result:
+        same(result, ds)
 
 
 def test_more_rows_than_are_written_at_once(

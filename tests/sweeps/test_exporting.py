@@ -17,9 +17,9 @@ from tests.sweeps.exporting import difference, fault
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_drawn_dataset_is_read_back_or_refused(ending: str) -> None:
-    found = [fault(seed, ending) for seed in range(draws(75 if ending == ".zarr" else 200))]
-    assert [said for said, _ in found if said] == []
-    assert sum(not refused for _, refused in found) > 0.3 * len(found)
+    result = [fault(seed, ending) for seed in range(draws(75 if ending == ".zarr" else 200))]
+    assert [said for said, _ in result if said] == []
+    assert sum(not refused for _, refused in result) > 0.3 * len(result)
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -31,9 +31,9 @@ def test_an_output_whose_formula_divides_is_read_back(ending: str, tmp_path: Pat
         set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
         outputs=["ms_throughput", "mean(ms_throughput/threads, threads)"],
     ).run()
-    with dse.open(dse.export(ds, tmp_path / f"file{ending}")) as found:
-        assert difference(found.load(), ds) == ""
-        assert "mean(ms_throughput/threads, threads)" in found
+    with dse.open(dse.export(ds, tmp_path / f"file{ending}")) as result:
+        assert difference(result.load(), ds) == ""
+        assert "mean(ms_throughput/threads, threads)" in result
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_a_name_that_is_marked_by_somebody_else_stays(tmp_path: Path) -> None:
     """A foreign file cannot give a variable the name of another."""
     marked = xr.Dataset({"a": ((), 1, {"simt_dse_name": "time"})})
     marked.to_netcdf(tmp_path / "a.nc")
-    with open_dataset(tmp_path / "a.nc") as found:
-        assert list(found.variables) == ["a"]
+    with open_dataset(tmp_path / "a.nc") as result:
+        assert list(result.variables) == ["a"]

@@ -82,11 +82,11 @@ def test_the_same_bits_in_no_more_steps(node: Node, x: float, y: float) -> None:
     (fewer,), _ = fold_constants([node], {"b": y}, {})
     assert "b" not in references(fewer)
     with np.errstate(all="ignore"):
-        whole, found = (
+        whole, result = (
             interpret(each, at, number=lambda value: np.array([float(value)]))
             for each in (node, fewer)
         )
-    assert same_bits(found, whole)
+    assert same_bits(result, whole)
     assert len(walk([fewer])) <= len(walk([node]))
 
 
@@ -98,11 +98,11 @@ def test_nests_compute_what_numpy_does(nodes: list[Node], y: float) -> None:
     outputs = [(node, "float") for node in [*nodes, a]]
     leaves_ = {"a": ("x",), "b": ()}
     nest = emit(outer=(), row=("x",), leaves=leaves_, outputs=outputs, names={}, constants={"b": y})
-    found = [np.empty(len(x)) for _ in outputs]
+    result = [np.empty(len(x)) for _ in outputs]
     sizes = np.array([len(x)])
-    compile_nest(nest)(np.array([0, len(x)]), sizes, 0, np.empty(0), x, *found)
+    compile_nest(nest)(np.array([0, len(x)]), sizes, 0, np.empty(0), x, *result)
     at = {"a": x, "b": np.full(len(x), y)}
-    for node, values_ in zip(nodes, found, strict=False):
+    for node, values_ in zip(nodes, result, strict=False):
         with np.errstate(all="ignore"):
             whole = interpret(node, at, number=lambda value: np.full(len(x), float(value)))
         assert same_bits(values_, whole), node
@@ -113,9 +113,9 @@ def test_negative_infinity_and_zero_as_a_base() -> None:
     bases = [log(constant(0.0)), constant(-0.0), constant(-2.0)]
     outputs = [(power(base, a), "float") for base in bases]
     nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={})
-    found = [np.empty(2) for _ in outputs]
-    compile_nest(nest)(np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *found)
-    assert [values_.tolist() for values_ in found] == [[math.inf, -math.inf], [0, 0], [4, -8]]
+    result = [np.empty(2) for _ in outputs]
+    compile_nest(nest)(np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *result)
+    assert [values_.tolist() for values_ in result] == [[math.inf, -math.inf], [0, 0], [4, -8]]
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_negative_infinity_and_zero_as_a_base() -> None:
     ],
 )
 def test_what_is_left_out(node: Node, expected: Node) -> None:
-    ((found,), _) = fold_constants([node], {}, {})
-    assert found is expected
+    ((result,), _) = fold_constants([node], {}, {})
+    assert result is expected
 
 
 def test_names_stay_with_what_bears_them() -> None:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.bounds.check
+import sweeps.bounds.checks
 from dse import DseError, Study
 from symbolic.errors import DomainError, GraphError, InfeasibleError
 from symbolic.expression import parse_value
@@ -255,7 +255,7 @@ def test_a_users_model(case: Drawn) -> None:
 def steps(kind: str, names: list[str], model: Model, without: Any = ()) -> list[dict[str, Value]]:
     """What each label of a catalogue axis supplies, as plain data."""
     load = {"machine": dse.machine, "workload": dse.workload}[kind]
-    found = []
+    result = []
     for name in names:
         row: dict[str, Value] = {}
         for quantity, value in load(name).values.items():
@@ -269,8 +269,8 @@ def steps(kind: str, names: list[str], model: Model, without: Any = ()) -> list[
                 row[quantity] = Formula("", needs, _formula(number, needs))
             else:
                 row[quantity] = float(number)
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 def _formula(node: Any, names: tuple[str, ...]) -> Any:
@@ -508,7 +508,7 @@ def test_a_formula_that_leaves_its_domain_names_value_and_place() -> None:
 def test_the_first_place_outside_is_named_however_the_grid_is_cut(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.bounds.check, "_BLOCK", block)
+    monkeypatch.setattr(sweeps.bounds.checks, "_BLOCK", block)
     study = dse.Study(
         model="transit",
         axes={"threads": [10, 20, 30, 40], "ms_peak": [1, 2, 3]},

@@ -12,12 +12,12 @@ import xarray as xr
 from click.testing import CliRunner
 
 import dse
-import sweeps.ask.optimum
-import sweeps.nest.passes
-import sweeps.sources.grids
+import sweeps.query.optimum
+import sweeps.nest.tiles
+import sweeps.sources.grid_scan
 import sweeps.sources.table
 from dse.cli import main
-from sweeps.ask.source import tolerance_limit
+from sweeps.query.source import tolerance_limit
 from symbolic.errors import InternalError
 from tests.long import mostly_long
 from tests.sweeps import conditioning
@@ -53,8 +53,8 @@ def test_a_condition_holds_where_it_does_not_lie_along_the_axis_of_a_statistic(
     tmp_path: Path, method: str, asked: str
 ) -> None:
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["cost"])
-    found = made.optimum(minimize=asked, where="cost >= 12", method=method)
-    assert found.pick.item() == "beta"  # under alpha cost is 3 or 4
+    result = made.optimum(minimize=asked, where="cost >= 12", method=method)
+    assert result.pick.item() == "beta"  # under alpha cost is 3 or 4
     ruled = study(tmp_path, SWITCHED + 'RULES = ("cost >= 12",)', axes=AXES, outputs=["cost"])
     assert ruled.optimum(minimize=asked, method=method).pick.item() == "beta"
 
@@ -64,24 +64,24 @@ def test_a_switch_that_changes_only_a_condition_changes_a_statistic(
     tmp_path: Path, method: str
 ) -> None:
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["plain"])
-    found = made.optimum(maximize="mean(plain, ee)", where="cost >= 14", method=method)
-    assert (found.pick.item(), found.xx.item()) == ("beta", 4)
+    result = made.optimum(maximize="mean(plain, ee)", where="cost >= 14", method=method)
+    assert (result.pick.item(), result.xx.item()) == ("beta", 4)
 
 
 def test_a_statistic_is_asked_per_axis_of_a_large_grid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["cost"])
-    found = made.optimum(minimize="mean(cost, ee)", per="xx", method="scan")
-    assert found.pick.values.tolist() == ["alpha", "alpha"]
+    result = made.optimum(minimize="mean(cost, ee)", per="xx", method="scan")
+    assert result.pick.values.tolist() == ["alpha", "alpha"]
 
 
 def test_certified_objectives_in_order_may_be_statistics_that_are_outputs(tmp_path: Path) -> None:
     asked = ["floor(xx / 10)", "mean(cost, ee)"]
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["mean(cost, ee)"])
-    found = made.optimum(maximize=asked, method="certified")
-    assert (found.pick.item(), found.xx.item()) == ("beta", 4)
+    result = made.optimum(maximize=asked, method="certified")
+    assert (result.pick.item(), result.xx.item()) == ("beta", 4)
 
 
 def test_a_statistic_that_would_not_see_a_condition_is_refused(tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_within_lists_only_feasible_numbers(
         outputs=["yy"],
     )
     if method in ("scan", "certified"):
-        found = made.optimum(**asked, method=method)
+        result = made.optimum(**asked, method=method)
     else:
         place = tmp_path / "out.zarr"
         of = made.run(store=place) if method == "store" else made.run()
-        found = dse.optimum(place if method == "store" else of, **asked)
-    assert found.xx.values.tolist() == expected
-    assert found.attrs["configurations"] == len(expected)
+        result = dse.optimum(place if method == "store" else of, **asked)
+    assert result.xx.values.tolist() == expected
+    assert result.attrs["configurations"] == len(expected)
 
 
 def test_the_limit_of_a_share_is_finite_and_right() -> None:
@@ -163,7 +163,7 @@ def test_a_threshold_that_is_a_value_is_met_in_the_search_and_in_the_answer(
     tmp_path: Path, formula: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The nest, NumPy and Python decide alike, however close a value is to the threshold."""
-    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
     values = np.random.default_rng(1).uniform(1.0, 80.0, 400)
     whole = FUNCTIONS[formula](np.sort(values))[3::2]
     edges = np.unique([whole, np.nextafter(whole, -np.inf), np.nextafter(whole, np.inf)])
@@ -171,11 +171,11 @@ def test_a_threshold_that_is_a_value_is_met_in_the_search_and_in_the_answer(
     made = study(
         tmp_path, CURVES.format(formula), axes=axes, where="cost <= zz", outputs=["cost", "gain"]
     )
-    found = made.optimum(maximize="gain", per="zz", method="scan")
-    assert found.feasible.values.all()
-    assert np.all(found.cost.values <= edges)
+    result = made.optimum(maximize="gain", per="zz", method="scan")
+    assert result.feasible.values.all()
+    assert np.all(result.cost.values <= edges)
     for k in range(0, edges.size, 60):
-        explained = made.explain(xx=float(found.xx[k]), zz=float(edges[k])).to_dict()
+        explained = made.explain(xx=float(result.xx[k]), zz=float(edges[k])).to_dict()
         assert explained["conditions"] == {"cost <= zz": True}
 
 
@@ -183,9 +183,9 @@ def test_values_of_a_dataset_that_is_read_backwards_are_the_same() -> None:
     x = np.random.default_rng(2).uniform(-20, 20, 300)
     ds = xr.Dataset({"y": ("x", x * 1.5)}, coords={"x": x}).isel(x=slice(None, None, -1))
     edge = float(np.exp(1.5 * np.sort(x))[150])
-    found = dse.optimum(ds, maximize="exp(y)", where=f"exp(y) <= {edge!r}")
+    result = dse.optimum(ds, maximize="exp(y)", where=f"exp(y) <= {edge!r}")
     again = dse.optimum(ds.copy(deep=True), maximize="exp(y)", where=f"exp(y) <= {edge!r}")
-    assert found.objective.item() == again.objective.item() <= edge
+    assert result.objective.item() == again.objective.item() <= edge
 
 
 # --- an answer that breaks an invariant is an internal error
@@ -203,21 +203,21 @@ def transit() -> dse.Study:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, spoilt: Any) -> None:
     """Let every choice pass through a function before it is checked."""
-    whole = sweeps.ask.optimum._find_points
+    whole = sweeps.query.optimum._find_points
     monkeypatch.setattr(
-        sweeps.ask.optimum, "_choice", lambda source, ask: spoilt(whole(source, ask))
+        sweeps.query.optimum, "_choice", lambda source, ask: spoilt(whole(source, ask))
     )
 
 
 def moved(choice: Any, **places: int) -> Any:
-    from sweeps.ask.source import RankedPoints
+    from sweeps.query.source import RankedPoints
 
     new = {n: np.full_like(i, places[n]) if n in places else i for n, i in choice.places.items()}
     return RankedPoints(places=new, scores=choice.scores)
 
 
 def rated(choice: Any, factor: float) -> Any:
-    from sweeps.ask.source import RankedPoints
+    from sweeps.query.source import RankedPoints
 
     return RankedPoints(places=choice.places, scores=choice.scores * factor)
 
@@ -253,7 +253,7 @@ def test_an_answer_that_its_source_contradicts_never_leaves(
 def test_a_better_point_that_is_not_named_is_found(
     transit: dse.Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sweeps.ask.source import RankedPoints
+    from sweeps.query.source import RankedPoints
 
     worst = dse.optimum(transit, minimize="cs_throughput")
 
@@ -267,7 +267,7 @@ def test_a_better_point_that_is_not_named_is_found(
 
 
 def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweeps.ask.source import RankedPoints
+    from sweeps.query.source import RankedPoints
     from symbolic.errors import InfeasibleError
 
     def turned(choice: Any) -> Any:
@@ -282,24 +282,24 @@ def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.M
     def nothing(source: Any, ask: Any) -> Any:
         raise InfeasibleError("no point counts")
 
-    monkeypatch.setattr(sweeps.ask.optimum, "_choice", nothing)
+    monkeypatch.setattr(sweeps.query.optimum, "_choice", nothing)
     with pytest.raises(InternalError, match="no point counts, and this one does"):
         transit.optimum(maximize="cs_throughput")
 
 
 def test_a_front_is_checked(transit: dse.Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = sweeps.sources.grids.scan_front
+    whole = sweeps.sources.grid_scan.scan_front
     asked: dict[str, Any] = {"maximize": "cs_throughput", "minimize": "threads"}
     with monkeypatch.context() as patch:
         patch.setattr(
-            sweeps.sources.grids,
+            sweeps.sources.grid_scan,
             "scanned_front",
             lambda *given: {n: np.append(i, 0) for n, i in whole(*given).items()},
         )
         with pytest.raises(InternalError, match="another point of the front beats this one"):
             transit.pareto(**asked)
     monkeypatch.setattr(
-        sweeps.sources.grids,
+        sweeps.sources.grid_scan,
         "scanned_front",
         lambda *given: {n: i[:1] for n, i in whole(*given).items()},
     )
@@ -342,7 +342,7 @@ def test_only_some_of_many_named_points_are_evaluated(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(sweeps.sources.table.TableScan, "evaluated", counted)
     ds = xr.Dataset({"y": (("a", "b"), np.random.default_rng(0).random((6000, 2)))})
-    found = dse.optimum(ds, minimize="y", per="a")
-    assert found.sizes["a"] == 6000
-    limits = sweeps.ask.optimum
+    result = dse.optimum(ds, minimize="y", per="a")
+    assert result.sizes["a"] == 6000
+    limits = sweeps.query.optimum
     assert max(sizes) <= limits.MAX_NAMED_POINTS + limits.SAMPLE_POINTS + 2 * 2

@@ -53,8 +53,8 @@ def base(aa, ee): return (aa - ee) * (aa - ee) + 1
         outputs=["base"],
     )
     for method in ("scan", "certified"):
-        found = one.optimum(method=method, **{sense: formula})
-        assert float(found.objective) == best
+        result = one.optimum(method=method, **{sense: formula})
+        assert float(result.objective) == best
     for question in ({"within": 0.01}, {"ties": True}, {"top": 3}):
         scan, proof = (one.optimum(method=m, **{sense: formula}, **question) for m in _METHODS)
         assert proof.drop_attrs().identical(scan.drop_attrs()), question
@@ -78,9 +78,9 @@ def cost(bound, aa, ee): return dse.maximum(dse.sqrt(bound), (aa - ee) * (aa - e
         outputs=["cost", "bound"],
     )
     assert one.grid().points > 2**28
-    found = one.optimum(minimize="cost", where="bound <= -9", method="certified")
-    assert (float(found.cost), float(found.dd)) == (1.25, 81.0)
-    assert found.attrs["gap"] == 0
+    result = one.optimum(minimize="cost", where="bound <= -9", method="certified")
+    assert (float(result.cost), float(result.dd)) == (1.25, 81.0)
+    assert result.attrs["gap"] == 0
 
 
 def test_beyond_2_to_28_points_the_certified_maximum_is_the_maximum(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def gain(limit, aa, ee): return dse.maximum(limit, (aa - ee) * (aa - ee) + 1)
         {"dd": [-0.5 - k for k in range(count)], "aa": list(range(count)), "ee": halves(count)},
         outputs=["gain"],
     )
-    found = one.optimum(maximize="gain", method="certified")
-    assert float(found.gain) == 1100402.0
-    assert found.attrs["bound"] == 1100402.0
+    result = one.optimum(maximize="gain", method="certified")
+    assert float(result.gain) == 1100402.0
+    assert result.attrs["bound"] == 1100402.0
 
 
 @pytest.mark.parametrize("low", [0.5, -0.5])
@@ -121,10 +121,10 @@ def loss(level, aa, ee): return dse.minimum(level + aa, 5000 - aa * ee)
         },
         outputs=["loss"],
     )
-    found = one.optimum(minimize="loss", method="certified", time_limit=20)
-    assert float(found.loss) == -4900.25
-    assert found.attrs["gap"] == 0
-    assert found.attrs["boxes"] <= 10
+    result = one.optimum(minimize="loss", method="certified", time_limit=20)
+    assert float(result.loss) == -4900.25
+    assert result.attrs["gap"] == 0
+    assert result.attrs["boxes"] <= 10
 
 
 @pytest.mark.parametrize("signs", [[3.0, 1.0, -1.0, -2.0], [-1.0, 2.0], [1.0, -1.0, 5.0]])
@@ -142,16 +142,16 @@ def base(aa): return dse.maximum(1 / (0 * aa), -5)
     )
     for formula in ("base + ee", _POWER, "ee - base", "minimum(-base, 3) - ee"):
         for sense in ("minimize", "maximize"):
-            found = [_asked(one, sense, formula, method) for method in _METHODS]
-            assert found[0] == found[1], (sense, formula)
+            result = [_asked(one, sense, formula, method) for method in _METHODS]
+            assert result[0] == result[1], (sense, formula)
 
 
 def _asked(one: dse.Study, sense: str, formula: str, method: str) -> Any:
     try:
-        found = one.optimum(method=method, **{sense: formula})
+        result = one.optimum(method=method, **{sense: formula})
     except InfeasibleError:
         return None
-    return float(found.objective), float(found.aa), float(found.ee)
+    return float(result.objective), float(result.aa), float(result.ee)
 
 
 def test_a_term_that_is_nan_under_one_label_of_a_switch_decides_nothing(tmp_path: Path) -> None:
@@ -189,10 +189,10 @@ def cost(limit, aa): return dse.minimum(limit, aa)
         {"dd": [-1.0, 4.0], "aa": [1.0, 9.0]},
         outputs=["cost"],
     )
-    found = one.ranges({"limit": 0.5}, outputs="cost", minimize="cost")
-    assert found.cost.sel(end="lower").values.tolist() == [[1.0, 9.0], [1.0, 1.5]]
-    assert found.cost.sel(end="upper").values.tolist() == [[1.0, 9.0], [1.0, 2.5]]
-    assert found.can_be_best.values.tolist() == [[True, False], [True, False]]
+    result = one.ranges({"limit": 0.5}, outputs="cost", minimize="cost")
+    assert result.cost.sel(end="lower").values.tolist() == [[1.0, 9.0], [1.0, 1.5]]
+    assert result.cost.sel(end="upper").values.tolist() == [[1.0, 9.0], [1.0, 2.5]]
+    assert result.can_be_best.values.tolist() == [[True, False], [True, False]]
 
 
 def test_statistics_are_certified_in_order_of_priority(tmp_path: Path) -> None:

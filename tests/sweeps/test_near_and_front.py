@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.ask.source
-import sweeps.bounds.merging
+import sweeps.query.source
+import sweeps.bounds.merge_axes
 import sweeps.bounds.search
-import sweeps.prove.fronts
-import sweeps.sources.proof
+import sweeps.certify.front
+import sweeps.sources.grid_proof
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.long import draws
 from tests.sweeps.certifying import study
@@ -84,7 +84,7 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     question = objectives(made, question, rng, count)
     scan = asked(made.pareto, question, "scan")
     with pytest.MonkeyPatch.context() as patch:
-        beating = sweeps.prove.fronts
+        beating = sweeps.certify.front
         patch.setattr(beating, "LEAF", rng.choice([1, 4, 30]))
         patch.setattr(beating, "BATCH", rng.choice([1, 7, 1 << 8]))
         patch.setattr(beating, "TOGETHER", rng.choice([1, 40, 1 << 16]))
@@ -92,17 +92,17 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
         patch.setattr(beating, "_DRAWN", 2)
         patch.setattr(beating, "_COARSE", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
-        patch.setattr(sweeps.prove.fronts, "PATIENCE", rng.choice([0, 1 << 16]))
-        patch.setattr(sweeps.prove.fronts, "ONE_BY_ONE", rng.choice([0, 50, 1 << 16]))
-        patch.setattr(sweeps.bounds.merging, "_WORTH", rng.choice([0, 1 << 28]))
+        patch.setattr(sweeps.certify.front, "PATIENCE", rng.choice([0, 1 << 16]))
+        patch.setattr(sweeps.certify.front, "ONE_BY_ONE", rng.choice([0, 50, 1 << 16]))
+        patch.setattr(sweeps.bounds.merge_axes, "_WORTH", rng.choice([0, 1 << 28]))
         certified = asked(made.pareto, question, "certified")
     assert same(scan, certified), (made.text(), question)
 
 
 def test_the_first_of_equal_points_of_a_front(monkeypatch: pytest.MonkeyPatch) -> None:
     """Axes along which all falls are taken at their end; before it points may be equal."""
-    monkeypatch.setattr(sweeps.prove.fronts, "LEAF", 16)
-    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.certify.front, "LEAF", 16)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
     axes = {
         "intensity": {"linspace": [1, 40, 9]},
         "ms_peak": {"linspace": [0.1, 4, 12]},
@@ -133,28 +133,28 @@ def test_near_the_best_means_a_share_of_its_magnitude() -> None:
         signed = sign * goal.get(formula, -values)
         expected = np.sort(signed[signed <= signed.min() + 0.05 * abs(signed.min())])
         for method in ("scan", "certified"):
-            found = made.optimum(**{sense: formula}, within=0.05, method=method)
+            result = made.optimum(**{sense: formula}, within=0.05, method=method)
             name = formula if formula == "cs_throughput" else "objective"
-            assert (sign * found[name].values).tolist() == expected.tolist()
-            assert found.attrs["configurations"] == expected.size == found.sizes["rank"]
-            assert found["rank"].values.tolist() == list(range(1, expected.size + 1))
-            assert (found.attrs["method"], found.attrs["within"]) == (method, 0.05)
+            assert (sign * result[name].values).tolist() == expected.tolist()
+            assert result.attrs["configurations"] == expected.size == result.sizes["rank"]
+            assert result["rank"].values.tolist() == list(range(1, expected.size + 1))
+            assert (result.attrs["method"], result.attrs["within"]) == (method, 0.05)
 
 
 def test_nothing_within_is_listed_as_ties_are() -> None:
     made = small(where="intensity <= 20")
     ties = made.optimum(maximize="min(cs_throughput, 0.3)", ties=True)
     for method in ("scan", "certified"):
-        found = made.optimum(maximize="min(cs_throughput, 0.3)", within=0, method=method)
-        assert found.threads.values.tolist() == ties.threads.values.tolist()
-        assert found.intensity.values.tolist() == ties.intensity.values.tolist()
+        result = made.optimum(maximize="min(cs_throughput, 0.3)", within=0, method=method)
+        assert result.threads.values.tolist() == ties.threads.values.tolist()
+        assert result.intensity.values.tolist() == ties.intensity.values.tolist()
 
 
 def test_axes_along_which_nothing_varies_are_listed() -> None:
     for method in ("scan", "certified"):
-        found = small(8).optimum(maximize="threads", within=0.2, method=method)
-        assert found.attrs["configurations"] == 2 * 8
-        assert found.threads.values.tolist() == [8] * 8 + [7] * 8
+        result = small(8).optimum(maximize="threads", within=0.2, method=method)
+        assert result.attrs["configurations"] == 2 * 8
+        assert result.threads.values.tolist() == [8] * 8 + [7] * 8
 
 
 def test_more_than_can_be_listed_is_counted(
@@ -164,7 +164,7 @@ def test_more_than_can_be_listed_is_counted(
     made = small(200)
     made.run(store=tmp_path / "s.zarr")
     count = made.optimum(maximize="cs_throughput", within=0.3).attrs["configurations"]
-    monkeypatch.setattr(sweeps.ask.source, "MOST_LISTED", 10)
+    monkeypatch.setattr(sweeps.query.source, "MOST_LISTED", 10)
     with pytest.raises(DseError, match=f"^{count:,} configurations are .* of which 10 can"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
     for source, how in ((made, {"method": "scan"}), (tmp_path / "s.zarr", {})):
@@ -173,15 +173,15 @@ def test_more_than_can_be_listed_is_counted(
         ) as said:
             dse.optimum(source, maximize="cs_throughput", within=0.3, **how)
         assert 10 < int(str(said.value).split()[2].replace(",", "")) <= count
-    monkeypatch.setattr(sweeps.sources.proof, "_BOXES", 2)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "_BOXES", 2)
     with pytest.raises(OutOfTimeError, match=r"at least .* not all could be told with 2 boxes"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
 
 
 @pytest.mark.shipped
 def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.sources.proof, "SCANNED", 4)
-    monkeypatch.setattr(sweeps.sources.proof, "SCANNABLE", 10)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNED", 4)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNABLE", 10)
     made = small(8)
     assert made.optimum(minimize="threads", within=0.1).attrs["method"] == "certified"
     goals = {"minimize": "threads", "maximize": "cs_throughput"}
@@ -191,12 +191,12 @@ def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.shipped
-@pytest.mark.parametrize("together", [0, sweeps.prove.fronts.JOINT_SCAN_POINTS])
+@pytest.mark.parametrize("together", [0, sweeps.certify.front.JOINT_SCAN_POINTS])
 def test_a_front_stopped_early_says_what_is_proven(
     monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
-    beating = sweeps.prove.fronts
+    beating = sweeps.certify.front
     monkeypatch.setattr(beating, "TOGETHER", together)
     for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
         monkeypatch.setattr(beating, name, value)
@@ -213,7 +213,7 @@ def test_a_front_stopped_early_says_what_is_proven(
     told = []
     for limit in (1, 4, 10, 20, 30, 200):
         clock = Clock()
-        monkeypatch.setattr("sweeps.runtime.loop.time", clock)
+        monkeypatch.setattr("sweeps.runtime.search_loop.time", clock)
         some = small(16).pareto(**goals, time_limit=limit)
         assert clock.looks < limit + 40
         if some.attrs["complete"]:
@@ -226,7 +226,7 @@ def test_a_front_stopped_early_says_what_is_proven(
     assert len(set(told)) > 1
     nowhere = small(16, where=["cs_throughput > 0.5", "threads < 16"])
     clock = Clock()
-    monkeypatch.setattr("sweeps.runtime.loop.time", clock)
+    monkeypatch.setattr("sweeps.runtime.search_loop.time", clock)
     with pytest.raises(OutOfTimeError, match="no point of the front was found in time"):
         nowhere.pareto(**goals, time_limit=0)
 
@@ -254,7 +254,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
                 ask(**question, method=method, where="intensity > 1000")
     with pytest.raises(DseError, match="method = 'guess'"):
         made.pareto(minimize=["threads", "intensity"], method="guess")
-    monkeypatch.setattr(sweeps.prove.fronts, "MOST_POINTS", 3)
+    monkeypatch.setattr(sweeps.certify.front, "MOST_POINTS", 3)
     with pytest.raises(DseError, match="more than 3 points"):
         made.pareto(minimize="threads", maximize="cs_throughput", method="certified")
 
@@ -279,7 +279,7 @@ def test_answers_say_of_which_study_they_are() -> None:
     made = small(6)
     ds = made.run()
     goals = {"minimize": "threads", "maximize": "cs_throughput"}
-    found = [
+    result = [
         made.optimum(minimize="threads"),
         made.optimum(minimize="threads", within=0.5),
         made.optimum(minimize="threads", method="certified"),
@@ -288,6 +288,6 @@ def test_answers_say_of_which_study_they_are() -> None:
         dse.optimum(ds, minimize="threads"),
         dse.pareto(ds, **goals),
     ]
-    for answer in found:
+    for answer in result:
         for key in ("model", "study", "simt_dse_version"):
             assert answer.attrs[key] == ds.attrs[key]

@@ -61,8 +61,8 @@ def test_each_element_is_as_alone(what: str, size: int) -> None:
         pieces = [EACH[what](i[k : k + PIECE], x[k : k + PIECE]) for k in range(0, size, PIECE)]
         expected = np.concatenate(pieces)
         for name, shape in SHAPES.items():
-            found = EACH[what](shape(i), shape(x))
-            assert np.array_equal(found, shape(expected)), name
+            result = EACH[what](shape(i), shape(x))
+            assert np.array_equal(result, shape(expected)), name
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -96,11 +96,11 @@ def test_orders_counts_and_sums_are_those_of_python(size: int) -> None:
     assert np.bincount(few, minlength=100).tolist() == counts
     assert np.unique(few, return_counts=True)[1].tolist() == [c for c in counts if c]
     for at in (np.add, np.maximum):
-        found, expected = np.zeros(100), [0.0] * 100
-        at.at(found, few, i.astype(np.int32))
+        result, expected = np.zeros(100), [0.0] * 100
+        at.at(result, few, i.astype(np.int32))
         for k, n in zip(listed, i.tolist(), strict=True):
             expected[k] = expected[k] + n if at is np.add else max(expected[k], n)
-        assert found.tolist() == expected
+        assert result.tolist() == expected
     starts = np.unique(np.concatenate([[0], np.sort(i % size)[::50]]))
     ends = [*starts[1:].tolist(), size]
     for by, python in ((np.minimum, min), (np.maximum, max), (np.logical_or, any)):

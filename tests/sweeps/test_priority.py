@@ -14,9 +14,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.nest.passes
-import sweeps.sources.proof
-from sweeps.prove.parts import Winner
+import sweeps.nest.tiles
+import sweeps.sources.grid_proof
+from sweeps.certify.optimum import Winner
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.dse.conftest import Run, run  # noqa: F401
 from tests.long import draws, long
@@ -98,7 +98,7 @@ def test_a_value_is_as_good_to_the_bit_in_every_pass(monkeypatch: pytest.MonkeyP
     scan = made.optimum(minimize=goals, method="scan")
     proven = made.optimum(minimize=goals, method="certified")
     monkeypatch.setattr(
-        sweeps.nest.passes, "SMALL", 0
+        sweeps.nest.tiles, "SMALL", 0
     )  # by compiled code, whose logarithms are others
     again = made.optimum(minimize=goals, method="scan")
     for other in (again, proven, dse.optimum(made.run(), minimize=goals)):
@@ -112,9 +112,9 @@ def test_a_store_answers_as_its_study_does(tmp_path: Path) -> None:
     expected = made.optimum(minimize=goals, method="scan")
     for source in (ds, tmp_path / "out.zarr", dse.open(tmp_path / "out.zarr")):
         assert places(dse.optimum(source, minimize=goals), made) == places(expected, made)
-        found = dse.optimum(source, minimize=goals[:2])
-        assert float(found.objective_1) == float(expected.objective_1)
-        assert found.attrs["question"] == (
+        result = dse.optimum(source, minimize=goals[:2])
+        assert float(result.objective_1) == float(expected.objective_1)
+        assert result.attrs["question"] == (
             "minimize -floor(20 * cs_throughput), then minimize intensity"
         )
 
@@ -130,16 +130,16 @@ def test_a_minus_turns_a_quantity_around() -> None:
 
 def test_a_weighted_sum_is_a_formula() -> None:
     made = small()
-    found = made.optimum(minimize="0.5 * threads - 0.5 * 1e3 * cs_throughput", method="certified")
+    result = made.optimum(minimize="0.5 * threads - 0.5 * 1e3 * cs_throughput", method="certified")
     ds = made.run()
     value = (0.5 * ds.threads - 0.5 * 1e3 * ds.cs_throughput).min()
-    assert float(found.objective) == float(value)
+    assert float(result.objective) == float(value)
 
 
 def test_formulas_stand_by_their_place() -> None:
-    found = small().optimum(maximize=["floor(threads / 7)", "cs_throughput", "1 / (threads)"])
-    assert (float(found.objective_1), float(found.objective_3)) == (5.0, 1 / 40)
-    assert found.objective_1.attrs["long_name"] == "floor(threads / 7)"
+    result = small().optimum(maximize=["floor(threads / 7)", "cs_throughput", "1 / (threads)"])
+    assert (float(result.objective_1), float(result.objective_3)) == (5.0, 1 / 40)
+    assert result.objective_1.attrs["long_name"] == "floor(threads / 7)"
     tied = dse.optimum(small().run(), maximize=["floor(threads / 7)", "1"], ties=True)
     assert tied.objective_1.values.tolist() == [5.0] * 6 * 40
 
@@ -154,15 +154,15 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(best.cs_throughput) <= loose.attrs["bound"][0]
     assert float(loose.cs_throughput) >= 0.5 * float(best.cs_throughput)
 
-    real = sweeps.sources.proof.best_in_cell
+    real = sweeps.sources.grid_proof.best_in_cell
     calls = []
 
     def stopped(*args: Any, **more: Any) -> Any:
         calls.append(1)
-        found = real(*args, **more)
-        return found if len(calls) == 1 else UNPROVEN
+        result = real(*args, **more)
+        return result if len(calls) == 1 else UNPROVEN
 
-    monkeypatch.setattr(sweeps.sources.proof, "best_within", stopped)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "best_within", stopped)
     first = made.optimum(minimize=goals, time_limit=100)
     assert first.attrs["gap"] == [0.0, np.inf]
     assert first.attrs["bound"][1] == -np.inf
@@ -170,7 +170,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     assert float(first.cs_throughput) == float(best.cs_throughput)
     monkeypatch.undo()
     monkeypatch.setattr(
-        sweeps.sources.proof,
+        sweeps.sources.grid_proof,
         "best_within",
         lambda *args, **more: UNPROVEN,
     )
@@ -183,9 +183,9 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = ["-cs_throughput", "threads"]
     scan = made.optimum(minimize=goals)
     assert scan.attrs["method"] == "scan"
-    monkeypatch.setattr(sweeps.sources.proof, "SCANNED", 10)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNED", 10)
     assert made.optimum(minimize=goals).attrs["method"] == "certified"
-    monkeypatch.setattr(sweeps.sources.proof, "SCANNED_A_SECOND", 1e12)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNED_A_SECOND", 1e12)
     again = made.optimum(minimize=goals)
     assert again.drop_attrs().identical(scan.drop_attrs())
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dse
-import sweeps.bounds.expanding
-import sweeps.grid.awaited
+import sweeps.bounds.statistics_as_formulas
+import sweeps.grid.lazy_statistics
 from dse import Study
 from symbolic.errors import DseError
 from tests.long import long, mostly_long
@@ -50,9 +50,9 @@ def test_many_configurations_are_proven() -> None:
 
 @long
 def test_ranges_and_borders_follow_through_statistics() -> None:
-    found = suite().ranges({"mem_bandwidth": "60 %"}, outputs=["time", MEAN])
-    each = found.time.transpose("end", "threads_per_block", "active_sms", "workload").values
-    np.testing.assert_allclose(found[MEAN].values, each @ [0.5, 0.25, 0.25], rtol=1e-4)
+    result = suite().ranges({"mem_bandwidth": "60 %"}, outputs=["time", MEAN])
+    each = result.time.transpose("end", "threads_per_block", "active_sms", "workload").values
+    np.testing.assert_allclose(result[MEAN].values, each @ [0.5, 0.25, 0.25], rtol=1e-4)
     border = suite().borders(f"{MEAN} <= 40 ms", along="active_sms").border
     assert np.isfinite(border).any()
 
@@ -65,8 +65,8 @@ def test_what_cannot_be_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         study.ranges({"ms_peak": "10 %"}, outputs=[text])
     known = study.optimum(maximize=text, method="certified")
     assert known.drop_attrs().identical(study.optimum(maximize=text).drop_attrs())
-    monkeypatch.setattr(sweeps.bounds.expanding, "CHEAP", 0)
-    monkeypatch.setattr(sweeps.bounds.expanding, "HELD", 10)
+    monkeypatch.setattr(sweeps.bounds.statistics_as_formulas, "CHEAP", 0)
+    monkeypatch.setattr(sweeps.bounds.statistics_as_formulas, "HELD", 10)
     other = dse.Study(model="transit", axes={"threads": range(1, 98)}, set=GIVEN, random=random)
     with pytest.raises(DseError, match=r"at most 64.*method='scan'"):
         other.optimum(maximize=text, method="certified")
@@ -91,10 +91,10 @@ def test_statistics_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     whole = [study().optimum(**{"minimize": goal, "where": where, **one}) for one in asked]
     count = study().count(where=where).feasible_points
     bins = study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0])
-    monkeypatch.setattr(sweeps.grid.awaited, "HELD", 7)
+    monkeypatch.setattr(sweeps.grid.lazy_statistics, "HELD", 7)
     for one, known in zip(asked, whole, strict=True):
-        found = study().optimum(**{"minimize": goal, "where": where, **one})
-        assert found.drop_attrs().identical(known.drop_attrs()), one
+        result = study().optimum(**{"minimize": goal, "where": where, **one})
+        assert result.drop_attrs().identical(known.drop_attrs()), one
     assert study().count(where=where).feasible_points == count
     assert study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0]).equals(bins)
 

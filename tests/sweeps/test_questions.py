@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import dse
 import sweeps.nest.emit
-import sweeps.nest.passes
+import sweeps.nest.tiles
 import sweeps.nest.run
-import sweeps.runtime.memory
-import sweeps.scan.fused
+import sweeps.runtime.resources
+import sweeps.scan.optimum
 from dse import DseError, Study
 from symbolic.errors import InfeasibleError, UnitError, UnknownNameError
 from tests.long import draws, long, mostly_long
@@ -166,13 +166,13 @@ def test_optimum(objective: Objective, sense: str, where: Any, per: list[str], t
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of a study by nests, in many tiles, in pieces of rows of 16."""
-    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
-    monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 24)
-    monkeypatch.setattr(sweeps.nest.passes, "PIECE", 24)
-    monkeypatch.setattr(sweeps.nest.passes, "_WORTH", 1)  # bounds are asked of all tiles
+    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
+    monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", 24)
+    monkeypatch.setattr(sweeps.nest.tiles, "PIECE", 24)
+    monkeypatch.setattr(sweeps.nest.tiles, "_WORTH", 1)  # bounds are asked of all tiles
     monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 3)
 
 
 @pytest.mark.usefixtures("fused")
@@ -216,12 +216,12 @@ def test_many_short_rankings_in_blocks(
     expected = Study(**SPEC).optimum(minimize="time", per=per, top=top)
     points = Study(**SPEC).plan().points
     monkeypatch.setattr(
-        sweeps.nest.passes, "SMALL", points - 1
+        sweeps.nest.tiles, "SMALL", points - 1
     )  # more points, and fewer in a ranking
-    monkeypatch.setattr(sweeps.scan.fused, "BLOCK", block)
+    monkeypatch.setattr(sweeps.scan.optimum, "BLOCK", block)
     calls = []
-    whole = sweeps.scan.fused._top_k_in_blocks
-    monkeypatch.setattr(sweeps.scan.fused, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
+    whole = sweeps.scan.optimum._top_k_in_blocks
+    monkeypatch.setattr(sweeps.scan.optimum, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
     identical(Study(**SPEC).optimum(minimize="time", per=per, top=top), expected)
     assert calls
 
@@ -233,7 +233,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
     top: int, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pieces of a row come one after another: a later piece holds lower places."""
-    monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", tile)
+    monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", tile)
     study = Study(
         model="transit",
         axes={"intensity": [10, 30], "mem_latency": [600, 700], "threads": np.arange(1.0, 101)},
@@ -258,9 +258,9 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
-    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 1)
+    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
-    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0
     unskipped = fused_answer.assign_attrs(tiles_skipped=0, points_skipped=0)
     identical(unskipped, Study(**SPEC).optimum(**question))
@@ -354,7 +354,7 @@ def test_infinite_objectives_do_not_count() -> None:
 
 @long
 def test_an_infinite_objective_does_not_count_in_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.nest.passes, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
     test_infinite_objectives_do_not_count()
 
 
@@ -461,9 +461,9 @@ def test_the_order_of_the_axes_is_that_of_the_study(ds: xr.Dataset) -> None:
     assert list(turned.sizes) != list(ds.sizes)
     question: dict[str, Any] = {"minimize": "case", "per": ["core_clock"], "top": 5}
     expected = dse.optimum(ds, **question)
-    found = dse.optimum(turned, **question)
+    result = dse.optimum(turned, **question)
     for name in expected.variables:
-        assert np.array_equal(found[name].values, expected[name].values), name
+        assert np.array_equal(result[name].values, expected[name].values), name
     mixed = ds.assign(time=ds.time.transpose(*reversed(ds.time.dims)))
     best = dse.optimum(mixed, minimize="time + 0 s * case")
     assert float(best.time) == float(ds.time.where(ds.feasible).min())

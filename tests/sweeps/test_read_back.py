@@ -62,9 +62,9 @@ def test_plain_xarray_reads_every_type(
     assert {v.dtype.kind for v in expected.data_vars.values()} == {"f", "i", "b"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with xr.open_zarr(tmp_path / "a.zarr") as found:
+        with xr.open_zarr(tmp_path / "a.zarr") as result:
             for name, variable in expected.variables.items():
-                held = found[name]
+                held = result[name]
                 assert (held.dims, held.shape) == (variable.dims, variable.shape)
                 if variable.dtype.kind == "U":
                     assert held.values.tolist() == variable.values.tolist()
@@ -72,4 +72,4 @@ def test_plain_xarray_reads_every_type(
                 assert held.dtype == variable.dtype
                 assert held.values.tobytes() == np.ascontiguousarray(variable.values).tobytes()
                 assert held.attrs.keys() == variable.attrs.keys()
-            assert found.attrs == expected.attrs
+            assert result.attrs == expected.attrs

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import sweeps.nest.emit
 import sweeps.nest.run
-import sweeps.runtime.memory
+import sweeps.runtime.resources
 from dse import DseError, Study
 from sweeps.grid.grid import Tiling
 from sweeps.nest.run import compute, output_groups, plan_rows
-from sweeps.runtime.memory import run_in_threads
+from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.progress import Progress
 from tests.long import draws, mostly_long
 from tests.oracles.compare import identical, ulps
@@ -74,7 +74,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(sweeps.nest.run, "TILE", 24)
     monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
-    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 4)
+    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 4)
     return monkeypatch
 
 
@@ -90,28 +90,28 @@ def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
 @pytest.mark.parametrize("name", mostly_long(STUDIES, lambda k, _: k != 1))
 def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPatch) -> None:
     within = 8 if STUDIES[name]["model"] == TOY else 0
-    found = Study(**STUDIES[name]).run()
-    compiling.setattr(sweeps.runtime.memory, "workers", lambda: 1)
+    result = Study(**STUDIES[name]).run()
+    compiling.setattr(sweeps.runtime.resources, "workers", lambda: 1)
     again = Study(**STUDIES[name]).run()
-    identical(found, again)  # many threads and one
+    identical(result, again)  # many threads and one
     compiling.setattr(sweeps.nest.run, "SINGLE", 1 << 30)
-    identical(found, Study(**STUDIES[name]).run())  # many tiles and one
+    identical(result, Study(**STUDIES[name]).run())  # many tiles and one
     compiling.setattr(sweeps.nest.run, "SMALL", 1 << 30)
-    same(found, Study(**STUDIES[name]).run(), within)
+    same(result, Study(**STUDIES[name]).run(), within)
 
 
 def test_expanded(compiling: pytest.MonkeyPatch) -> None:
     spec = STUDIES["switches and a zip"]
-    found = Study(**spec).run(expand=True)
+    result = Study(**spec).run(expand=True)
     compiling.setattr(sweeps.nest.run, "SMALL", 1 << 30)
     expected = Study(**spec).run(expand=True)
-    same(found, expected)
+    same(result, expected)
     natural = Study(**spec).run()
     for name in natural.data_vars:
-        assert found[name].dims == tuple(spec["axes"])
+        assert result[name].dims == tuple(spec["axes"])
         assert np.array_equal(
-            found[name].values,
-            natural[name].broadcast_like(found[name]).transpose(*spec["axes"]).values,
+            result[name].values,
+            natural[name].broadcast_like(result[name]).transpose(*spec["axes"]).values,
         )
 
 
@@ -203,7 +203,7 @@ def test_tiles_of_a_grid_beyond_memory_are_only_numbers() -> None:
 def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 8)
+    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 8)
 
     def task(number: int) -> tuple[str, int]:
         time.sleep(0.002 * (8 - number % 8))
@@ -213,7 +213,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.runtime.memory, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 3)
 
     def task(number: int) -> int:
         if number == 5:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.grid.space import Axis, parse_axis
+from sweeps.grid.axes import Axis, parse_axis
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError
 from symbolic.quantities import TABLE
 from symbolic.quantity import Domain, Quantity
@@ -58,14 +58,14 @@ def values(spec: Any, name: str = "threads") -> list[Any]:
     ],
 )
 def test_forms(spec: Any, expected: list[Any]) -> None:
-    found = axis(spec)
-    assert found.coordinate.tolist() == pytest.approx(expected, rel=1e-15)
-    assert found.coordinate.dtype in (np.int64, np.float64)
+    result = axis(spec)
+    assert result.coordinate.tolist() == pytest.approx(expected, rel=1e-15)
+    assert result.coordinate.dtype in (np.int64, np.float64)
     whole = all(isinstance(value, int) for value in expected)
-    assert found.coordinate.dtype == (np.int64 if whole else np.float64)
-    assert found.values.dtype == np.float64
-    assert found.values.tolist() == found.coordinate.astype(float).tolist()
-    assert (found.kind, found.size, found.labels) == ("number", len(expected), ())
+    assert result.coordinate.dtype == (np.int64 if whole else np.float64)
+    assert result.values.dtype == np.float64
+    assert result.values.tolist() == result.coordinate.astype(float).tolist()
+    assert (result.kind, result.size, result.labels) == ("number", len(expected), ())
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_whole_quantities_have_whole_coordinates() -> None:
 def test_a_range_of_floats_reaches_its_stop_and_never_passes_it(
     start: int, count: int, step: float, sign: int
 ) -> None:
-    from sweeps.grid.space import parse_numbers
+    from sweeps.grid.axes import parse_numbers
     from symbolic.quantities import Quantity
 
     stop = start + sign * step * (count - 1)
     spec = {"start": start, "stop": stop, "step": sign * step}
-    found = parse_numbers(spec, Quantity(name="x"), "the axis x")
-    assert len(found) == count
-    assert found[-1] == pytest.approx(stop, rel=1e-12)
-    assert (found <= stop).all() if sign > 0 else (found >= stop).all()
-    assert found[0] == start
+    result = parse_numbers(spec, Quantity(name="x"), "the axis x")
+    assert len(result) == count
+    assert result[-1] == pytest.approx(stop, rel=1e-12)
+    assert (result <= stop).all() if sign > 0 else (result >= stop).all()
+    assert result[0] == start
 
 
 def test_a_share_ends_exactly_at_one() -> None:
@@ -121,9 +121,9 @@ def test_a_share_ends_exactly_at_one() -> None:
 
 def test_values_are_copied() -> None:
     given_ = np.array([1.0, 2.0])
-    found = axis(given_)
+    result = axis(given_)
     given_[0] = 99
-    assert found.coordinate.tolist() == found.values.tolist() == [1.0, 2.0]
+    assert result.coordinate.tolist() == result.values.tolist() == [1.0, 2.0]
 
 
 # --- categories, switches, zips
@@ -142,19 +142,19 @@ def test_labels() -> None:
 
 def test_zip() -> None:
     spec = {"zip": {"threads": [1, 2, 2], "core_clock": ["1 GHz", "1 GHz", "2 GHz"]}}
-    found = axis(spec, "pair")
-    assert (found.kind, found.size) == ("zip", 3)
-    assert found.coordinate.tolist() == [0, 1, 2]
-    assert {n: a.tolist() for n, a in found.columns.items()} == {
+    result = axis(spec, "pair")
+    assert (result.kind, result.size) == ("zip", 3)
+    assert result.coordinate.tolist() == [0, 1, 2]
+    assert {n: a.tolist() for n, a in result.columns.items()} == {
         "threads": [1, 2, 2],
         "core_clock": [1e9, 1e9, 2e9],
     }
 
 
 def test_a_zip_may_bear_the_name_of_one_of_its_columns() -> None:
-    found = axis({"zip": {"threads": [100, 200], "intensity": [1, 2]}}, "threads")
-    assert found.coordinate.tolist() == [100, 200]
-    assert found.position(200, TABLE) == 1
+    result = axis({"zip": {"threads": [100, 200], "intensity": [1, 2]}}, "threads")
+    assert result.coordinate.tolist() == [100, 200]
+    assert result.position(200, TABLE) == 1
 
 
 # --- finding a value
@@ -271,9 +271,9 @@ def test_an_interval_is_refused_with_the_dense_grid_to_write(
         axis({"between": ends}, name)
     assert str(raised.value).endswith(f"such as {name} = {dense}")
     written = tomllib.loads(f"axis = {dense}")["axis"]
-    found = values(written, name)
-    assert [found[0], found[-1]] == values(list(ends), name)
-    assert len(found) == (1_000_001 if "linspace" in dense else found[-1] - found[0] + 1)
+    result = values(written, name)
+    assert [result[0], result[-1]] == values(list(ends), name)
+    assert len(result) == (1_000_001 if "linspace" in dense else result[-1] - result[0] + 1)
 
 
 @pytest.mark.parametrize(

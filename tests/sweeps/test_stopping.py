@@ -17,13 +17,13 @@ from click.testing import CliRunner
 
 import dse
 import sweeps.bounds.search
-import sweeps.nest.passes
-import sweeps.scan.fused
+import sweeps.nest.tiles
+import sweeps.scan.optimum
 from dse import signals
 from dse.cli import main
-from sweeps.runtime import stopping
-from sweeps.runtime.loop import iterate_batches
-from sweeps.runtime.stopping import Interrupted, run_with_deadline
+from sweeps.runtime import interrupts
+from sweeps.runtime.search_loop import iterate_batches
+from sweeps.runtime.interrupts import Interrupted, run_with_deadline
 from symbolic.errors import OutOfTimeError
 from tests.sweeps.test_time_limits import launch
 
@@ -52,9 +52,9 @@ def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             seen += 1
             if seen == looks:
                 signal.raise_signal(signal.SIGINT)
-            return stopping.is_interrupted()
+            return interrupts.is_interrupted()
 
-        monkeypatch.setattr("sweeps.runtime.loop.stopped", stopped)
+        monkeypatch.setattr("sweeps.runtime.search_loop.stopped", stopped)
 
     return after
 
@@ -80,28 +80,28 @@ def test_a_proof_hands_back_the_best_so_far(
     with pytest.raises(KeyboardInterrupt) as said:
         launch().optimum(minimize="energy", method="certified")
     assert isinstance(said.value, Interrupted)
-    found = said.value.best
-    if found is None:
+    result = said.value.best
+    if result is None:
         assert looks == 2
         return
-    assert found.attrs["interrupted"] == 1
-    assert found.attrs["bound"] <= best <= float(found.energy)
-    assert "study" in found.attrs
-    assert not stopping.is_interrupted()
+    assert result.attrs["interrupted"] == 1
+    assert result.attrs["bound"] <= best <= float(result.energy)
+    assert "study" in result.attrs
+    assert not interrupts.is_interrupted()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_scan_hands_back_the_best_so_far(
     struck: Callable[..., None], best: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.scan.fused, "REDUCED_TILE", 1 << 12)
-    monkeypatch.setattr("sweeps.nest.passes.TILE_POINTS", 1 << 12)
+    monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", 1 << 12)
+    monkeypatch.setattr("sweeps.nest.tiles.TILE_POINTS", 1 << 12)
     struck(8)
     with pytest.raises(Interrupted) as said:
         launch().optimum(minimize="energy", method="scan")
-    found = said.value.best
-    assert best <= float(found.energy)
-    assert 0 < found.attrs["points_left"] < launch().grid().points
+    result = said.value.best
+    assert best <= float(result.energy)
+    assert 0 < result.attrs["points_left"] < launch().grid().points
     struck(8)
     with pytest.raises(Interrupted) as said:
         launch().pareto(minimize=["energy", "time"], method="scan")
@@ -109,7 +109,7 @@ def test_a_scan_hands_back_the_best_so_far(
 
 
 def test_batches_in_turn_tell_what_is_left(struck: Callable[..., None]) -> None:
-    @stopping.return_best_on_interrupt
+    @interrupts.return_best_on_interrupt
     def question() -> Any:
         left: list[int] = []
         seen = list(iterate_batches([("a", 3), ("b", 2), ("c", 1)], 6, left.append))
@@ -146,22 +146,22 @@ def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.raise_signal(signal.SIGINT)
         return False
 
-    monkeypatch.setattr("sweeps.runtime.loop.stopped", twice)
+    monkeypatch.setattr("sweeps.runtime.search_loop.stopped", twice)
     with pytest.raises(KeyboardInterrupt) as said:
         launch().optimum(minimize="energy", method="certified")
     assert not isinstance(said.value, Interrupted)
 
 
 def test_another_thread_is_not_interrupted(best: float) -> None:
-    found: list[float] = []
+    result: list[float] = []
 
     def ask() -> None:
-        found.append(float(launch().optimum(minimize="energy", method="certified").energy))
+        result.append(float(launch().optimum(minimize="energy", method="certified").energy))
 
     thread = threading.Thread(target=ask)
     thread.start()
     thread.join()
-    assert found == [best]
+    assert result == [best]
 
 
 def test_the_command_tells_the_best_so_far(
@@ -189,13 +189,13 @@ def test_the_command_tells_the_best_so_far(
 
 
 def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_LOAD", 0.1)
+    monkeypatch.setattr(interrupts, "_LOAD", 0.1)
     over = threading.Event()
     began = time.monotonic()
     with pytest.raises(OutOfTimeError, match="the time was up while it was made, which is done"):
         run_with_deadline(lambda: over.wait(60), began + 0.2, "it was made")
     assert time.monotonic() - began < 30
-    assert stopping.has_background_work()
+    assert interrupts.has_background_work()
     over.set()
     with pytest.raises(ValueError, match="broken"):
         run_with_deadline(lambda: int("broken"), began + 60, "it was made")
@@ -203,13 +203,13 @@ def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.Monk
     run_with_deadline(lambda: made.append(1), 0.0, "it was made")
     assert made == [1]
     limit = time.monotonic() + 30
-    while stopping.has_background_work() and time.monotonic() < limit:
+    while interrupts.has_background_work() and time.monotonic() < limit:
         time.sleep(0.01)
-    assert not stopping.has_background_work()
+    assert not interrupts.has_background_work()
 
 
 def test_a_limit_counts_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_LOAD", 0.1)
+    monkeypatch.setattr(interrupts, "_LOAD", 0.1)
     monkeypatch.setattr(sweeps.bounds.search, "_loaded", [])
     over = threading.Event()
     monkeypatch.setattr(sweeps.bounds.search, "_load", lambda: over.wait(60))

@@ -77,9 +77,9 @@ def test_nests_write_what_a_run_in_memory_gives(
         spec = {**spec, "axes": {**spec["axes"], "threads_per_block": [32, 480, 512]}}
     study = Study(**spec)
     expected = study.run(expand=expand)
-    with study.run(store=tmp_path / "a.zarr", expand=expand) as found:
+    with study.run(store=tmp_path / "a.zarr", expand=expand) as result:
         labels = [n for n, c in expected.coords.items() if c.dtype.kind == "U"]
-        identical(found.load().drop_vars(labels), expected.drop_vars(labels))
+        identical(result.load().drop_vars(labels), expected.drop_vars(labels))
     check_records(study, expected, tmp_path / "a.zarr", expand=expand)
 
 

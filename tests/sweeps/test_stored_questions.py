@@ -126,10 +126,10 @@ def compare(name: str, expand: bool, ask: Callable[[Any], Any]) -> None:
 def answered(ask: Callable[[Any], Any], source: Any) -> Any:
     """The answer as plain lists; a text where there is none."""
     try:
-        found = ask(source)
+        result = ask(source)
     except InfeasibleError as error:
         return str(error)
-    attrs = {k: str(v) for k, v in found.attrs.items() if not k.startswith("points_")}
+    attrs = {k: str(v) for k, v in result.attrs.items() if not k.startswith("points_")}
     return attrs | {
         name: (
             variable.dims,
@@ -137,7 +137,7 @@ def answered(ask: Callable[[Any], Any], source: Any) -> Any:
             repr(variable.values.tolist()),
             sorted(variable.attrs),
         )
-        for name, variable in found.variables.items()
+        for name, variable in result.variables.items()
     }
 
 
@@ -214,9 +214,9 @@ def test_a_dataset_as_it_was_opened_is_asked_like_its_store() -> None:
     lazy = dse.open(path)
     part = lazy[["bound", "ms_throughput"]]
     for ds in (lazy, part):  # only a study can be asked for a proof
-        found = dse.optimum(ds, maximize="ms_throughput", method="certified")
-        assert found.attrs["method"] == "certified"
-        assert list(found.data_vars) == list(ds.data_vars)
+        result = dse.optimum(ds, maximize="ms_throughput", method="certified")
+        assert result.attrs["method"] == "certified"
+        assert list(result.data_vars) == list(ds.data_vars)
     changed = {
         "a part": lazy.isel(threads=slice(1, 3)),
         "one value": lazy.isel(threads=0),
@@ -266,8 +266,8 @@ def test_the_study_of_a_damaged_store_answers(tmp_path: Path) -> None:
     damaged(path, "ms_throughput/c.0.0.0")
     (path / "cs_throughput" / "c.0.0.0").unlink()
     for name in ("ms_throughput", "cs_throughput"):
-        found, wanted = (dse.optimum(s, minimize=name, ties=True) for s in (path, study))
-        xr.testing.assert_identical(found, wanted)
+        result, wanted = (dse.optimum(s, minimize=name, ties=True) for s in (path, study))
+        xr.testing.assert_identical(result, wanted)
 
 
 def test_a_scan_of_a_damaged_store_names_the_chunk(tmp_path: Path) -> None:
@@ -315,16 +315,16 @@ def test_a_url() -> None:
 def test_ties_are_listed_on_request() -> None:
     path, _, memory = made("ties everywhere", False)
     for asked in (path, memory):
-        found = dse.optimum(asked, maximize="ms_throughput", where="mem_latency > 0", ties=True)
-        assert found.ms_throughput.dims == ("tie",)
+        result = dse.optimum(asked, maximize="ms_throughput", where="mem_latency > 0", ties=True)
+        assert result.ms_throughput.dims == ("tie",)
         best = memory.ms_throughput.where(memory.mem_latency > 0)
-        assert found.sizes["tie"] == int((best == best.max()).sum()) > 1
+        assert result.sizes["tie"] == int((best == best.max()).sum()) > 1
     for asked in (path, memory):  # the second, and all that are as good
-        found = dse.optimum(asked, maximize="ms_throughput", ties=True, top=2)
-        assert found.ms_throughput.dims == ("rank",)
-        assert found.sizes["rank"] == int(
-            (memory.ms_throughput == found.ms_throughput[1]).sum()
-        ) + (float(found.ms_throughput[0]) > float(found.ms_throughput[1]))
+        result = dse.optimum(asked, maximize="ms_throughput", ties=True, top=2)
+        assert result.ms_throughput.dims == ("rank",)
+        assert result.sizes["rank"] == int(
+            (memory.ms_throughput == result.ms_throughput[1]).sum()
+        ) + (float(result.ms_throughput[0]) > float(result.ms_throughput[1]))
 
 
 @pytest.mark.parametrize("seed", range(1, 6))

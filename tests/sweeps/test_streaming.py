@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.ask.spread
+import sweeps.query.distribution
 import sweeps.nest.emit
-import sweeps.nest.passes
+import sweeps.nest.tiles
 import sweeps.nest.run
-import sweeps.scan.fused
+import sweeps.scan.optimum
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
-from sweeps.ask.spread import BinCounts, DigitCounts
+from sweeps.query.distribution import BinCounts, DigitCounts
 from sweeps.bounds.problem import Enclosures, tile_boxes
 from sweeps.grid.grid import Tiling
 from symbolic.errors import InfeasibleError
@@ -110,24 +110,24 @@ def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[A
 def tiled() -> Iterator[None]:
     """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.nest.passes, "SMALL", 0)
-        patch.setattr(sweeps.nest.passes, "PIECE", 3)
+        patch.setattr(sweeps.nest.tiles, "SMALL", 0)
+        patch.setattr(sweeps.nest.tiles, "PIECE", 3)
         patch.setattr(sweeps.scan.values, "BLOCK", 5)
-        patch.setattr(sweeps.nest.passes, "_WORTH", 1)
-        patch.setattr(sweeps.ask.spread, "_MANY", 2)
+        patch.setattr(sweeps.nest.tiles, "_WORTH", 1)
+        patch.setattr(sweeps.query.distribution, "_MANY", 2)
         patch.setattr(sweeps.nest.emit, "_BEARABLE", 2)
         yield
 
 
 def same_count(study: Study, where: list[str]) -> None:
     _, counts = check_integer(study, "0.0", where)
-    found = study.count(where=where)
-    assert int(found["points"]) == counts.size
-    assert int(found["feasible_points"]) == counts.sum()
-    assert found.attrs["points_skipped"] <= counts.size
+    result = study.count(where=where)
+    assert int(result["points"]) == counts.size
+    assert int(result["feasible_points"]) == counts.sum()
+    assert result.attrs["points_skipped"] <= counts.size
     if counts.any():
         again = dse.count(study.run(), where=where)
-        assert again.drop_attrs().identical(found.drop_attrs())
+        assert again.drop_attrs().identical(result.drop_attrs())
 
 
 def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None:
@@ -138,17 +138,17 @@ def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None
         with pytest.raises(InfeasibleError, match=NOWHERE):
             study.histogram(text, bins=bins, where=where)
         return
-    found = study.histogram(text, bins=bins, where=where)
-    low, high = found["low"].values, found["high"].values
-    inside = found["configurations"].values
+    result = study.histogram(text, bins=bins, where=where)
+    low, high = result["low"].values, result["high"].values
+    inside = result["configurations"].values
     for k in range(low.size):
         last = k == low.size - 1
         chosen = (known >= low[k]) & ((known <= high[k]) if last else (known < high[k]))
         assert inside[k] == chosen.sum()
-    assert found.attrs["undefined"] == np.isnan(known).sum()
-    assert found.attrs["feasible_points"] == counts.sum()
-    assert found.attrs["below"] == (known < low[0]).sum()
-    assert found.attrs["above"] == (known > high[-1]).sum()
+    assert result.attrs["undefined"] == np.isnan(known).sum()
+    assert result.attrs["feasible_points"] == counts.sum()
+    assert result.attrs["below"] == (known < low[0]).sum()
+    assert result.attrs["above"] == (known > high[-1]).sum()
     if isinstance(bins, int):
         assert (low[0], high[-1]) == (finite.min(), finite.max())
         assert low.size == bins or finite.min() == finite.max()
@@ -156,7 +156,7 @@ def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None
         assert [*low, high[-1]] == bins
     if counts.any():
         again = dse.histogram(study.run(), text, bins=bins, where=where)
-        assert again.drop_attrs().identical(found.drop_attrs())
+        assert again.drop_attrs().identical(result.drop_attrs())
 
 
 def same_quantiles(study: Study, text: str, where: list[str], q: list[float]) -> None:
@@ -167,13 +167,13 @@ def same_quantiles(study: Study, text: str, where: list[str], q: list[float]) ->
             study.quantiles(text, q, where=where)
         return
     ranks = [max(math.ceil(Fraction(str(share)) * known.size), 1) for share in q]
-    found = study.quantiles(text, q, where=where)
+    result = study.quantiles(text, q, where=where)
     name = text if text.startswith("toy") else "objective"
-    assert found[name].values.tolist() == [known[rank - 1] + 0.0 for rank in ranks]
-    assert found["quantile"].values.tolist() == q
-    assert found.attrs["feasible_points"] == counts.sum()
+    assert result[name].values.tolist() == [known[rank - 1] + 0.0 for rank in ranks]
+    assert result["quantile"].values.tolist() == q
+    assert result.attrs["feasible_points"] == counts.sum()
     again = dse.quantiles(study.run(), text, q, where=where)
-    assert again.drop_attrs().identical(found.drop_attrs())
+    assert again.drop_attrs().identical(result.drop_attrs())
 
 
 BINS = st.one_of(
@@ -265,8 +265,8 @@ SMALL: dict[str, Any] = {**LARGE, "axes": FEW_VALUES}
 def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of four hundred points, so that a grid of 200,000 has five hundred."""
     for module, name in (
-        (sweeps.scan.fused, "REDUCED_TILE"),
-        (sweeps.nest.passes, "PIECE"),
+        (sweeps.scan.optimum, "REDUCED_TILE"),
+        (sweeps.nest.tiles, "PIECE"),
     ):
         monkeypatch.setattr(module, name, TILE)
 
@@ -283,8 +283,8 @@ def test_tiles_that_cannot_be_feasible_are_skipped_and_counted() -> None:
     counts = np.broadcast_to((load <= 60) & (load * share > 30) & (unit < 9), (100, 50, 40))
     cost = np.broadcast_to(ds["toy_cost"].transpose(*LARGE["axes"]).values, counts.shape)
     waste = ds["toy_waste"].broadcast_like(ds["toy_cost"]).transpose(*LARGE["axes"]).values
-    found = study.count(where=where)
-    assert int(found["feasible_points"]) == counts.sum()
+    result = study.count(where=where)
+    assert int(result["feasible_points"]) == counts.sum()
     histogram = study.histogram("toy_cost", bins=7, where=where)
     assert histogram["configurations"].values.sum() == counts.sum()
     quantile = study.quantiles("toy_cost", [0.5], where=where)
@@ -305,12 +305,12 @@ def test_tiles_that_cannot_be_feasible_are_skipped_and_counted() -> None:
 @pytest.mark.usefixtures("pieces")
 def test_tiles_that_are_feasible_throughout_are_counted_without_a_look() -> None:
     study = Study(**LARGE)
-    found = study.count(where="toy_load + toy_share * toy_unit / (1 s) <= 20")
-    assert found.attrs["points_skipped"] > 0.6 * 200_000
+    result = study.count(where="toy_load + toy_share * toy_unit / (1 s) <= 20")
+    assert result.attrs["points_skipped"] > 0.6 * 200_000
     load, share, unit = np.meshgrid(
         *(np.linspace(*axis["linspace"]) for axis in LARGE["axes"].values()), indexing="ij"
     )
-    assert int(found["feasible_points"]) == ((load <= 60) & (load + share * unit <= 20)).sum()
+    assert int(result["feasible_points"]) == ((load <= 60) & (load + share * unit <= 20)).sum()
 
 
 def test_enclosures_of_a_primitive_that_has_none_are_not_asked() -> None:
@@ -337,7 +337,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
         parts = [BinCounts(limits), BinCounts(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sweeps.ask.spread, "_MANY", many)
+                patch.setattr(sweeps.query.distribution, "_MANY", many)
                 part.feed(
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
@@ -354,14 +354,14 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
 def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[int]) -> None:
     array = np.array(values, dtype=float)
     allowed = np.arange(array.size) % 3 != 0
-    keys = sweeps.ask.spread.order_key(array[allowed])[:2].tolist()
+    keys = sweeps.query.distribution.order_key(array[allowed])[:2].tolist()
     known = np.array(sorted({key >> (shift + 16) for key in keys} | {*begins}), dtype=np.uint64)
     if shift == 48:
         known = np.zeros(1, dtype=np.uint64)
     parts = [DigitCounts(known, shift), DigitCounts(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sweeps.ask.spread, "_MANY", many)
+            patch.setattr(sweeps.query.distribution, "_MANY", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
     assert parts[0].totals.tolist() == parts[1].totals.tolist()
@@ -369,8 +369,8 @@ def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[i
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_are_in_the_order_of_floats(values: list[float]) -> None:
-    keys = sweeps.ask.spread.order_key(np.array(values))
-    assert [sweeps.ask.spread.value_of_key(int(key)) for key in keys] == values
+    keys = sweeps.query.distribution.order_key(np.array(values))
+    assert [sweeps.query.distribution.value_of_key(int(key)) for key in keys] == values
     for a, b in itertools.pairwise(range(len(values))):
         assert (keys[a] < keys[b]) == (values[a] < values[b])
 
@@ -383,7 +383,7 @@ class _Spared:
     def __init__(self, values: list[float]) -> None:
         self.attributes: dict[str, Any] = {}
         self.values, self.points = np.array(values), len(values)
-        self.skipped = sweeps.nest.passes.SkippedTiles()
+        self.skipped = sweeps.nest.tiles.SkippedTiles()
 
     def gather(self, make: Any, within: Any = None) -> Any:
         part, values = make(), self.values
@@ -402,9 +402,9 @@ def test_quantiles_of_no_more_than_the_values_asked_for(
     known = sorted(value for value in values if not math.isnan(value))
     if not known:
         return
-    found = sweeps.ask.spread._quantiles(_Spared(values), q)
+    result = sweeps.query.distribution._quantiles(_Spared(values), q)
     ranks = [max(math.ceil(Fraction(str(share)) * len(known)), 1) for share in q]
-    assert found["objective"].values.tolist() == [known[rank - 1] for rank in ranks]
+    assert result["objective"].values.tolist() == [known[rank - 1] for rank in ranks]
 
 
 # --- exact whole numbers, stores, and what cannot be asked
@@ -424,8 +424,8 @@ def test_counts_are_exact_whatever_their_size() -> None:
     study = Study(model=FLOW, axes=axes, set=given_, outputs=["ms_throughput"])
     one = 60_000**2 * 59_998 * 401
     assert int(study.count()["feasible_points"]) == 3 * 60_000**2 * 59_999 * 401
-    found = study.count(where=["threads > 100", "base_power < 1.5", "operations > 1"])
-    assert int(found["feasible_points"]) == one
+    result = study.count(where=["threads > 100", "base_power < 1.5", "operations > 1"])
+    assert int(result["feasible_points"]) == one
     histogram = study.histogram("threads", bins=[0, 100, 1000], where="operations > 1")
     assert histogram["configurations"].values.tolist() == [one, 2 * one]
     assert float(study.quantiles("threads", 0.5)["threads"][0]) == 128
@@ -498,9 +498,9 @@ def test_numbers_may_be_arrays_of_no_dimensions() -> None:
 
 
 def test_edges_may_have_units() -> None:
-    found = Study(**SMALL).histogram("toy_cost", bins=["1 ms", "1 s", 60])
-    assert found["low"].values.tolist() == [1e-3, 1]
-    assert found["low"].attrs["units"] == "s"
+    result = Study(**SMALL).histogram("toy_cost", bins=["1 ms", "1 s", 60])
+    assert result["low"].values.tolist() == [1e-3, 1]
+    assert result["low"].attrs["units"] == "s"
 
 
 @pytest.mark.parametrize(
@@ -558,7 +558,7 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
 def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dse.runner import run_study
+    from dse.runs.run import run_study
     from sweeps.bounds.problem import InfeasibleTiles
 
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}

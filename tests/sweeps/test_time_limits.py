@@ -17,20 +17,20 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import dse
-import sweeps.bounds.merging
+import sweeps.bounds.merge_axes
 import sweeps.bounds.search
 from dse.cli import main
-from sweeps.ask.source import Query
-from sweeps.bounds.check import check_grid
-from sweeps.bounds.merging import merge_axes
+from sweeps.query.source import Query
+from sweeps.bounds.checks import check_grid
+from sweeps.bounds.merge_axes import merge_axes
 from sweeps.bounds.problem import order_by_similarity
 from sweeps.grid.goals import objective_node, one_goal
-from sweeps.prove.fronts import Archive
-from sweeps.runtime.loop import SearchStats
-from sweeps.runtime.memory import run_in_threads
-from sweeps.runtime.stopping import _deadline, raise_if_interrupted, raise_if_out_of_time, time_limited
-from sweeps.sources.grids import GridScan
-from sweeps.sources.proof import find_optimum
+from sweeps.certify.front import Archive
+from sweeps.runtime.search_loop import SearchStats
+from sweeps.runtime.resources import run_in_threads
+from sweeps.runtime.interrupts import _deadline, raise_if_interrupted, raise_if_out_of_time, time_limited
+from sweeps.sources.grid_scan import GridScan
+from sweeps.sources.grid_proof import find_optimum
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 LATE = SearchStats(deadline=-math.inf)
@@ -69,7 +69,7 @@ class Clock:
 
 def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few axes were merged by then, the space holds the same values."""
-    monkeypatch.setattr(sweeps.bounds.merging, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
     grid = launch().grid()
     goal = one_goal("energy", None)
     root, leaves = objective_node(grid, (), goal), grid.leaves[()]
@@ -107,12 +107,12 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
     proven = []
     for limit in (0, 20, 200):
         clock = Clock()
-        monkeypatch.setattr("sweeps.runtime.loop.time", clock)
+        monkeypatch.setattr("sweeps.runtime.search_loop.time", clock)
         ask = Query(goals=(goal,), time_limit=limit)
-        found = find_optimum(GridScan(grid=dse.Study(**given(made)).grid()), ask)
+        result = find_optimum(GridScan(grid=dse.Study(**given(made)).grid()), ask)
         assert clock.looks < limit + 25
-        assert found.attrs["bound"] <= best <= float(found.energy)
-        proven.append(found.attrs["settled"])
+        assert result.attrs["bound"] <= best <= float(result.energy)
+        proven.append(result.attrs["settled"])
     assert proven[0] == 0
 
 
@@ -129,7 +129,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         check_grid(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
         dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
-    monkeypatch.setattr("sweeps.bounds.check._FIRST_BLOCK_POINTS", 16)
+    monkeypatch.setattr("sweeps.bounds.checks._FIRST_BLOCK_POINTS", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
     with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.files.whole import atomic_path, write_atomic
+from sweeps.files.atomic_write import atomic_path, write_atomic
 from symbolic.errors import DseError
 
 
@@ -42,7 +42,7 @@ def test_a_disk_that_is_full_at_the_very_end_leaves_the_old_file(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     path = tmp_path / "a.txt"
-    monkeypatch.setattr("sweeps.files.whole.os.fsync", full)
+    monkeypatch.setattr("sweeps.files.atomic_write.os.fsync", full)
     with pytest.raises(DseError, match=r"No space left on device; nothing is left there"):
         write_atomic(path, "new")
     assert names(tmp_path) == []

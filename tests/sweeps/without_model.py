@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import dse.identity
+import dse.runs.identity
 from symbolic.errors import DseError
 
 
@@ -18,5 +18,5 @@ def without_model() -> Iterator[None]:
     def rebuilt(*_: Any, **__: Any) -> Any:
         raise DseError("the model is not at hand")
 
-    with patch.object(dse.identity, "rebuilt", rebuilt):
+    with patch.object(dse.runs.identity, "rebuilt", rebuilt):
         yield

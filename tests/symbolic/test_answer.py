@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.answer import PAGE_ROWS, Answer, Table, cell_text, to_html, to_json
-from symbolic.plain_text import one_line, escape_controls
+from symbolic.safe_text import one_line, escape_controls
 from tests.long import draws
 
 TEXTS = st.one_of(

@@ -122,8 +122,8 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("text", "value"), NUMBERS)
 def test_numbers(text, value):
-    found = ops.interpret(parse(text, QUANTITIES), VALUES)
-    assert found == value
+    result = ops.interpret(parse(text, QUANTITIES), VALUES)
+    assert result == value
     assert not parse(text, QUANTITIES).is_boolean
 
 
@@ -405,12 +405,12 @@ SET = [
 
 @pytest.mark.parametrize(("name", "text", "value"), SET)
 def test_what_a_quantity_is_set_to(name, text, value):
-    found = parse_value(text, QUANTITIES[name], QUANTITIES)
+    result = parse_value(text, QUANTITIES[name], QUANTITIES)
     if isinstance(value, str):
-        assert repr(found) == value
+        assert repr(result) == value
     else:
-        assert type(found) is float
-        assert found == value
+        assert type(result) is float
+        assert result == value
 
 
 SET_REFUSED = [
@@ -599,15 +599,15 @@ def exact(node, values):
         case ast.UnaryOp(ast.Not()):
             return not inner(node.operand, values)
         case ast.BoolOp(op, parts):
-            found = [inner(part, values) for part in parts]
-            return all(found) if isinstance(op, ast.And) else any(found)
+            result = [inner(part, values) for part in parts]
+            return all(result) if isinstance(op, ast.And) else any(result)
         case ast.BinOp(base, ast.Pow(), exponent):
             return inner(base, values) ** int(exact(exponent, values))
         case ast.BinOp(left, op, right):
             return ARITHMETIC[type(op)](inner(left, values), inner(right, values))
         case ast.Compare(left, kinds, rest):
-            found = [inner(part, values) for part in (left, *rest)]
-            pairs = zip(kinds, found, found[1:], strict=False)
+            result = [inner(part, values) for part in (left, *rest)]
+            pairs = zip(kinds, result, result[1:], strict=False)
             return all(ORDER[type(kind)](a, b) for kind, a, b in pairs)
         case ast.Call(ast.Name("where"), [test, a, b]):
             both = inner(a, values), inner(b, values)
@@ -639,8 +639,8 @@ def test_python_and_fractions_agree(tree, a, b, c):
         isinstance(again, ast.UnaryOp) and isinstance(again.op, ast.Not)
     )
     node = (parse_condition if condition else parse)(text, rows)
-    found = ops.interpret(node, values, number=number)
-    assert found == expected
+    result = ops.interpret(node, values, number=number)
+    assert result == expected
 
 
 @settings(deadline=None)

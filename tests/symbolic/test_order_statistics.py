@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Rational
 
-from stochastic.loss.inequalities import bounds
+from stochastic.loss.bounds import bounds
 from stochastic.loss.moments import order_statistics
 from stochastic.work.pmf import Pmf
 from symbolic.closed_form import symbol
@@ -48,8 +48,8 @@ def as_fraction(value: Any) -> Fraction:
 
 @pytest.mark.parametrize("lanes", [1, 2, 5, 32])
 def test_bernoulli_and_uniform_are_their_sums(lanes: int) -> None:
-    found = theory.expected_max("bernoulli").subs({N: lanes, P: Rational(2, 7)})
-    assert as_fraction(found) == largest([Fraction(5, 7)], lanes)
+    result = theory.expected_max("bernoulli").subs({N: lanes, P: Rational(2, 7)})
+    assert as_fraction(result) == largest([Fraction(5, 7)], lanes)
     for low, high in ((0, 1), (1, 6), (20, 40), (3, 3)):
         below = [Fraction(max(a - low + 1, 0), high - low + 1) for a in range(high)]
         values = {N: lanes, named("lowest_work"): low, named("highest_work"): high}
@@ -117,9 +117,9 @@ def test_families_against_their_weights(family: str, values: dict[str, Any], law
     if closed.limits[0][2] == sympy.oo:
         index, first, _ = closed.limits[0]
         closed = sympy.Sum(closed.function, (index, first, int(work.high)))
-    found = float(closed.subs(N, lanes).doit().evalf(30))
+    result = float(closed.subs(N, lanes).doit().evalf(30))
     expected = order_statistics(work.low, work.weights, lanes).mean_max
-    assert found == pytest.approx(expected, rel=1e-14)
+    assert result == pytest.approx(expected, rel=1e-14)
 
 
 def test_any_law_is_the_sum_of_its_tail() -> None:
@@ -143,27 +143,27 @@ def test_exponential_from_its_spacings() -> None:
 
 @pytest.mark.parametrize(("shape", "lanes", "expected"), [(1, 3, "11/6"), (2, 2, "11/8")])
 def test_gamma_family(shape: int, lanes: int, expected: str) -> None:
-    found = theory.mean_loss("gamma").subs({theory.SHAPE: shape, N: lanes}).doit()
-    assert found == Rational(expected)
+    result = theory.mean_loss("gamma").subs({theory.SHAPE: shape, N: lanes}).doit()
+    assert result == Rational(expected)
     # the direct way for two lanes: max / sum = max(B, 1 - B) with B ~ Beta(shape, shape)
     if lanes == 2:
         u = sympy.Symbol("u", positive=True)
         area = sympy.gamma(shape) ** 2 / sympy.gamma(2 * shape)
         density = (u * (1 - u)) ** (shape - 1) / area
         half = sympy.integrate(2 * u * density, (u, Rational(1, 2), 1))
-        assert sympy.simplify(2 * half - found) == 0
+        assert sympy.simplify(2 * half - result) == 0
 
 
 def test_interval_from_its_integral() -> None:
     """Given the longest item the others are uniform below it: E[n / (1 + the sum of n - 1)]."""
     u, v = sympy.symbols("u v", positive=True)
-    found = [theory.mean_loss("interval").subs(N, n).doit() for n in (2, 3)]
+    result = [theory.mean_loss("interval").subs(N, n).doit() for n in (2, 3)]
     two = sympy.integrate(2 / (1 + u), (u, 0, 1))
-    assert found[0] == two == 2 * sympy.log(2)
+    assert result[0] == two == 2 * sympy.log(2)
     inner = sympy.integrate(3 / (1 + u + v), (v, 0, 1))
-    assert sympy.simplify(found[1] - sympy.integrate(inner, (u, 0, 1))) == 0
+    assert sympy.simplify(result[1] - sympy.integrate(inner, (u, 0, 1))) == 0
     exact = 1.386907296921192231  # E[X] for U(0,1000), n = 2, less what is lost without any work
-    assert abs(float(found[0]) - exact) < 1e-3
+    assert abs(float(result[0]) - exact) < 1e-3
 
 
 def test_limits() -> None:
@@ -192,13 +192,13 @@ def test_limits() -> None:
 
 def enumerate_groups(weights: Sequence[Fraction], lanes: int) -> dict[int, dict[int, Fraction]]:
     """Probability of each sum, for each largest item, over every outcome of every lane."""
-    found: dict[int, dict[int, Fraction]] = {}
+    result: dict[int, dict[int, Fraction]] = {}
     for group in product(range(len(weights)), repeat=lanes):
         chance = prod((weights[w] for w in group), start=Fraction(1))
         if chance:
-            sums = found.setdefault(max(group), {})
+            sums = result.setdefault(max(group), {})
             sums[sum(group)] = sums.get(sum(group), Fraction(0)) + chance
-    return found
+    return result
 
 
 @st.composite

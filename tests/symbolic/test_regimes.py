@@ -46,11 +46,11 @@ inputs = st.fixed_dictionaries(dict.fromkeys(QUANTITIES, positive))
 
 def everything(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
     """Every quantity of a graph, from its inputs."""
-    found = dict(values)
+    result = dict(values)
     for name, definition in graph.definitions.items():
         if definition.kind == "equation":
-            found[name] = exactly(interpret(definition.node, found, number=as_fraction))
-    return found
+            result[name] = exactly(interpret(definition.node, result, number=as_fraction))
+    return result
 
 
 def exactly(value: Any) -> Any:
@@ -123,9 +123,9 @@ def test_regimes_expand_to_the_inputs() -> None:
 
 
 def test_regimes_of_a_family_that_a_switch_dissolves_follow_the_flags() -> None:
-    found = TRANSIT.regimes(supply="smooth")
-    assert [regime.label for regime in found] == list(LABELS)  # and no capacity
-    assert {regime.of for regime in found} == {"bound"}
+    result = TRANSIT.regimes(supply="smooth")
+    assert [regime.label for regime in result] == list(LABELS)  # and no capacity
+    assert {regime.of for regime in result} == {"bound"}
 
 
 def test_one_family_can_be_chosen_and_an_unknown_is_named() -> None:
@@ -278,8 +278,8 @@ def test_a_quantity_that_moves_no_border_is_refused(a: str, b: str, name: str) -
 )
 def test_on_a_border_of_mwp_cwp_the_terms_are_equal(a: str, b: str, name: str) -> None:
     model = load_model("mwp_cwp")
-    found = model.border(a, b, solve_for=name)
-    solutions = found if isinstance(found, list) else [found]
+    result = model.border(a, b, solve_for=name)
+    solutions = result if isinstance(result, list) else [result]
     family = next(entry for entry in model.families if {a, b} <= set(entry.terms))
     graph = model.graph()
     inputs, rng = model.inputs, random.Random(3)
@@ -300,11 +300,11 @@ def test_on_a_border_of_mwp_cwp_the_terms_are_equal(a: str, b: str, name: str) -
 
 def moved(graph: Graph, values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Every quantity where one, input or not, has been given a value."""
-    found = dict(values)
+    result = dict(values)
     for key, definition in graph.definitions.items():
         if definition.kind == "equation" and key != name:
-            found[key] = exactly(interpret(definition.node, found, number=as_fraction))
-    return found
+            result[key] = exactly(interpret(definition.node, result, number=as_fraction))
+    return result
 
 
 def test_branches_come_as_a_list(write: Callable[[str], Model]) -> None:

@@ -230,8 +230,8 @@ def test_threads_agree():
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda unit: to_si(1.0, unit), sorted(NAMES) * 4)
-        assert list(found) == [to_si(1.0, unit) for unit in sorted(NAMES) * 4]
+        result = pool.map(lambda unit: to_si(1.0, unit), sorted(NAMES) * 4)
+        assert list(result) == [to_si(1.0, unit) for unit in sorted(NAMES) * 4]
 
 
 def test_repeated_conversions_take_microseconds():

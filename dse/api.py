@@ -1,0 +1,187 @@
+"""A study, and models compared, as users hold them: the data, and each verb as a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dse
+from dse.study.comparison import ComparisonData
+from dse.study.study import StudyData
+from dse.verbs.study import lazy
+from symbolic.answer import Answer, Table, DisplayMixin, shorten, value_text
+from symbolic.file_access import PathBase
+
+if TYPE_CHECKING:
+    from sweeps.grid.axes import Axis
+
+
+class VerbMethods:
+    """The verbs as methods of whatever is asked; what one cannot be asked it says itself."""
+
+    __slots__ = ()
+
+    advise = dse.advise
+    borders = dse.borders
+    chances = dse.chances
+    count = dse.count
+    disagreement = dse.disagreement
+    explain = dse.explain
+    explore = dse.explore
+    fold = dse.fold
+    histogram = dse.histogram
+    information = dse.information
+    law = dse.law
+    lazy = lazy
+    meets = dse.meets
+    optimum = dse.optimum
+    pareto = dse.pareto
+    plan = dse.plan
+    quantiles = dse.quantiles
+    ranges = dse.ranges
+    run = dse.run
+    sensitivity = dse.sensitivity
+
+
+class Study(DisplayMixin, VerbMethods, StudyData):
+    """A design space and a question frame over it.
+
+    Parameters
+    ----------
+    model : str
+        A shipped model, several joined by ``+``, or the path of a file of your own (``.py``). A
+        list gives a :class:`dse.api.Comparison` of several.
+    machine, workload : str, optional
+        A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
+    axes : mapping
+        What varies, outermost first: quantities (lists, ranges, arrays, numbers with units, the
+        forms of :func:`sweeps.grid.axes.parse_axis`), switches, ``machine``, ``workload``, or a
+        zip.
+    set : mapping
+        Values of quantities: numbers, texts with units, formulas, labels of switches, or
+        DataArrays over some of the axes.
+    where : str or list of str
+        Constraints; points that break one are marked in ``feasible``. Labels are compared in
+        quotes, by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
+    outputs : list of str, optional
+        The quantities wanted; the model's main outputs where None.
+    prefer : str, optional
+        Of joined models, the one whose equation is used where two define the same quantity.
+    best : mapping, optional
+        The question that ``dse run`` answers besides: ``minimize`` or ``maximize``, ``per``,
+        ``where`` and ``top``, as for :func:`optimum`. It changes nothing in what is computed.
+    random : mapping, optional
+        Laws of quantities: texts such as ``"normal: 450 cycles, 5 %"``, what :func:`dse.normal` and
+        its like make, a :class:`stochastic.Pmf`, laws of ``scipy.stats``; joint ones; and
+        ``correlation``, ``draws``, ``seed`` (:func:`dse.uncertain.draws.read_random`). What follows
+        is random along the axis ``draw``, over which formulas take statistics: ``mean(time)``,
+        ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run tells means and their errors.
+    folder : Path, optional
+        The folder against which relative paths are read.
+    fit : path, Fit, mapping or list, optional
+        Fits whose values become inputs, after those of ``set`` and before those of workload and
+        machine: ``"runs.fit.json"``, ``{"file": "runs.fit.json", "label": "sgemm"}`` for the values
+        of one label, or what :func:`dse.fit`, :func:`dse.calibrate` and :func:`dse.load_fit` give.
+
+    Raises
+    ------
+    DseError
+        Whatever does not fit, naming what was given, what was expected and a way out.
+
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> study.run().cs_throughput.values.round(3).tolist()
+    [4.197, 8.393, 10.0]
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        *,
+        model: str | Sequence[str],
+        machine: str | None = None,
+        workload: str | None = None,
+        axes: Mapping[str, Any] = {},
+        set: Mapping[str, Any] = {},  # noqa: A002
+        where: str | Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        prefer: str | None = None,
+        best: Mapping[str, Any] | None = None,
+        random: Mapping[str, Any] = {},
+        folder: PathBase = None,
+        fit: Any = None,
+    ) -> Any:
+        """A study of one model; of a list of models, their comparison."""
+        if not isinstance(model, (list, tuple)):
+            return object.__new__(cls)
+        given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
+        given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
+        given |= {"random": random}
+        return Comparison.from_models(cls, model, folder=folder, **given)
+
+    def _answer(self) -> Answer:
+        grid = self.grid()
+        axes, quantities = list(grid.axes.values()), grid.model.quantities
+        given = {"machine": self.machine, "workload": self.workload}
+        outputs = []
+        for name in grid.outputs:
+            row = quantities.get(name)
+            outputs.append([name, row.unit if row else "", row.meaning if row else ""])
+        tables = [Table(title="axes", rows=[_axis(a, quantities) for a in axes], is_open=True)]
+        for name in ("set", "random", "best"):
+            rows = [[n, _short_text(v)] for n, v in (getattr(self, name) or {}).items()]
+            tables.append(Table(title=name, rows=rows))
+        tables.append(Table(title="where", rows=[[text] for text in self.where]))
+        columns = ("quantity", "unit", "meaning")
+        tables.append(Table(title="outputs", columns=columns, rows=outputs))
+        return Answer(
+            kind="Study",
+            title=_title(self),
+            facts={name: text for name, text in given.items() if text},
+            tables=tables,
+        )
+
+
+class Comparison(DisplayMixin, VerbMethods, ComparisonData):
+    """Studies that differ in their model alone; ``each`` holds them by the model.
+
+    >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+    >>> both = Study(model=["transit", "transit + transit_warps"], axes={"threads": [64, 2048]},
+    ...              set=given, outputs=["ms_throughput"])
+    >>> both.run().ms_throughput.dims
+    ('model', 'threads')
+    """
+
+    def _answer(self) -> Answer:
+        rows = [[name, _title(study)] for name, study in self.each.items()]
+        return Answer(
+            kind="Comparison",
+            title=f"{', '.join(self.each)}: {shorten(self.outputs)}",
+            tables=[Table(title="models", rows=rows, is_open=True)],
+        )
+
+
+def _title(study: StudyData) -> str:
+    grid = study.grid()
+    sizes = " x ".join(f"{axis.name} {axis.size}" for axis in grid.axes.values())
+    title = f"{study.model}: {grid.points:,} configurations"
+    return f"{title} ({sizes})" if sizes else title
+
+
+def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
+    """An axis: its name, how many values it has, and which."""
+    row = quantities.get(axis.name)
+    values = [value_text(v, row.unit if row else "") for v in (axis.coordinate[[0, -1]]).tolist()]
+    if axis.labels:
+        return [axis.name, f"{axis.size:,}", shorten(axis.labels)]
+    told = values[0] if axis.size == 1 else f"{values[0]} to {values[-1]}"
+    return [axis.name, f"{axis.size:,}", told]
+
+
+def _short_text(value: Any) -> str:
+    """A value that was given, in a few words."""
+    if hasattr(value, "dims"):
+        return f"array over {', '.join(map(str, value.dims))}"
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

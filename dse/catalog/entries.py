@@ -1,0 +1,513 @@
+"""The catalogue of machines and workloads: TOML files in which every number bears its source.
+
+A machine file has a ``title``, and under ``[values]`` quantities by their names, each with either
+its ``source`` or ``assumed = "why"``::
+
+    title = "NVIDIA GeForce GTX 280"
+    compute_capability = "1.3"        # its limits are filled in
+    base = "gtx260"                   # optional: start from another machine's values
+    [values]
+    n_sms = { value = 30, source = "Hong 2012, Table 2" }
+    mem_bandwidth = { value = "141.7 GB/s", source = "Hong 2012, Table 2" }
+    ms_transition = { value = "ms_peak * mem_latency", assumed = "a formula in other quantities" }
+    [unknown]                         # optional: what nobody tells, and why
+    l2_latency = "not measured"
+
+A file's own values come before those of its base, and those before the compute capability's
+limits. A workload file has neither ``compute_capability`` nor ``[unknown]``, and may declare
+quantities of its own, such as the arguments of a kernel, which its values and studies then name::
+
+    [quantities]
+    atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
+
+A file of your own is given by its path (ending in ``.toml``), or by its name without ``.toml``
+where it lies in a folder that the environment variable ``DSE_PATH`` lists: in its subfolder
+``machines`` or ``workloads``, or in the folder itself with a line ``kind = "machine"`` or
+``kind = "workload"``. Nothing is shadowed: a name that two files bear is refused, and each of them
+can still be given by its path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from dse.catalog.entry_file import Value, read_entry_file
+from dse.catalog.models import models
+from symbolic.answer import Answer, Table, DisplayMixin, names_answer, shorten
+from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
+from symbolic.library import read_text_or_empty
+from symbolic.model import Model
+from symbolic.safe_text import one_line
+from symbolic.quantities import TABLE, Quantity
+from symbolic.file_access import PathBase, nested_scope, search_folders, allowed_path
+
+# --- Where the files of machines and workloads lie, and what a name that none bears may mean
+
+
+_DATA = Path(__file__).parents[1] / "data"
+_MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
+
+
+def absolute_path(path: Path) -> Path:
+    """Without ``..``, so that a circle of bases is seen; links keep their names."""
+    return Path(os.path.abspath(path))
+
+
+def _user_files(kind: str) -> Iterator[Path]:
+    """The files of your own, in the folders of ``DSE_PATH``."""
+    mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
+    for folder in search_folders():
+        yield from (folder / f"{kind}s").glob("*.toml")
+        yield from (path for path in folder.glob("*.toml") if mark.search(read_text_or_empty(path)))
+
+
+@cache  # the shipped files stay as they are while a process runs
+def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[Path]]:
+    files = user_files.union(map(absolute_path, (_DATA / f"{kind}s").glob("*.toml")))
+    result: dict[str, list[Path]] = {}
+    for path in sorted(files, key=lambda p: (p.stem.lower(), p)):
+        result.setdefault(path.stem.lower(), []).append(path)
+    return result
+
+
+def entry_paths(kind: str) -> Mapping[str, list[Path]]:
+    """The files of every name, in the order of names; none is parsed."""
+    return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
+
+
+def file_titles(kind: str) -> dict[str, str]:
+    """Titles by name; a file that cannot be read is named, and says so when it is asked for."""
+    result = {}
+    for name, paths in entry_paths(kind).items():
+        try:
+            result[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
+        except (OSError, ValueError, KeyError, RecursionError):
+            result[name] = f"cannot be read: {paths[0]}"
+    return result
+
+
+def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEntryError:
+    """The error of a name that no machine or workload bears, with what it may mean."""
+    known = list(known)
+    there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
+    there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
+    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir())
+    for path in (folder / f"{name}.toml" for folder in search_folders()):
+        if path.is_file():
+            missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
+    other = "workload" if kind == "machine" else "machine"
+    hint = f" but a {other}" if name.lower() in entry_paths(other) else nearest_hint(name.lower(), known)
+    if kind == "machine" and (told := _product(name)):
+        return UnknownEntryError(told)
+    return UnknownEntryError(
+        f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
+        f"is given as a path ending in .toml, or lies in a folder of DSE_PATH{missing})"
+    )
+
+
+def _product(name: str) -> str:
+    """What a name of a product could mean; empty where it is none."""
+    titles = file_titles("machine")
+    if len(several := prefix_matches(name, titles)) > 1:
+        shown = ", ".join(f"{each} ({titles[each]})" for each in several)
+        return f"{name!r} is the name of more than one machine: {shown}; say which"
+    if capability := product_capability(name):
+        return (
+            f"{name!r} has no machine file. Its compute capability is {capability}: take "
+            f"cc{capability} for its limits alone, or start a file of your own from them "
+            f"(dse new machine {normalized_name(name)}.toml --from cc{capability})"
+        )
+    return ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Entry(DisplayMixin):
+    """A machine, a workload or a compute capability: its values by the names of quantities."""
+
+    name: str
+    title: str
+    kind: str
+    values: Mapping[str, Value] = field(hash=False)
+    path: Path
+    compute_capability: str = ""
+    declared: tuple[Quantity, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        for name in ("values", "unknown"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {self.name}: {one_line(self.title)}>"
+
+    @property
+    def _kind(self) -> str:
+        return self.kind.replace("_", " ").capitalize()
+
+    def _answer(self) -> Answer:
+        data = self._data()
+        rows = [
+            [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
+            for name, row in data["values"].items()
+        ]
+        closed = [
+            [name, shorten(lacking)] for name, lacking in data.get("closed_models", {}).items()
+        ]
+        capability = self.compute_capability
+        return Answer(
+            kind=self._kind,
+            title=f"{self.name}: {one_line(self.title)}",
+            facts={"compute capability": capability} if capability else {},
+            tables=[
+                Table(title="values", columns=("quantity", "value", "source"), rows=rows),
+                Table(title="not known", columns=("quantity", "why"), rows=[*self.unknown.items()]),
+                Table(
+                    title="models that are closed",
+                    columns=("model", "until a study gives"),
+                    rows=closed,
+                ),
+            ],
+            data=data,
+        )
+
+    def _data(self) -> dict[str, Any]:
+        units = {row.name: row.unit for row in (*TABLE.values(), *self.declared)}
+        values = {}
+        for name, value in self.values.items():
+            values[name] = {"value": value.value, "unit": units.get(name, "")}
+            values[name] |= (
+                {"assumed": value.assumed} if value.assumed else {"source": value.source}
+            )
+        capability, more = self.compute_capability, {}
+        if self.kind != "workload":
+            closed = {name: list(lacking) for name, lacking in unavailable_models(self).items()}
+            more = {"unknown": dict(self.unknown), "closed_models": closed}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "title": self.title,
+            **({"compute_capability": capability} if capability else {}),
+            "values": values,
+            **more,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.name, self.title, self.kind, dict(self.values), self.path)
+        return Entry, (*fields, self.compute_capability, self.declared, dict(self.unknown))
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
+    """Title and limits of every compute capability; the tests check the file."""
+    tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
+    result: dict[str, tuple[str, dict[str, Value]]] = {k: (v, {}) for k, v in tree["titles"].items()}
+    for row in tree["limits"]:
+        origin = {key: row[key] for key in ("source", "assumed") if key in row}
+        for value, capabilities in row["values"]:
+            for capability in capabilities.split():
+                result[capability][1][row["quantity"]] = Value(value=value, **origin)
+    return result
+
+
+def _unknown_capability(name: str) -> UnknownNameError:
+    known = _limits()
+    return UnknownNameError(
+        f"{name!r} is no known compute capability{nearest_hint(name, known)}; there are: "
+        f"{', '.join(known)}"
+    )
+
+
+def compute_capability(name: str) -> Entry:
+    """The limits of a compute capability, such as ``"8.0"``; also a machine, named ``"cc8.0"``.
+
+    >>> compute_capability("1.3").values["max_threads_per_sm"].value
+    1024
+    """
+    name = str(name).strip()
+    if name not in _limits():
+        raise _unknown_capability(name)
+    title, values = _limits()[name]
+    path = _DATA / "compute_capabilities.toml"
+    return Entry(f"cc{name}", title, "compute_capability", values, path, name)
+
+
+def _find(kind: str, name: str, folder: PathBase) -> Path:
+    if name.endswith(".toml"):
+        path = absolute_path(allowed_path(name, folder, f"{kind} file"))
+        if not path.is_file():
+            raise DseError(f"the {kind} file {name!r} does not exist (looked for {path})")
+        return path
+    known = entry_paths(kind)
+    paths = known.get(name.lower(), [])
+    if not paths and kind == "machine" and len(same := exact_matches(name, file_titles(kind))) == 1:
+        paths = known[same[0]]
+    if len(paths) == 1:
+        return paths[0]
+    if paths:
+        raise DseError(
+            f"{name!r} names {len(paths)} {kind}s: {', '.join(map(str, paths))}; rename one, or "
+            "give the path of the one you mean"
+        )
+    raise unknown_entry_error(kind, name, _Catalog(kind))
+
+
+def _load(
+    kind: str, name: str, folder: PathBase, extra: tuple[Quantity, ...], chain: tuple[Path, ...]
+) -> Entry:
+    name = str(name).strip()
+    if kind == "machine" and (capability := parse_capability(name)) in _limits():
+        return compute_capability(capability)
+    path = _find(kind, name, folder)
+    status = path.stat()
+    said = read_entry_file(path, (status.st_mtime_ns, status.st_size), kind, extra)
+    capability, values = said.compute_capability, dict(said.values)
+    declared, unknown = said.declared, dict(said.unknown)
+    if capability and capability not in _limits():
+        raise said.source.error(("compute_capability",), _unknown_capability(capability))
+    if said.base:
+        if path in chain:
+            names = " -> ".join(p.stem for p in (*chain[chain.index(path) :], path))
+            raise said.source.error(("base",), f"base runs in a circle: {names}")
+        try:
+            base = _load(kind, said.base, nested_scope(folder, path.parent), extra, (*chain, path))
+        except UnknownEntryError as error:
+            raise said.source.error(("base",), UnknownNameError(f"base: {error}")) from error
+        limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
+        inherited = {k: v for k, v in base.values.items() if limits.get(k) != v}
+        capability, values = capability or base.compute_capability, {**inherited, **values}
+        declared = tuple({row.name: row for row in (*base.declared, *declared)}.values())
+        unknown = {k: why for k, why in {**base.unknown, **unknown}.items() if k not in values}
+    if capability:
+        values = {**_limits()[capability][1], **values}
+    name = path.stem.lower()
+    return Entry(name, said.title, kind, values, path, capability, declared, unknown)
+
+
+def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
+    return () if quantities is TABLE else tuple(q for n, q in quantities.items() if n not in TABLE)
+
+
+def machine(name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE) -> Entry:
+    """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
+
+    Parameters
+    ----------
+    name : str
+        A name of :func:`machines` or the product's, in any case, spaces and signs left out or not
+        (``"RTX 3080"``), or a path that ends in ``.toml``.
+    folder : Path or Reach, optional
+        The folder against which a relative path is read; the working directory if not given.
+    quantities : mapping of str to Quantity, optional
+        The quantities the file may give values to; those of a model of your own as well as the
+        shipped ones.
+
+    >>> machine("gtx280").values["n_sms"].source
+    'Hong 2012, Table 2'
+    """
+    return _load("machine", name, folder, _extra(quantities), ())
+
+
+def workload(
+    name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE
+) -> Entry:
+    """A workload by its name (``"svm"``) or by the path of its file; see :func:`machine`.
+
+    >>> workload("svm").values["coalesced_insts"].value
+    819
+    """
+    return _load("workload", name, folder, _extra(quantities), ())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Catalog(DisplayMixin, Mapping[str, Entry]):
+    """The entries of a kind by name; each file is read when it is asked for."""
+
+    kind: str
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self:
+            raise unknown_entry_error(self.kind, str(name), self)
+        return _load(self.kind, name, None, (), ())
+
+    def __iter__(self) -> Iterator[str]:
+        yield from entry_paths(self.kind)
+        if self.kind == "machine":
+            yield from (f"cc{capability}" for capability in _limits())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and any(name.lower() == known for known in self)
+
+    def _answer(self) -> Answer:
+        rows = entry_titles(self.kind)
+        data = {f"{self.kind}s": [{"name": key, "title": text} for key, text in rows.items()]}
+        return names_answer(f"{self.kind.title()}s", rows, data)
+
+
+def machines() -> Mapping[str, Entry]:
+    """Every machine by its lower-case name: the shipped, your own, and the compute capabilities.
+
+    >>> "gtx280" in machines(), "cc9.0" in machines()
+    (True, True)
+    """
+    return _Catalog("machine")
+
+
+def workloads() -> Mapping[str, Entry]:
+    """Every workload by its lower-case name: the shipped and your own.
+
+    >>> "blackscholes" in workloads()
+    True
+    """
+    return _Catalog("workload")
+
+
+def entry_titles(kind: str) -> dict[str, str]:
+    """The machines or workloads by name, with their titles; no value is read.
+
+    A file that cannot be read is listed all the same, and says so when it is asked for.
+    """
+    result = file_titles(kind)
+    if kind == "machine":
+        for name in machines():
+            if name not in result:
+                result[name] = compute_capability(name.removeprefix("cc")).title
+    return result
+
+
+# --- Names of products as people write them
+
+
+def normalized_name(name: str) -> str:
+    """A name without its maker, capitals, spaces and signs.
+
+    >>> normalized_name("NVIDIA GeForce RTX 3080"), normalized_name("A100-SXM4-80GB")
+    ('rtx3080', 'a100sxm480gb')
+    """
+    return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
+
+
+def exact_matches(name: str, titles: Mapping[str, str]) -> list[str]:
+    """The machines that a name means: the same but for its maker, capitals, spaces and signs.
+
+    >>> exact_matches("RTX 3080", {"rtx3080": "NVIDIA GeForce RTX 3080, 10 GB"})
+    ['rtx3080']
+    >>> exact_matches("A100-SXM4-80GB", {"a100_80": "NVIDIA A100 SXM4, 80 GB"})
+    ['a100_80']
+    """
+    plain = normalized_name(name)
+    return [key for key, title in titles.items() if plain and plain in _spellings(key, title)]
+
+
+def _spellings(key: str, title: str) -> set[str]:
+    whole = {normalized_name(key), normalized_name(title), normalized_name(title.partition(",")[0])}
+    return whole | {form.removeprefix("rtx").removeprefix("gtx") for form in whole}
+
+
+def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
+    """The machines of which a name says only the beginning, such as ``h100`` of ``h100_sxm``.
+
+    >>> prefix_matches("H100", {"h100_pcie": "H100 PCIe", "h100_sxm": "H100 SXM5", "h1000": "H1000"})
+    ['h100_pcie', 'h100_sxm']
+    """
+    plain = normalized_name(name)
+    result = []
+    for key, title in titles.items():
+        starts = (form for form in _spellings(key, title) if form.startswith(plain))
+        # "h100" is not the beginning of "h1000": a number goes on
+        if plain and any(not (plain[-1:] + form[len(plain) :][:1]).isdigit() for form in starts):
+            result.append(key)
+    return result
+
+
+@lru_cache(maxsize=1)
+def _product_capabilities() -> dict[str, str]:
+    tree = tomllib.loads((_DATA / "products.toml").read_text(encoding="utf-8"))
+    result = {}
+    for capability, names in tree.items():
+        for name in names.split(","):
+            for form in _spellings(name, name):
+                result[form] = capability
+    return result
+
+
+def product_capability(name: str) -> str:
+    """The compute capability of a product of NVIDIA's; empty where it is not known.
+
+    >>> product_capability("GeForce RTX 4080"), product_capability("rtx4080"), product_capability("svm")
+    ('8.9', '8.9', '')
+    """
+    return _product_capabilities().get(normalized_name(name), "")
+
+
+def parse_capability(name: str) -> str:
+    """The compute capability that a name writes, as NVIDIA's tools do; empty where it writes none.
+
+    >>> parse_capability("cc8.0"), parse_capability("sm_80"), parse_capability("sm_121")
+    ('8.0', '8.0', '12.1')
+    """
+    result = re.fullmatch(r"(?:cc ?(\d+)\.(\d)|(?:cc|sm|compute) ?_?(\d+)(\d)[af]?)", name.lower())
+    return ".".join(part for part in result.groups() if part) if result else ""
+
+
+# --- What a machine's file does not tell, and which models that closes
+
+
+def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
+    """Return the shipped models that lack a value of the machine, each with what it lacks.
+
+    What the workload or the programmer gives is not counted, nor what has a default; of a value
+    that is a formula, what it needs is. A study opens such a model by giving the values itself.
+
+    >>> unavailable_models(machine("rtx3080"))["mwp_cwp"]
+    ('mem_latency_nominal',)
+    """
+    result = {}
+    known = models()
+    for name in known:
+        try:
+            model = known[name]
+        except DseError:  # a model of one's own that cannot be loaded: dse models says why
+            continue
+        needed = model.needs(*model.outputs)
+        lacking = dict.fromkeys(each for need in needed for each in _missing_inputs(need, entry, model))
+        if lacking:
+            result[name] = tuple(lacking)
+    return result
+
+
+def formula_inputs(name: str, value: object) -> tuple[str, ...]:
+    """Return the quantities in a value that is a formula; none of a number.
+
+    >>> formula_inputs("peak_flops", "fp32_flops"), formula_inputs("mem_bandwidth", "900 GB/s")
+    (('fp32_flops',), ())
+    """
+    from symbolic.expression import parse_value
+    from symbolic.ops import Node, references
+
+    if not isinstance(value, str) or name not in TABLE or TABLE[name].is_label:
+        return ()
+    parsed = parse_value(value, TABLE[name], TABLE)
+    return tuple(references(parsed)) if isinstance(parsed, Node) else ()
+
+
+def _missing_inputs(name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield what is not known of a quantity, down to what its formula or its default names."""
+    if name in visited or (name in model.yields and visited):
+        return
+    row, given = model.quantity(name), entry.values.get(name)
+    value = row.default if given is None else given.value
+    if value is None and row.lever == "designer":
+        yield name
+    for each in formula_inputs(name, value):
+        yield from _missing_inputs(each, entry, model, (*visited, name))

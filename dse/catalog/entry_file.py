@@ -1,0 +1,311 @@
+"""One file of the catalogue: its text checked, and errors that say where in it.
+
+:mod:`dse.catalog.entries` documents the format and finds the files.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from dse.toml_text import read_toml
+from sweeps.files.atomic_write import write_atomic
+from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest_hint
+from symbolic.quantities import TABLE, Quantity
+from symbolic.quantity import quantity
+from symbolic.file_access import TEXT_LIMIT, check_file
+
+#: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
+_SEARCH_SECONDS = 0.5
+_EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
+_KEYS = {
+    "machine": ("title", "kind", "base", "values", "compute_capability", "unknown"),
+    "workload": ("title", "kind", "base", "quantities", "values"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A value as written (a number, or text such as ``"1.3 GHz"``) and where it comes from.
+
+    ``holds_for`` are the numbers of other quantities for which alone it was counted.
+    """
+
+    value: float | str
+    source: str = ""
+    assumed: str = ""
+    holds_for: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.source.strip()) == bool(self.assumed.strip()):
+            given = "has both" if self.source.strip() else "has neither"
+            raise DseError(
+                f"the value {self.value!r} {given} a source and an assumption: give its source, "
+                "or say why it is assumed"
+            )
+
+
+class SourceText:
+    """The text of a file, and errors that say where in it."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.text = path, text
+
+    def line(self, *keys: str) -> int:
+        """Return the line on which a key is first given, as tomllib reads it; 0 if not known."""
+        lines, start = self.text.split("\n"), 1
+        deadline = time.monotonic() + _SEARCH_SECONDS
+        for end in range(1, len(lines) + 1):
+            if time.monotonic() > deadline:
+                break
+            try:
+                node: Any = tomllib.loads("\n".join(lines[:end]))
+            except (ValueError, RecursionError):
+                continue  # in the middle of a value that spans lines
+            for key in keys:
+                node = node.get(key) if isinstance(node, dict) else None
+            if node is not None:
+                return start
+            start = end + 1
+        return 0
+
+    def error(self, keys: tuple[str, ...], problem: str | DseError) -> DseError:
+        """The problem with its place, as the same kind of error."""
+        kinds = (DomainError, UnitError, UnknownNameError, DseError)
+        kind = next((kind for kind in kinds if isinstance(problem, kind)), DseError)
+        number = self.line(*keys) if keys else 0
+        place = f"{self.path}, line {number}" if number else str(self.path)
+        return kind(f"{place}: {problem}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryFile:
+    """What one file says, checked by itself."""
+
+    source: SourceText
+    title: str
+    base: str
+    compute_capability: str
+    values: Mapping[str, Value]
+    declared: tuple[Quantity, ...] = ()
+    unknown: Mapping[str, str]
+
+
+def _content(source: SourceText) -> dict[str, Any]:
+    try:
+        return read_toml(source.text)
+    except tomllib.TOMLDecodeError as error:
+        lines = source.text.split("\n")
+        result = re.search(r"line (\d+)", str(error))
+        number = int(result[1]) if result else len(lines)
+        message = re.sub(r" \(at .*\)$", "", str(error))
+        raise DseError(
+            f"{source.path}, line {number}: this is not TOML: {message}; "
+            f"the line is {lines[number - 1].strip()!r}"
+        ) from None
+
+
+def _value(
+    source: SourceText,
+    name: str,
+    item: Any,
+    quantities: Mapping[str, Quantity],
+    values: Mapping[str, Any],
+) -> Value:
+    keys = ("values", name)
+    row = quantities.get(name)
+    if row is None:
+        hint = nearest_hint(name, quantities)
+        raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
+    if not isinstance(item, dict):
+        raise source.error(
+            keys, f"{name} = {_toml(item)} bears no source: write {name} = {_EXAMPLE}"
+        )
+    for key in item:
+        if key not in ("value", "source", "assumed", "holds_for"):
+            hint = nearest_hint(key, ("value", "source", "assumed"))
+            raise source.error(
+                (*keys, key),
+                f"{name} has {key!r}, expected value, source or assumed{hint}",
+            )
+    value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
+    if len(origins) != 1:
+        given = "both source and assumed" if origins else "neither source nor assumed"
+        raise source.error(keys, f"{name} has {given}: write {name} = {_EXAMPLE}")
+    if not isinstance(item[origins[0]], str) or not item[origins[0]].strip():
+        raise source.error(keys, f"{name}: {origins[0]} = {_toml(item[origins[0]])} says nothing")
+    try:
+        _check(row, value, quantities)
+    except DseError as error:
+        raise source.error(keys, error) from error
+    assert isinstance(value, (int, float, str))
+    holds_for = _parse_holds_for(source, name, item.get("holds_for", []), values)
+    return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
+
+
+def _parse_holds_for(
+    source: SourceText, name: str, names: Any, values: Mapping[str, Any]
+) -> tuple[tuple[str, float], ...]:
+    """Return the numbers of this file's quantities for which alone a value holds."""
+    keys = ("values", name, "holds_for")
+    if not isinstance(names, list):
+        raise source.error(keys, f"{name}: holds_for = {_toml(names)}, expected a list of names")
+    result = []
+    for each in names:
+        item = values.get(each) if isinstance(each, str) else None
+        number = item.get("value") if isinstance(item, dict) else None
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise source.error(
+                keys,
+                f"{name} holds for a value of {_toml(each)}, to which this file gives no number: "
+                "expected names of quantities with numbers under [values]",
+            )
+        result.append((each, float(number)))
+    return tuple(result)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, (bool, datetime.date, datetime.time)):
+        return str(value).lower()
+    return repr(value)
+
+
+def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> None:
+    if row.labels is not None:
+        if not isinstance(value, str) or (row.labels and value not in row.labels):
+            known = f"one of {', '.join(row.labels)}" if row.labels else "a label"
+            hint = nearest_hint(value, row.labels) if isinstance(value, str) else ""
+            raise DseError(f"{row.name} = {_toml(value)}, expected {known} in quotes{hint}")
+        return
+    if isinstance(value, str):
+        from symbolic.expression import parse_value
+
+        parsed = parse_value(value, row, quantities)
+        if not isinstance(parsed, (int, float)):
+            return
+        value = parsed
+    unit = f" in {row.unit}" if row.unit else ""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        given = "no value" if value is None else _toml(value)
+        raise DseError(
+            f"{row.name} has {given}, expected a number{unit}, or in quotes a number with its "
+            "unit or a formula"
+        )
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:
+        finite, value = False, "a whole number beyond the range of floats"
+    if not finite:
+        raise DomainError(f"{row.name} = {value}, expected a finite number{unit}")
+    row.check(value, "this file")
+
+
+@lru_cache(maxsize=256)
+def read_entry_file(
+    path: Path, stamp: tuple[int, int], kind: str, extra: tuple[Quantity, ...]
+) -> EntryFile:
+    """Read and check a file of a kind ("machine", "workload"), once per time stamp.
+
+    ``extra`` are quantities that a model outside the table declares.
+    """
+    check_file(path, f"{kind} file", TEXT_LIMIT)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DseError(f"{path} cannot be read as text: {error}") from error
+    return parse_entry(SourceText(path, text), kind, extra)
+
+
+def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) -> Path:
+    """Write a machine or workload file; nothing is written that could not be read back."""
+    try:
+        parse_entry(SourceText(path, text), kind)
+    except DseError as error:
+        raise type(error)(f"not written, as it could not be read back: {error}") from error
+    return write_atomic(path, text, replace=replace)
+
+
+def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ()) -> EntryFile:
+    """Return what the text of a machine or workload file says, checked by itself."""
+    tree = _content(source)
+    for key in tree:
+        if key not in _KEYS[kind]:
+            hint = nearest_hint(key, _KEYS[kind])
+            hint = "; quantities stand under [values]" if key in TABLE else hint
+            expected = ", ".join(_KEYS[kind])
+            raise source.error((key,), f"{key!r} is no key of a {kind}: expected {expected}{hint}")
+    for key in ("title", "kind", "base", "compute_capability"):
+        if key in tree and (not isinstance(tree[key], str) or not tree[key].strip()):
+            raise source.error(
+                (key,), f'{key} = {_toml(tree[key])}, expected text: {key} = "{tree[key]}"'
+            )
+    if tree.get("kind", kind) != kind:
+        raise source.error(("kind",), f"this is a {tree['kind']}, expected a {kind}")
+    if "title" not in tree:
+        raise source.error((), 'the title is missing: begin with title = "..."')
+    values = tree.get("values", {})
+    if not isinstance(values, dict):
+        raise source.error(("values",), f"values = {_toml(values)}, expected a table of quantities")
+    own = _parse_declared(source, tree.get("quantities", {}))
+    quantities = {**TABLE, **{row.name: row for row in (*extra, *own)}}
+    return EntryFile(
+        source=source,
+        title=tree["title"].strip(),
+        base=tree.get("base", "").strip(),
+        compute_capability=tree.get("compute_capability", "").strip(),
+        values={
+            name: _value(source, name, item, quantities, values) for name, item in values.items()
+        },
+        declared=own,
+        unknown=_parse_unknown(source, tree.get("unknown", {}), values, quantities),
+    )
+
+
+def _parse_unknown(
+    source: SourceText, table: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
+) -> dict[str, str]:
+    """What a machine's file says is not known, and why."""
+    if not isinstance(table, dict):
+        raise source.error(("unknown",), f"unknown = {_toml(table)}, expected a table of quantities")
+    for name, why in table.items():
+        keys = ("unknown", name)
+        if name not in quantities:
+            hint = nearest_hint(name, quantities)
+            raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
+        if name in values:
+            raise source.error(keys, f"{name} is unknown and has a value: keep one of them")
+        if not isinstance(why, str) or not why.strip():
+            raise source.error(keys, f"{name} = {_toml(why)}, expected why, as text")
+    return dict(table)
+
+
+def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
+    """The quantities that a workload brings along, such as the arguments of a kernel."""
+    if not isinstance(table, dict):
+        raise source.error(("quantities",), f"quantities = {_toml(table)}, expected a table")
+    result = []
+    for name, item in table.items():
+        keys = ("quantities", name)
+        if name in TABLE or not name.isidentifier():
+            why = "all models share it" if name in TABLE else "expected letters, digits and _"
+            raise source.error(keys, f"{name!r} cannot be declared: {why}")
+        if not isinstance(item, dict) or not item.get("meaning"):
+            raise source.error(keys, f'{name}: expected {{ meaning = "...", unit = "..." }}')
+        for key in item:
+            if key not in ("meaning", "unit", "domain"):
+                raise source.error(
+                    (*keys, key), f"{name} has {key!r}, expected meaning, unit, domain"
+                )
+        try:
+            result.append(quantity(name, **item))
+        except (DseError, TypeError) as error:
+            raise source.error(keys, DseError(str(error))) from error
+    return tuple(result)

@@ -1,0 +1,217 @@
+"""The models and the quantities by name: what each means, which models yield or need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from symbolic.answer import Answer, Table, DisplayMixin, names_answer, shorten
+from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
+from symbolic.library import available_models, load_model
+from symbolic.model import Model
+from symbolic.quantities import TABLE, Quantity
+
+
+def model(name: str, *, prefer: str | None = None) -> Model:
+    """A model by its name, the path of its file, or several joined by ``+``.
+
+    >>> model("transit").closed_form("ms_transition")
+    mem_latency*ms_peak
+    """
+    return load_model(name, prefer=prefer)
+
+
+class _Models(DisplayMixin, Mapping[str, Model]):
+    """The models by name, loaded when asked for."""
+
+    def _answer(self) -> Answer:
+        data = []
+        for name in self:
+            try:
+                model = load_model(name)
+                row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
+            except DseError as error:  # it is listed, with the reason
+                row = {"summary": str(error), "outputs": []}
+            data.append({"name": name, **row})
+        return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
+
+    def __repr__(self) -> str:
+        return repr(names_answer("Models", dict.fromkeys(self, "")))  # loads none
+
+    def __getitem__(self, name: str) -> Model:
+        if name not in self:
+            known = list(self)
+            raise UnknownEntryError(
+                f"{name!r} is no model{nearest_hint(str(name), known)}; there are: {', '.join(known)}"
+            )
+        return load_model(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(available_models()))
+
+    def __len__(self) -> int:
+        return len(available_models())
+
+    def __contains__(self, name: object) -> bool:
+        return name in available_models()
+
+
+def models() -> Mapping[str, Model]:
+    """Every model by its name: the shipped, and those in the folders of ``DSE_PATH``.
+
+    >>> "mwp_cwp" in models()
+    True
+    """
+    return _Models()
+
+
+#: So many models are named beside one of several quantities; a table of so many is unfolded.
+_MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantityInfo:
+    """What a quantity is.
+
+    Attributes
+    ----------
+    name, unit, meaning : str
+        The unit is that in which values are stored; ``""`` of counts and ratios.
+    symbol : str
+        Of the papers, as LaTeX; ``""`` where they have none, with commas where they differ.
+    default : float or str, optional
+        The value where none is given: a number, a label, or another quantity's name.
+    labels : tuple of str
+        Those that a switch takes.
+    yielded_by, needed_by : tuple of str
+        The models that have an equation for it, and those whose equations read it.
+    declared_by : tuple of str
+        The models that bring it; empty where all share it.
+    """
+
+    name: str
+    unit: str
+    symbol: str
+    meaning: str
+    default: float | str | None
+    labels: tuple[str, ...]
+    yielded_by: tuple[str, ...]
+    needed_by: tuple[str, ...]
+    declared_by: tuple[str, ...]
+
+
+class Quantities(DisplayMixin, Mapping[str, QuantityInfo]):
+    """Quantities by name; printed, a line for each."""
+
+    def __init__(self, rows: Mapping[str, QuantityInfo]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> QuantityInfo:
+        if name not in self._rows:
+            raise UnknownEntryError(f"{name!r} is no quantity{nearest_hint(name, self._rows)}")
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _answer(self) -> Answer:
+        def model_names(names: tuple[str, ...]) -> str:
+            return ", ".join(names) if len(self) == 1 else shorten(names, _MODELS_SHOWN)
+
+        rows = []
+        for row in self.values():
+            default = None if row.default is None else (row.default, row.unit)
+            labels = f" ({', '.join(row.labels)})" if row.labels else ""
+            text = [row.name, row.unit, row.symbol, default, row.meaning + labels]
+            rows.append([*text, model_names(row.yielded_by), model_names(row.needed_by)])
+        head = ("quantity", "unit", "symbol", "default", "meaning", "yielded by", "needed by")
+        return Answer(
+            kind="Quantities",
+            title=f"{len(self):,}: {shorten(self)}",
+            tables=[Table(columns=head, rows=rows, is_open=len(rows) <= _ROWS_UNFOLDED)],
+            data={"quantities": [asdict(row) for row in self.values()]},
+        )
+
+    def __str__(self) -> str:
+        return str(self._answer())
+
+
+def quantities(word: str = "", *, model: str | None = None) -> Quantities:
+    """The quantities of all models, or those that a word finds.
+
+    Parameters
+    ----------
+    word : str
+        What the name, the meaning, the symbol or the labels hold, in any case; several words must
+        all be held. The quantity of that name comes first, then those whose names hold it.
+    model : str, optional
+        Only those that this model yields or needs: a name, names joined by ``+``, or the path of a
+        file. Without it all shipped models are read, and those in the folders of ``DSE_PATH``.
+
+    Raises
+    ------
+    UnknownNameError
+        Nothing is found.
+
+    >>> found = quantities("power idle")
+    >>> found["idle_power"].unit
+    'W'
+    """
+    if not isinstance(word, str):
+        raise DseError(f"word = {word!r}: expected text, such as 'clock'")
+    read = dict(models()) if model is None else {model: load_model(model)}
+    known = _quantity_infos(read)
+    if model is not None:
+        known = {n: row for n, row in known.items() if row.yielded_by or row.needed_by}
+    texts = {
+        row.name: " ".join([row.name, row.meaning, row.symbol, *row.labels]).lower()
+        for row in known.values()
+    }
+    words = word.lower().split()
+    result = [row for row in known.values() if all(part in texts[row.name] for part in words)]
+    if not result:
+        of = f" of {model}" if model else ""
+        raise UnknownNameError(
+            f"no quantity{of} has {word!r} in its name, meaning, symbol or labels"
+            f"{nearest_hint(word, known)}"
+        )
+    result.sort(key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name))
+    return Quantities({row.name: row for row in result})
+
+
+def _quantity_infos(models_by_name: Mapping[str, Model]) -> dict[str, QuantityInfo]:
+    """Every quantity of some models, the equations of all gone through once."""
+    told: dict[str, dict[str, dict[str, None]]] = {}
+
+    def add_use(name: str, what: str, text: str) -> None:
+        told.setdefault(name, {}).setdefault(what, {})[text] = None
+
+    for model, one in models_by_name.items():
+        for eq in one.equations:
+            add_use(eq.name, "yielded", model)
+            if eq.symbol:
+                add_use(eq.name, "symbols", eq.symbol)
+            for need in (*eq.inputs, *eq.when):
+                add_use(need, "needed", model)
+        for name in one.quantities:
+            add_use(name, "brought", model)
+    rows = {row.name: row for one in models_by_name.values() for row in one.quantities.values()}
+    return {name: _quantity_info(row, told.get(name, {})) for name, row in rows.items()}
+
+
+def _quantity_info(row: Quantity, uses: Mapping[str, Iterable[str]]) -> QuantityInfo:
+    return QuantityInfo(
+        name=row.name,
+        unit=row.unit,
+        symbol=", ".join(uses.get("symbols", ())),
+        meaning=row.meaning,
+        default=row.default,
+        labels=row.labels or (),
+        yielded_by=tuple(uses.get("yielded", ())),
+        needed_by=tuple(uses.get("needed", ())),
+        declared_by=() if row.name in TABLE else tuple(uses.get("brought", ())),
+    )

@@ -1,0 +1,430 @@
+"""Compile CUDA source without a GPU: NVRTC, as the extra ``kernels`` installs it.
+
+A compiler for the device alone knows no host library. Where a source does not compile as it stands,
+host functions are left out, and then whatever else is not for the device and has an error, piece
+by piece, in the file and in the headers beside it. A piece that the kernel needs is missed by
+the compiler, so that nothing is counted without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dse.cuda.source import FRAME, device_part, device_macros, split_declarations, blank_comments
+from symbolic.errors import DseError
+
+#: Complaints that are shown, at most.
+_SHOWN = 5
+_UNDEFINED = re.compile(
+    r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
+    r'incomplete type "([^"]+)")',
+    re.M,
+)
+
+
+class CompileError(DseError):
+    """A source that does not compile; ``lacking`` are headers that were not found."""
+
+    def __init__(self, log: str, missing_headers: Sequence[str] = ()) -> None:
+        super().__init__(log)
+        self.missing_headers = tuple(missing_headers)
+
+
+def explain_log(log: str, headers: Sequence[str]) -> str:
+    """Return a compiler's log, its cause in one sentence before it where that is told.
+
+    Warnings and what the compiler says of the tool's own files are left out. ``headers`` are those
+    that were not found.
+    """
+    head, _, log = log.partition("\n")
+    blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
+    kept = [
+        each
+        for each in blocks
+        if "error" in each and not each.startswith("__nv_name_map") and " detected in " not in each
+    ]
+    kept.sort(key=lambda each: _UNDEFINED.search(each) is None)
+    shown = kept[:_SHOWN]
+    if len(kept) > _SHOWN:
+        shown.append(f"and {len(kept) - _SHOWN} more errors")
+    return "\n".join([head, *([cause] if (cause := _cause(log, headers)) else []), *shown])
+
+
+def _cause(log: str, headers: Sequence[str]) -> str:
+    missing = ", ".join(dict.fromkeys(headers))
+    names = [(m[1], m[2], m[3] or m[4] or m[5]) for m in _UNDEFINED.finditer(log)]
+    names = [each for each in names if each[2] != "void"]
+    if not names and not missing:
+        return ""
+    many = len(set(headers)) > 1
+    away = f"the header{'s' if many else ''} {missing} {'were' if many else 'was'} not found"
+    if not names:
+        return f"{away}: give the folder (--include FOLDER)."
+    file, line, name = names[0]
+    what = f"{name} is not defined ({Path(file).name}, line {line})"
+    if missing:
+        return (
+            f"{what}, and {away}: give the folder (--include FOLDER), or what {name} stands for "
+            f"(--define {name}=...)."
+        )
+    return (
+        f"{what}: give the folder of the header that defines it (--include FOLDER) in a file that "
+        f"includes it, or what it stands for (--define {name}=...)."
+    )
+
+
+HINT = (
+    "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (in a clone: '.[kernels]')"
+)
+#: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
+_EMPTY = (
+    "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
+    "cstring", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
+    "float.h", "fstream", "iostream", "limits.h", "math.h", "stdbool.h", "stddef.h", "stdint.h",
+    "algorithm", "array", "functional", "iomanip", "limits", "map", "memory", "numeric", "random",
+    "set", "sstream", "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "thread", "time.h",
+    "tuple", "type_traits", "utility", "vector",
+)  # fmt: skip
+#: Headers of the host's library of which the toolkit has the device's own.
+_DEVICES = ("algorithm", "limits", "type_traits", "utility")
+#: Functions that <cmath> has in std, a long header: given where a text calls them there.
+_MATH = re.compile(
+    r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)\w*"
+)
+#: What a source is without that NVRTC compiles with the names of threads and functions alone, in
+#: less time and to the same code.
+_NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
+_MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
+#: Numbers that those headers name.
+_NUMBERS = {
+    "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
+    "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,
+    "M_1_PI": 1 / math.pi, "M_2_PI": 2 / math.pi, "M_2_SQRTPI": 2 / math.sqrt(math.pi),
+    "M_SQRT2": math.sqrt(2), "M_SQRT1_2": math.sqrt(0.5),
+    "FLT_MAX": "3.402823466e+38F", "FLT_MIN": "1.175494351e-38F", "FLT_EPSILON": "1.192092896e-07F",
+    "DBL_MAX": sys.float_info.max, "DBL_MIN": sys.float_info.min,
+    "DBL_EPSILON": sys.float_info.epsilon, "CHAR_BIT": 8,
+    "INFINITY": "__int_as_float(0x7f800000)", "NAN": "__int_as_float(0x7fffffff)",
+}  # fmt: skip
+for bits, own, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (64, "LLONG", "LL")):
+    names = ("SCHAR" if bits == 8 else own, f"U{own}"), (f"INT{bits}", f"UINT{bits}")
+    for signed, unsigned in names:
+        _NUMBERS[f"{signed}_MAX"] = f"{2 ** (bits - 1) - 1}{end}"
+        _NUMBERS[f"{signed}_MIN"] = f"(-{signed}_MAX - 1)"
+        _NUMBERS[f"{unsigned}_MAX"] = f"{2**bits - 1}{'U' if bits >= 32 else ''}{end}"
+_NUMBERS["SIZE_MAX"] = "UINT64_MAX"
+#: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
+_HOST_HEADER = "names-of-hosts.h"
+_HOST_DECLARATIONS = """
+#if __has_include(<cuda/std/cstdint>)
+#include <cuda/std/cstdint>
+#else
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t;
+typedef decltype((char *)0 - (char *)0) int64_t; typedef decltype(sizeof 0) uint64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
+typedef int64_t intptr_t; typedef uint64_t uintptr_t;
+#endif
+typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;
+namespace std { using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t;
+using ::uint16_t; using ::uint32_t; using ::uint64_t; }
+#ifndef INT64_C
+#define INT32_C(c) c
+#define INT64_C(c) c##LL
+#define UINT32_C(c) c##U
+#define UINT64_C(c) c##ULL
+#endif
+"""
+_HOST_DECLARATIONS += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
+
+
+def find_package_file(package: str, pattern: str) -> Path:
+    """A file of an installed package; the way to install it where it is not."""
+    for suffix in ("-cu12", "", "-cu13"):
+        try:
+            files = metadata.files(package + suffix) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for each in files:
+            if re.search(pattern, str(each)):
+                return Path(str(each.locate()))
+    raise DseError(f"{package} is not installed, which reads kernels: {HINT}")
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    result = find_package_file("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$")
+    return ctypes.CDLL(str(result))
+
+
+@lru_cache(maxsize=1)
+def _supports_minimal() -> bool:
+    """Whether the compiler can leave out what it declares of the runtime."""
+    try:
+        _run_nvrtc("", "none.cu", ["-minimal"], "", {})
+    except DseError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1)
+def architectures() -> tuple[int, ...]:
+    """What the compiler compiles for, such as 80."""
+    library, many = _library(), ctypes.c_int()
+    library.nvrtcGetNumSupportedArchs(ctypes.byref(many))
+    result = (ctypes.c_int * many.value)()
+    library.nvrtcGetSupportedArchs(result)
+    return tuple(result)
+
+
+def parse_arch(arch: str) -> int:
+    """A compute capability by its name: 80 of ``sm_80``, ``8.0`` or ``cc8.0``."""
+    number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
+    if number is None:
+        raise DseError(f"arch = {arch!r}: expected such as sm_80")
+    return int(number[1] + (number[2] or ""))
+
+
+def _read_output(program: ctypes.c_void_p, what: str) -> bytes:
+    library, size = _library(), ctypes.c_size_t()
+    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    getattr(library, f"nvrtcGet{what}")(program, text)
+    return text.raw
+
+
+@lru_cache(maxsize=1)
+def toolkit_folders() -> tuple[str, ...]:
+    """Folders of the toolkit's own headers (``cuda_fp16.h``, cooperative groups), where there are
+    any: of the extra ``kernels``, or of a toolkit that CUDA_HOME or CUDA_PATH names.
+    """
+    result = []
+    for package, header in (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$")):
+        try:
+            path = find_package_file(f"nvidia-cuda-{package}", header)
+        except DseError:
+            continue
+        result.append(path.parent if package == "runtime" else path.parents[1])
+    homes = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
+    result += [each / "include" for each in homes if not result and (each / "include").is_dir()]
+    return tuple(map(str, result))
+
+
+def _device_header(header: str) -> str:
+    return f"#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n"
+
+
+def compile_source(
+    source: str,
+    arch: int,
+    *,
+    name: str = "kernel.cu",
+    define: Mapping[str, object] | None = None,
+    options: Sequence[str] = (),
+    entry: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> tuple[bytes, str, list[str]]:
+    """Return machine code, the name in it of a kernel that is wanted, and headers that lack.
+
+    Host code is not looked at where the source compiles without it. ``wanted`` is the kernel with
+    arguments of its template (``scale<float>``), ``headers`` are texts by their names; a header
+    that is neither there nor in a file is taken as empty.
+
+    Raises
+    ------
+    DseError
+        The compiler's words; an architecture that it lacks.
+    """
+    if arch not in architectures():
+        known = ", ".join(f"sm_{each}" for each in architectures())
+        raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
+    flags = [f"-arch=sm_{arch}", "-w", "-lineinfo", *options]
+    flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
+    flags += [f"-I{each}" for each in toolkit_folders()]
+    flags += ["-minimal"] if _supports_minimal() and not _NEEDS_RUNTIME.search(source) else []
+    given = dict.fromkeys(_EMPTY, "") | {_HOST_HEADER: _HOST_DECLARATIONS} | dict(headers or {})
+    lacking: list[str] = []
+    said: DseError | None = None
+    while True:
+        try:
+            return *_run_nvrtc(source, name, flags, entry, given), lacking
+        except DseError as error:
+            if "-minimal" in flags:
+                flags.remove("-minimal")
+                continue
+            missing = _MISSING.search(str(error))
+            if missing and (header := missing[1]) not in given:
+                given[header] = ""
+                lacking.append(header)
+            elif entry and "<" not in entry and "instance of overloaded function" in str(error):
+                entry = ""  # another function has the name of the kernel
+            elif said is None:
+                said = error
+                flags.insert(0, f"--pre-include={_HOST_HEADER}")
+                lacks = (*_DEVICES, *(("cmath",) if _MATH.search(source) else ()))
+                given |= {each: _device_header(each) for each in lacks if toolkit_folders()}
+            else:
+                own = any("error" in line and _HOST_HEADER in line for line in str(error).splitlines())
+                told = said if own else error  # a text may have names of its own
+                raise CompileError(
+                    f"{name} does not compile for sm_{arch}:\n{told}", lacking
+                ) from None
+
+
+def _run_nvrtc(
+    source: str, name: str, flags: Sequence[str], entry: str, headers: Mapping[str, str]
+) -> tuple[bytes, str]:
+    library, program = _library(), ctypes.c_void_p()
+    names = [each.encode() for each in headers]
+    texts = [each.encode() for each in headers.values()]
+    library.nvrtcCreateProgram(
+        ctypes.byref(program),
+        source.encode(),
+        name.encode(),
+        len(names),
+        (ctypes.c_char_p * len(names))(*texts),
+        (ctypes.c_char_p * len(names))(*names),
+    )
+    try:
+        if entry:
+            library.nvrtcAddNameExpression(program, entry.encode())
+        given = (ctypes.c_char_p * len(flags))(*[each.encode() for each in flags])
+        failed = library.nvrtcCompileProgram(program, len(flags), given)
+        if failed:
+            log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+            raise DseError(log or f"error {failed}")
+        lowered = ctypes.c_char_p()
+        if entry and not library.nvrtcGetLoweredName(
+            program, entry.encode(), ctypes.byref(lowered)
+        ):
+            entry = (lowered.value or b"").decode()
+        return _read_output(program, "CUBIN"), entry
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+#: Letters of a file's name that an assembler does not read in quotes.
+_UNQUOTABLE = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
+_ROUNDS = 40  # of compiling and leaving out
+_ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
+_DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
+_KERNEL = re.compile(r"\b__global__\b")
+
+
+def remove_definitions(source: str, define: Mapping[str, object]) -> str:
+    """The source without its own values of macros that are given; lines keep their places."""
+    for key in define:
+        name = re.escape(key.partition("(")[0])
+        line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"
+        source = re.sub(line, lambda told: "\n" * told[0].count("\n"), source, flags=re.M)
+    return source
+
+
+def compile_kernel(
+    source: str,
+    arch: int,
+    file: Path,
+    *,
+    define: Mapping[str, object],
+    options: Sequence[str],
+    entry: str,
+) -> tuple[bytes, str, list[str]]:
+    """Return machine code, the name in it of the kernel that is wanted, and what was left out.
+
+    The source is compiled as it stands, or without its host code.
+
+    Raises
+    ------
+    DseError
+        The compiler's words of what is left, and what had been left out.
+    """
+    source = remove_definitions(source, define)
+    options = [*options, f"-I{file.parent}"]
+    name = _UNQUOTABLE.sub("_", str(file))
+
+    about: dict[str, Any] = {"name": name, "define": define, "options": options, "wanted": entry}
+    try:
+        cubin, lowered, missing = compile_source(source, arch, **about)
+        return cubin, lowered, _missing_header_notes(missing)
+    except CompileError as error:
+        first = error
+    texts = {name: source, **read_includes(source, file, options)}
+    texts = {each: remove_definitions(text, define) for each, text in texts.items()}
+    marks = frozenset().union(*map(device_macros, texts.values()))
+    texts = {each: device_part(text, marks) for each, text in texts.items()}
+    if texts == {name: source}:
+        raise DseError(explain_log(str(first), first.missing_headers))
+    kernel = entry.partition("<")[0].rpartition("::")[2]
+    left: list[str] = []
+    for _ in range(_ROUNDS):
+        try:
+            headers = {each: text for each, text in texts.items() if each != name}
+            cubin, lowered, missing = compile_source(texts[name], arch, headers=headers, **about)
+        except CompileError as error:
+            more = _drop_failing_pieces(texts, str(error), kernel)
+            if not more:
+                said = "\nleft out before, as not for the device:\n" + "\n".join(left[:5])
+                told = explain_log(str(error), (*first.missing_headers, *error.missing_headers))
+                raise DseError(f"{told}{said if left else ''}") from None
+            left += more
+        else:
+            return cubin, lowered, [*_missing_header_notes(missing), *left]
+    raise DseError(explain_log(str(first), first.missing_headers))
+
+
+def _missing_header_notes(headers: Sequence[str]) -> list[str]:
+    return [f"#include {name}: no such file" for name in headers]
+
+
+def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
+    """Return what a source includes of files beside it, and what these do, by their names."""
+    folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
+    result: dict[str, str] = {}
+    waiting = [(source, list(folders))]
+    while waiting:
+        text, where = waiting.pop()
+        for name in _INCLUDE.findall(blank_comments(text)):
+            path = next((each / name for each in where if (each / name).is_file()), None)
+            if path is None or name in result:
+                continue
+            result[name] = path.read_text(encoding="utf-8-sig", errors="replace")
+            waiting.append((result[name], [path.parent, *folders]))
+    return result
+
+
+def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[str]:
+    """Leave out the pieces with errors that are not for the device; what they were."""
+    left = []
+    for name, text in texts.items():
+        errors = {int(line): why for at, line, why in reversed(_ERROR.findall(log)) if at == name}
+        if not errors:
+            continue
+        kept, line = [], 1
+        for piece in split_declarations(text):
+            begin = line + len(piece[: len(piece) - len(piece.lstrip())].split("\n")) - 1
+            line += piece.count("\n")
+            why = next((errors[at] for at in sorted(errors) if begin <= at <= line), None)
+            if why is None or _is_needed(piece, kernel):
+                kept.append(piece)
+                continue
+            kept.append("\n" * piece.count("\n"))
+            head = " ".join(piece.partition("{")[0].split())[:60]
+            left.append(f"{Path(name).name} line {begin}: {head}: {why}")
+        texts[name] = "".join(kept)
+    return left
+
+
+def _is_needed(piece: str, kernel: str) -> bool:
+    """Whether a piece may decide what the kernel does: code for the device, but other kernels."""
+    if _KERNEL.search(piece):
+        return bool(re.search(rf"\b{re.escape(kernel)}\b", piece))
+    return bool(_DEVICE.search(piece) or FRAME.match(piece))

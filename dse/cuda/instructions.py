@@ -1,0 +1,275 @@
+"""Machine instructions of a kernel (SASS): their operands, results and class.
+
+:class:`ConstantBank` reads the operands that are the same everywhere: numbers, sizes, arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dse.cuda.integer_expressions import ZERO, IntExpr, atom_expr, constant
+
+#: Bytes of an instruction, from compute capability 7.0 on.
+WORD = 16
+
+#: Classes of instructions, by the beginnings of their names; the first that fits.
+CLASSES: Mapping[str, tuple[str, ...]] = {
+    "tensor": ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "UTC"),
+    "fp16": ("HADD2", "HMUL2", "HFMA2", "HSET2", "HSETP2", "HMNMX2"),
+    "fp64": ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"),
+    "fp32": ("FADD", "FMUL", "FFMA", "FSETP", "FSET", "FMNMX", "FSEL", "FCHK", "FSWZADD"),
+    "special": ("MUFU", "I2F", "F2I", "F2F", "I2I", "FRND", "POPC", "FLO", "BREV"),
+    "shuffle": ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"),
+    "shared_atomic": ("ATOMS",),
+    "atomic": ("ATOM", "RED", "CCTL"),
+    "barrier": ("BAR", "SYNCS"),
+    "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR"),
+    "constant": ("LDC",),
+    "texture": ("TEX", "TLD", "TMML", "TXD", "TXQ", "SULD", "SUST"),
+    "local_load": ("LDL",),
+    "local_store": ("STL",),
+    "shared_load": ("LDSM", "LDS"),
+    "shared_store": ("STSM", "STS"),
+    "global_copy": ("LDGSTS", "UBLKCP", "UTMA"),
+    "global_load": ("LDG", "LD"),
+    "global_store": ("STG", "ST"),
+    "control": (
+        "BRA", "BRX", "JMP", "JMX", "EXIT", "BSSY", "BSYNC", "BREAK", "CALL", "RET", "NOP", "YIELD",
+        "BMOV", "JCAL", "RPCMOV", "NANOSLEEP", "BPT", "KILL",
+    ),
+    "move": ("MOV", "S2R", "CS2R", "S2UR", "R2UR", "SEL", "PRMT", "P2R", "P2UR", "R2P", "R2UP"),
+    "integer": (
+        "IADD", "IMAD", "IMUL", "ISETP", "ISCADD", "IMNMX", "IABS", "IDP", "LEA", "LOP", "SHF",
+        "SHL", "SHR", "SGXT", "BMSK", "VIADD", "VIMNMX", "PLOP", "VABSDIFF", "XMAD", "BFE", "BFI",
+    ),
+}  # fmt: skip
+#: Classes of instructions that ask global memory, memory of the device, and shared memory.
+GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
+MEMORY = (*GLOBAL, "local_load", "local_store")
+SHARED = ("shared_load", "shared_store", "shared_atomic")
+_FROM_UNIFORM = re.compile(r"^U(?!TC|TMA|BLKCP)")
+_REGISTER = re.compile(r"(U?[RP])(\d+)")
+_NAMED = re.compile(r"\bU?[RP]\d+")
+_WIDE = re.compile(r"\.(64|128)\b")
+_PREDICATE = re.compile(r"U?P[T0-9]")
+#: Bytes of an access by modifiers; of others a word.
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_NO_RESULT = (
+    "global_store",
+    "shared_store",
+    "local_store",
+    "global_copy",
+    "control",
+    "barrier",
+    "wait",
+)
+
+
+def split_operands(operands: str) -> list[str]:
+    """Return operands between commas, those within brackets whole."""
+    return re.split(r",(?![^\[]*\])", operands) if operands else []
+
+
+#: Name, modifiers, class, operands, how many of these are results, results and reads.
+_Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozenset[str]]
+
+
+@lru_cache(maxsize=1 << 16)
+def _parse_operation(opcode: str, text: str) -> _Operation:
+    """Return what an instruction does, by its text: once for all that say the same."""
+    first, *modifiers = opcode.split(".")
+    name = _FROM_UNIFORM.sub("", first)
+    kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
+    operands = [each.strip() for each in split_operands(text.replace(".reuse", ""))]
+    results, behind = tuple[str, ...](), 0
+    if name in ("R2P", "R2UP"):
+        results = tuple(f"{name[2:]}{each}" for each in range(7))
+    elif kind not in _NO_RESULT and name != "RED":
+        results, behind = _result_registers(operands, name, _result_width(opcode, name, modifiers, kind))
+    reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
+    return name, modifiers, kind, operands, behind, results, reads
+
+
+def _result_registers(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
+    """Return the first operand, and the second where the first is a predicate; then predicates
+    that follow a register at once, which are carries; and how many operands those are."""
+    result: list[str] = []
+    behind = 0
+    first = bool(_PREDICATE.match(operands[0]))
+    most = (1 if name in ("VOTE", "VOTEU") else 2) if first else 3
+    for number, operand in enumerate(operands[:most]):
+        register = _REGISTER.fullmatch(operand)
+        predicate = operand.lstrip("U") == "PT" or (register and register[1][-1] == "P")
+        if number and not predicate and (number > 1 or not first):
+            break
+        if register is None and not predicate and operand.lstrip("U") != "RZ":
+            break
+        behind = number + 1
+        if register is not None:
+            begin, many = int(register[2]), 1 if predicate else width
+            result += [f"{register[1]}{begin + each}" for each in range(many)]
+    return tuple(result), behind
+
+
+def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
+    """Return how many registers of 32 bits a result takes."""
+    if wide := _WIDE.search(opcode):
+        return int(wide[1]) // 32
+    if "WIDE" in modifiers or name.startswith(("DADD", "DMUL", "DFMA")):
+        return 2
+    if name == "CS2R":
+        return 1 if "32" in modifiers else 2
+    if kind == "tensor":
+        return 4
+    return 2 if name in ("F2F", "I2F", "DMNMX") and "F64" in modifiers[:1] else 1
+
+
+class Instruction:
+    """One instruction: what it does, where it stands, and under which predicate.
+
+    Attributes
+    ----------
+    name : str
+        The operation, without modifiers and without the U of the uniform path.
+    modifiers : list of str
+        What stands after the points of the name.
+    operands : list of str
+        Without marks of reuse; the first ``result_count`` of them are results.
+    kind : str
+        Its class, a key of :data:`CLASSES`; ``other`` where none fits.
+    results : tuple of str
+        The registers and predicates that it writes.
+    reads : frozenset of str
+        Those that it names to read them, of a pair the first; guards are among them.
+    """
+
+    __slots__ = ("_branch_base", "index", "guard", "guards", "kind", "modifiers", "name", "source_index", "opcode",
+                 "operands", "reads", "result_count", "results", "text")  # fmt: skip
+
+    def __init__(
+        self, index: int, opcode: str, text: str = "", guard: str = "",
+        branch_base: int | None = None, source_index: int | None = None,
+    ) -> None:  # fmt: skip
+        self.index, self.opcode, self.text, self.guard = index, opcode, text, guard
+        #: Where in the code it is, of which it may be a copy.
+        self.source_index = index if source_index is None else source_index
+        self._branch_base = index if branch_base is None else branch_base
+        does = _parse_operation(self.opcode, self.text)
+        self.name, self.modifiers, self.kind, self.operands, self.result_count = does[:5]
+        self.results, self.reads = does[5:]
+        #: The predicates that must all hold for it to do what it does.
+        self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
+        if self.name in ("BRA", "EXIT", "RET"):
+            self.guards += tuple(p for p in self.operands if _PREDICATE.match(p.lstrip("!")))
+        if self.guards:
+            self.reads |= {each.lstrip("!") for each in self.guards}
+
+    def __repr__(self) -> str:
+        guard = f"@{self.guard} " if self.guard else ""
+        return f"{self.index * WORD:04x} {guard}{self.opcode} {self.text}"
+
+    def copy_to(self, index: int) -> Instruction:
+        """A copy at another place, whose branches lead as far."""
+        return Instruction(index, self.opcode, self.text, self.guard, self._branch_base, self.source_index)
+
+    @property
+    def target(self) -> int | None:
+        """The instruction that a branch names, by its place; None where it names none."""
+        for operand in reversed(self.operands):
+            if operand.startswith(("0x", "-0x")):
+                return int(operand, 16) // WORD + self.index - self._branch_base
+        return None
+
+
+def access_width(instruction: Instruction) -> int:
+    """Return the bytes that each thread loads or stores."""
+    return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
+
+
+def parse_instructions(
+    listing: Sequence[Mapping[str, Any]], branch_bases: Sequence[int] = ()
+) -> list[Instruction]:
+    """Return the instructions of one function, as the disassembler's JSON tells them.
+
+    ``told_at`` is where each stood when it was told, from which its branches count.
+    """
+    return [
+        Instruction(at, one["opcode"], one.get("operands", ""),
+                    one.get("predicate", "").removeprefix("@"), place)
+        for at, (one, place) in enumerate(zip(listing, branch_bases or range(len(listing)), strict=True))
+    ]  # fmt: skip
+
+
+_CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:(U?R)(\d+|Z)\+?)?(-?0x[0-9a-f]+)?\]$")
+_PLAIN = re.compile(r"U?R\d+")
+_SPECIAL = {
+    f"SR_{name}.{axis.upper()}": f"{told}.{axis}"
+    for name, told in (("TID", "tid"), ("CTAID", "ctaid"), ("NTID", "ntid"), ("NCTAID", "nctaid"))
+    for axis in "xyz"
+} | {"SR_LANEID": "lane"}
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantBank:
+    """What the bank of constants holds at a launch.
+
+    ``layout`` are sizes of the launch by their offsets, ``bank`` is where arguments begin, and
+    ``upper`` are the high halves of arguments of 8 bytes, and ``table`` is that of jumps.
+    """
+
+    layout: Mapping[int, str]
+    argument_base: int
+    upper_halves: frozenset[int]
+    jump_table: tuple[int, ...] = ()
+
+    def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
+        """An operand; of a register whether it is negative and its name, None of any other."""
+        if text.startswith("-") and text[1:2] != "0":
+            result = self.parse_operand(text[1:])
+            return (not result[0], result[1]) if isinstance(result, tuple) else result and -result
+        if text.startswith(("0x", "-0x")):
+            number = int(text, 16)
+            return constant(number - 2**32 if number >= 2**31 else number)
+        if text == "SR_CgaCtaId":  # a block's place in its cluster, of one block
+            return ZERO
+        if text in _SPECIAL:
+            return atom_expr("special", _SPECIAL[text])
+        text = text.partition(".")[0]
+        if text in ("RZ", "URZ", "SRZ"):
+            return ZERO
+        if (held := _CONSTANT.match(text)) is not None:
+            return self._read_constant(held)
+        return (False, text) if _PLAIN.fullmatch(text) else None
+
+    def jump_table_entry(self, text: str) -> tuple[str, int] | None:
+        """Return the register and the offset by which an operand reads the table of jumps."""
+        held = _CONSTANT.match(text)
+        if held is None or held[1] != "0x2" or not held[2] or held[3] == "Z":
+            return None
+        return f"{held[2]}{held[3]}", int(held[4] or "0x0", 16)
+
+    def upper_half(self, text: str) -> IntExpr | None:
+        """The high half of a pair: what lies behind a constant."""
+        held = _CONSTANT.match(text)
+        if held is None or held[2] or held[1] != "0x0":
+            return None
+        return self._launch_constant(int(held[4] or "0x0", 16) + 4)
+
+    def _read_constant(self, match: re.Match[str]) -> IntExpr:
+        if match[1] != "0x0" or (match[2] and match[3] != "Z"):
+            return atom_expr("unknown", ("constant", match[0]))
+        return self._launch_constant(int(match[4] or "0x0", 16))
+
+    def _launch_constant(self, offset: int) -> IntExpr:
+        """Return a constant of the launch, or an argument."""
+        if offset - self.argument_base in self.upper_halves:
+            return ZERO
+        if offset in self.layout:
+            return atom_expr("special", self.layout[offset])
+        if offset >= self.argument_base:
+            return atom_expr("argument", offset - self.argument_base)
+        return atom_expr("unknown", ("constant", offset))

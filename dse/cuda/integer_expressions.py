@@ -1,0 +1,558 @@
+"""Whole-number expressions of machine code: sums of products, quotients, replaced atoms.
+
+What is not known before a launch is an atom. Addition and multiplication are exact; overflow is
+taken not to happen. A division by a constant takes out what it divides, so that ``n - n % 4``, as
+compilers unroll loops, divides by 4 again.
+
+A condition says when a guard holds, as far as that is known before a launch. Arithmetic of fixed
+point, masks and shifts is written as divisions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from stochastic import sizes
+
+#: Atoms of the largest expression that is followed, and terms of the largest product.
+MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
+
+
+class Atom:
+    """What a value rests on: a parameter, a place in the grid, an iteration, or an operation.
+
+    ``kind`` is ``argument`` (of an offset), ``special`` (a register such as ``tid.x``), ``pass``
+    (of a loop, from 0), ``entry`` (of a register at the head of a loop), ``over`` (a floor of two
+    expressions), ``least``, ``most``, ``if`` (1 where a condition holds), ``unknown``, and others
+    that only the reader of machine code makes. Equal atoms are one object; ``weight`` is how many
+    atoms it is written with, ``serial`` the order in which atoms were made.
+    """
+
+    __slots__ = ("__weakref__", "_atoms", "kind", "args", "serial", "atom_count")
+    __match_args__ = ("kind", "args")
+    kind: str
+    args: tuple[Any, ...]
+    atom_count: int
+    serial: int
+    _atoms: tuple[Atom, ...] | None
+    _serials: ClassVar[Iterator[int]] = itertools.count()
+    _instances: ClassVar[WeakValueDictionary[Any, Atom]] = WeakValueDictionary()
+
+    def __new__(cls, kind: str, args: tuple[Any, ...]) -> Atom:
+        """The one object that says this."""
+        result = cls._instances.get((kind, args))
+        if result is None:
+            result = super().__new__(cls)
+            result.kind, result.args, result.atom_count = kind, args, 1 + _count_atoms(args)
+            result._atoms, result.serial = None, next(cls._serials)
+            cls._instances[kind, args] = result
+        return result
+
+    def __repr__(self) -> str:
+        return f"{self.kind}{self.args}"
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """Itself and every atom within; each once."""
+        if self._atoms is None:
+            self._atoms = (self, *dict.fromkeys(atoms_of(self.args)))
+        return self._atoms
+
+
+Product = tuple[Atom, ...]
+
+
+def make_product(atoms: Iterable[Atom]) -> Product:
+    """Return some atoms as a product: in the order in which they were made."""
+    return tuple(sorted(atoms, key=lambda atom: atom.serial))
+
+
+class IntExpr:
+    """A sum of products of atoms; equal sums are equal and have one hash."""
+
+    __slots__ = ("_atoms", "_atom_count", "_hash", "terms")
+
+    def __init__(self, terms: Mapping[Product, int]) -> None:
+        self.terms = terms
+        self._hash: int | None = None
+        self._atom_count: int | None = None
+        self._atoms: tuple[Atom, ...] | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntExpr) and self.terms == other.terms
+
+    def __repr__(self) -> str:
+        return f"Whole({self.terms})"
+
+    @property
+    def constant_value(self) -> int | None:
+        """The constant that it is, or None."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    def __add__(self, other: IntExpr) -> IntExpr:
+        if not other.terms:
+            return self
+        terms = dict(self.terms)
+        for product, times in other.terms.items():
+            if total := terms.get(product, 0) + times:
+                terms[product] = total
+            else:
+                terms.pop(product, None)
+        return IntExpr(terms)
+
+    def __neg__(self) -> IntExpr:
+        return self.scale(-1)
+
+    def __sub__(self, other: IntExpr) -> IntExpr:
+        return self + other.scale(-1)
+
+    def scale(self, factor: int) -> IntExpr:
+        """The product with a constant."""
+        if factor == 1:
+            return self
+        return IntExpr({p: t * factor for p, t in self.terms.items()} if factor else {})
+
+    def __mul__(self, other: IntExpr) -> IntExpr:
+        for one, two in ((self, other), (other, self)):
+            if (number := one.constant_value) is not None:
+                return two.scale(number)
+        if len(self.terms) * len(other.terms) > _MAX_TERMS:
+            return opaque_value(self, other)
+        terms: dict[Product, int] = {}
+        for p, s in self.terms.items():
+            for q, t in other.terms.items():
+                both = make_product(p + q)
+                if total := terms.get(both, 0) + s * t:
+                    terms[both] = total
+                else:
+                    terms.pop(both, None)
+        return IntExpr(terms)
+
+    @property
+    def atom_count(self) -> int:
+        """How many atoms it is written with, those within operations too."""
+        if self._atom_count is None:
+            self._atom_count = sum(one.atom_count for p in self.terms for one in p)
+        return self._atom_count
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """Every atom in it, those within operations too; each once."""
+        if self._atoms is None:
+            result: dict[Atom, None] = {}
+            for product in self.terms:
+                for one in product:
+                    if one not in result:
+                        result |= dict.fromkeys(one.atoms())
+            self._atoms = tuple(result)
+        return self._atoms
+
+
+def _count_atoms(parts: tuple[Any, ...]) -> int:
+    return sum(
+        part.atom_count if isinstance(part, IntExpr) else _count_atoms(part) if isinstance(part, tuple) else 0
+        for part in parts
+    )
+
+
+def atoms_of(part: Any) -> Iterator[Atom]:
+    """Yield the atoms of a value or a condition; one that cannot be followed is an unknown."""
+    if isinstance(part, IntExpr):
+        yield from part.atoms()
+    elif isinstance(part, tuple):
+        if part[:1] == ("unknown",):  # a condition that cannot be followed
+            yield Atom("unknown", part[1:])
+        for each in part:
+            yield from atoms_of(each)
+
+
+ZERO, ONE = IntExpr({}), IntExpr({(): 1})
+
+
+def constant(number: int) -> IntExpr:
+    """A number."""
+    return IntExpr({(): number}) if number else ZERO
+
+
+def atom_expr(kind: str, *args: Any) -> IntExpr:
+    """An atom as an expression."""
+    return IntExpr({(Atom(kind, args),): 1})
+
+
+def common_atoms(value: IntExpr) -> list[Atom]:
+    """The atoms that every product of a sum has."""
+    first, *others = value.terms or [()]
+    return [one for one in dict.fromkeys(first) if all(one in each for each in others)]
+
+
+def opaque_value(*parts: Any) -> IntExpr:
+    """What stands for an expression that is too large to be followed."""
+    return atom_expr("unknown", ("large", hash(parts), 0))
+
+
+def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
+    """The quotient of two expressions, rounded down.
+
+    >>> n = atom_expr("argument", 0)
+    >>> floordiv(n - remainder(n, constant(4)), constant(4)) == floordiv(n, constant(4))
+    True
+    """
+    divisor = denominator.constant_value
+    if divisor == 0:
+        return atom_expr("unknown", "division by zero")
+    if divisor is None:
+        exact = _exact_quotient(numerator, denominator)
+        return exact if exact is not None else atom_expr("over", numerator, denominator)
+    if divisor < 0:
+        numerator, divisor = -numerator, -divisor
+    if divisor == 1:
+        return numerator
+    whole = {p: t // divisor for p, t in numerator.terms.items() if p and t % divisor == 0}
+    rest = {p: t for p, t in numerator.terms.items() if not p or t % divisor}
+    number = rest.pop((), 0)
+    if not rest:
+        return IntExpr(whole) + constant(number // divisor)
+    whole_number, number = divmod(number, divisor)
+    rest |= {(): number} if number else {}
+    inner = sole_atom(IntExpr(rest), "over")
+    if inner is not None and (number_inside := inner.args[1].number) is not None:
+        floor = floordiv(inner.args[0], constant(number_inside * divisor))
+    else:
+        floor = atom_expr("over", IntExpr(rest), constant(divisor))
+    return IntExpr(whole) + constant(whole_number) + floor
+
+
+def sole_atom(value: IntExpr, kind: str) -> Atom | None:
+    """Return the atom of a kind that a value is, or None where it is anything else."""
+    if len(value.terms) == 1:
+        ((product, times),) = value.terms.items()
+        if times == 1 and len(product) == 1 and product[0].kind == kind:
+            return product[0]
+    return None
+
+
+def divide_product(product: Product, *factors: Atom) -> Product | None:
+    """Return a product divided by some of its factors; None where it lacks one."""
+    rest = list(product)
+    for each in factors:
+        if each not in rest:
+            return None
+        rest.remove(each)
+    return tuple(rest)
+
+
+def _exact_quotient(numerator: IntExpr, denominator: IntExpr) -> IntExpr | None:
+    """The quotient where every product of the one has the only product of the other."""
+    if len(denominator.terms) != 1:
+        return ONE if numerator == denominator else None
+    ((below, by),) = denominator.terms.items()
+    terms = {}
+    for product, times in numerator.terms.items():
+        left = divide_product(product, *below)
+        if left is None or times % by:
+            return None
+        terms[left] = times // by
+    return IntExpr(terms)
+
+
+def remainder(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
+    """What a division leaves."""
+    return numerator - denominator * floordiv(numerator, denominator)
+
+
+def substitute(
+    value: IntExpr,
+    change: Callable[[Atom], IntExpr | None],
+    cache: dict[Atom, IntExpr | None] | None = None,
+) -> IntExpr:
+    """The expression with some atoms replaced; None keeps one, whose parts are changed first.
+
+    ``is_known`` keeps what becomes of each atom, for who asks again with the same ``change``.
+    """
+    cache = {} if cache is None else cache
+    total, same = ZERO, {}
+    for product, times in value.terms.items():
+        parts = [cache[a] if a in cache else _substitute_atom(a, change, cache) for a in product]
+        if parts.count(None) == len(parts):
+            same[product] = times
+            continue
+        whole = constant(times)
+        for each, part in zip(product, parts, strict=True):
+            whole = whole * (IntExpr({(each,): 1}) if part is None else part)
+        total = total + whole
+    return value if len(same) == len(value.terms) else total + IntExpr(same)
+
+
+def _substitute_atom(
+    atom: Atom, change: Callable[[Atom], IntExpr | None], cache: dict[Atom, IntExpr | None]
+) -> IntExpr | None:
+    """What becomes of an atom; None where it stays."""
+    result = change(atom)
+    if result is None:
+        parts = _substitute_part(atom.args, change, cache)
+        if parts is not atom.args:
+            result = floordiv(*parts) if atom.kind == "over" else atom_expr(atom.kind, *parts)
+    cache[atom] = None if result is not None and result.terms == {(atom,): 1} else result
+    return cache[atom]
+
+
+def _substitute_part(
+    part: Any, change: Callable[[Atom], IntExpr | None], cache: dict[Atom, IntExpr | None]
+) -> Any:
+    if isinstance(part, IntExpr):
+        return substitute(part, change, cache)
+    if isinstance(part, tuple):
+        parts = tuple(_substitute_part(each, change, cache) for each in part)
+        return part if all(a is b for a, b in zip(parts, part, strict=True)) else parts
+    return part
+
+
+#: ``(">=", x)``: x ≥ 0; ``("==", x)``; ``("and", a, b)``, ``("or", a, b)``, ``("not", a)``;
+#: ``("true",)``, ``("false",)``; ``("unknown", what)``.
+Condition = tuple[Any, ...]
+TRUE: Condition = ("true",)
+FALSE: Condition = ("false",)
+
+
+def negate(condition: Condition) -> Condition:
+    """The opposite."""
+    match condition:
+        case ("true",):
+            return FALSE
+        case ("false",):
+            return TRUE
+        case ("not", inside):
+            return inside  # type: ignore[no-any-return]
+        case (">=", value):
+            return (">=", -value - ONE)
+    return ("not", condition)
+
+
+def combine(left: Condition, right: Condition, *, operator: str = "and") -> Condition:
+    """One and the other, or one or the other."""
+    keeps, ends = (TRUE, FALSE) if operator == "and" else (FALSE, TRUE)
+    if left in (keeps, right):
+        return right
+    if right == keeps:
+        return left
+    return ends if ends in (left, right) else (operator, left, right)
+
+
+def conjuncts(when: Condition) -> list[Condition]:
+    """The conditions that must all hold."""
+    match when:
+        case ("and", one, two):
+            return [*conjuncts(one), *conjuncts(two)]
+        case ("not", ("or", one, two)):
+            return [*conjuncts(negate(one)), *conjuncts(negate(two))]
+    return [when]
+
+
+def comparison(operator: str, value: IntExpr) -> Condition:
+    """``value >= 0`` or ``value == 0``, decided where it is a number."""
+    if (number := value.constant_value) is not None:
+        return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
+    if any(abs(times) >= 2**31 for times in value.terms.values()):
+        return ("unknown", ("overflow", 0, 0))  # what is meant to wrap around, such as an inverse
+    if operator == "==" and (packed := predicate_bits(value)) is not None:
+        result = TRUE
+        for each in packed.values():
+            result = combine(result, negate(each))
+        return result
+    if operator == ">=":
+        if _is_nonnegative(value):
+            return TRUE
+        if _is_nonnegative(-value - ONE):
+            return FALSE
+        if (certain := _remainder_comparison(value)) is not None:
+            return certain
+        if (certain := _remainder_comparison(-value - ONE)) is not None:
+            return negate(certain)
+    return (operator, value)
+
+
+def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
+    """The conditions that a word packs, by their bits, as a register of predicates is kept."""
+    result: dict[int, Condition] = {}
+    for product, times in value.terms.items():
+        if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):
+            return None
+        result[times.bit_length() - 1] = product[0].args[0]
+    return result
+
+
+def _is_nonnegative(value: IntExpr) -> bool:
+    """True if a sum is of parts that are never negative: sizes, places, passes, remainders."""
+    if any(times < 0 for times in value.terms.values()):
+        value = _lower_bound(value)
+    for product, times in value.terms.items():
+        if times < 0 or not all(one.kind in _NONNEGATIVE_KINDS for one in product):
+            return False
+        if any(isinstance(p, IntExpr) and not _is_nonnegative(p) for one in product for p in one.args):
+            return False
+    return True
+
+
+def _lower_bound(value: IntExpr) -> IntExpr:
+    """Return what is no larger than a sum: quotients that are taken away are at most n / d."""
+    result = value
+    for product, times in value.terms.items():
+        for one in product:
+            if times >= 0 or one.kind != "over" or not (by := one.args[1].number) or times % by:
+                continue
+            rest = divide_product(product, one) or ()
+            if by > 0 and _is_nonnegative(IntExpr({rest: 1})):
+                part = IntExpr({product: times})
+                result = result - part + one.args[0] * IntExpr({rest: times // by})
+                break
+    return result
+
+
+_NONNEGATIVE_KINDS = (
+    *("argument", "special", "pass", "over", "exclusive or", "bitwise and", "bitwise or"),
+    *("least", "most", "power", "scaled", "if", "first", "total"),
+)
+
+
+def _remainder_comparison(value: IntExpr) -> Condition | None:
+    """What is certain of n − d ⌊n/d⌋ − d, which is below 0, and of n − d ⌊n/d⌋, which is not."""
+    for product in value.terms:
+        for one in product:
+            if one.kind != "over":
+                continue
+            above, below = one.args
+            left = above - below * IntExpr({(one,): 1})
+            if value == left - below:
+                return FALSE
+            if value == left:
+                return TRUE
+    return None
+
+
+def indicator(when: Condition) -> IntExpr:
+    """Return 1 where a condition holds, else 0."""
+    return ONE if when == TRUE else ZERO if when == FALSE else atom_expr("if", when)
+
+
+class Substitution:
+    """Atoms replaced in expressions and conditions, each once, as far as that decides choices."""
+
+    def __init__(self, change: Callable[[Atom], IntExpr | None]) -> None:
+        self._change = change
+        self._atoms: dict[Atom, IntExpr | None] = {}
+        self._conditions: dict[Condition, Condition] = {}
+        self._values: dict[IntExpr, IntExpr] = {}
+
+    def value(self, value: IntExpr) -> IntExpr:
+        """An expression, replaced."""
+        if value not in self._values:
+            self._values[value] = substitute(value, self._substitute_atom, self._atoms)
+        return self._values[value]
+
+    def condition(self, condition: Condition) -> Condition:
+        """A condition, replaced."""
+        if condition not in self._conditions:
+            self._conditions[condition] = self._substitute_condition(condition)
+        return self._conditions[condition]
+
+    def _substitute_condition(self, condition: Condition) -> Condition:
+        match condition:
+            case (">=" | "==" as word, value):
+                return self._compare(word, self.value(value))
+            case ("and" | "or" as word, left, right):
+                return combine(self.condition(left), self.condition(right), operator=word)
+            case ("not", inside):
+                return negate(self.condition(inside))
+        return condition
+
+    #: Decides ``value >= 0`` or ``value == 0``, of a value in which atoms are replaced.
+    _compare = staticmethod(comparison)
+
+    def _substitute_atom(self, atom: Atom) -> IntExpr | None:
+        return indicator(self.condition(atom.args[0])) if atom.kind == "if" else self._change(atom)
+
+
+_UNKNOWN_KINDS = ("unknown", "entry", "reciprocal", "table")
+
+
+def is_known(when: Condition) -> bool:
+    """True if a condition rests on nothing that cannot be followed."""
+    return all(one.kind not in _UNKNOWN_KINDS for one in atoms_of(when))
+
+
+def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
+    """The high half of a product; with a constant it may be a quotient in fixed point."""
+    value, factor = (right, left.constant_value) if left.constant_value is not None else (left, right.constant_value)
+    if factor is None or abs(factor) < 2**16:
+        return ZERO  # of sizes, whose product is no larger than 2^32
+    if value.constant_value is not None:
+        return constant(value.constant_value * factor >> 32)
+    if factor >= 0:
+        return _fixed_point_product(value, factor, 0)
+    result = _fixed_point_product(value, factor + 2**32, 0)
+    return result - value if signed else result
+
+
+def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
+    """⌊value factor / 2^(32 + by)⌋, which is ⌊value / d⌋ where the factor is made for that."""
+    scale = 2 ** (32 + by)
+    divisor = round(scale / factor) if factor else 0
+    if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):
+        return floordiv(value, constant(divisor))
+    return atom_expr("scaled", value, factor, by)
+
+
+def shift_right(value: IntExpr, by: int) -> IntExpr:
+    """A value shifted down."""
+    if (one := sole_atom(value, "scaled")) is not None:
+        inside, factor, before = one.args
+        return _fixed_point_product(inside, factor, before + by)
+    return floordiv(value, constant(2**by))
+
+
+def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
+    """Some bits of a value; ``where`` it is, tells unknown ones apart."""
+    if value.constant_value is not None and mask.constant_value is None:
+        value, mask = mask, value
+    number = mask.constant_value
+    if number is not None:
+        number &= 2**32 - 1
+        if value.terms and (packed := predicate_bits(value)) is not None:
+            kept = [
+                atom_expr("if", when).scale(2**at) for at, when in packed.items() if number >> at & 1
+            ]
+            return sum(kept, ZERO)
+        if value.constant_value is not None:
+            return constant(value.constant_value & number)
+        least = number & -number
+        ones = number // least + 1 if least else 0
+        if ones and ones & (ones - 1) == 0:  # bits from one to another
+            if number >= 2**24:  # to the highest that sizes have
+                return floordiv(value, constant(least)).scale(least)
+            inside = floordiv(value, constant(least))
+            return (inside - floordiv(inside, constant(ones)).scale(ones)).scale(least)
+        if number == 0:
+            return ZERO
+    elif value.constant_value is None:
+        return atom_expr("bitwise and", value, mask)
+    return atom_expr("unknown", ("mask", *place))
+
+
+def reciprocal_quotient(parts: list[IntExpr]) -> IntExpr | None:
+    """What the high half of a product with a reciprocal is: a refined one, or the quotient."""
+    for one, two in ((parts[0], parts[1]), (parts[1], parts[0])):
+        if len(one.terms) == 1:
+            (product,) = one.terms
+            if len(product) == 1 and product[0].kind == "reciprocal":
+                if any(each.kind == "reciprocal" for each in two.atoms()):
+                    return one
+                return floordiv(two, product[0].args[0])
+    return None

@@ -1,0 +1,291 @@
+"""A kernel of a file, found by its name and compiled where it is source, counted at a launch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dse.cuda.integer_expressions import Atom
+from dse.cuda.compile import compile_kernel, parse_arch, read_includes
+from dse.cuda.instruction_counts import KernelCounts, count_kernel
+from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_lines
+from dse.cuda.formulas import quantity_names
+from dse.cuda.instructions import WORD, Instruction
+from dse.cuda.launch_values import KernelLaunch
+from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.ptx import PtxReader, find_entries, is_ptx
+from dse.cuda.source import Signature, demangle, signatures
+from symbolic.errors import DseError, check_name
+
+_Kernel = TypeVar("_Kernel")
+#: The first instruction, as ``cuobjdump -sass`` and ``nvdisasm -c`` list it.
+_LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCode:
+    """A kernel's machine code, and the names of its arguments.
+
+    Of PTX the instructions are read already, into ``body``, with their ``lines``.
+    """
+
+    function: KernelFunction
+    cubin: bytes
+    origin: str
+    argument_names: Sequence[str] = ()
+    source: Sequence[str] = ()
+    left_out: Sequence[str] = ()
+    body: Sequence[Instruction] = ()
+    lines: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[int, str]:
+        """The names of arguments by their offsets."""
+        names = dict(enumerate(self.argument_names))
+        offsets = enumerate(offset for offset, _ in self.function.arguments)
+        return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
+
+    @property
+    def quantities(self) -> dict[int, str]:
+        """The names of quantities that stand for arguments, by their offsets."""
+        return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """The offsets of arguments by their names in the source, and by those of quantities."""
+        named = {name: offset for offset, name in self.quantities.items()}
+        return named | {name: offset for offset, name in self.arguments.items()}
+
+
+def load_code(
+    file: Path,
+    *,
+    entry: str,
+    arch: str,
+    define: Mapping[str, object],
+    options: Sequence[str],
+) -> KernelCode:
+    """Return the machine code of a kernel of a file."""
+    data, called = file.read_bytes(), file.name.encode("utf-8", "replace").decode()
+    is_code = data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin"
+    try:
+        text = "" if is_code else data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DseError(
+            f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
+            "or PTX (.ptx)"
+        ) from None
+    of_ptx = not is_code and (file.suffix == ".ptx" or is_ptx(text))
+    if (is_code or of_ptx) and (define or options):
+        raise DseError(
+            f"{file} is compiled already: macros and options of a compiler "
+            "(--define, --option) are of source"
+        )
+    if is_code:
+        function = _select_kernel(read_functions(data), entry, str(file))
+        return KernelCode(function=function, cubin=data, origin=f"{called}, sm_{function.arch}")
+    if of_ptx:
+        heads = find_entries(text, str(file))
+        chosen = _select_kernel({name: name for name in heads}, entry, str(file))
+        function, names, body, lines = PtxReader(text, chosen, heads[chosen], str(file)).read()
+        of: dict[str, Any] = {
+            "names": names,
+            "source": text.splitlines(),
+            "body": body,
+            "lines": lines,
+        }
+        return KernelCode(function=function, cubin=b"", origin=f"{called}, PTX", **of)
+    if _LISTING.search(text):
+        raise DseError(
+            f"{file} lists machine code as text: give the cubin itself (cuobjdump -xelf all, "
+            "nvcc -cubin), its CUDA source, or PTX"
+        )
+    number, own = parse_arch(arch), dict(signatures(text))
+    known: dict[str, Signature] = {}
+    for each in read_includes(text, file, options).values():
+        known |= signatures(each)
+    known |= own
+    name = entry.partition("<")[0].rpartition("::")[2]
+    beside = own if own and (not entry or name in own) else known
+    if not beside:
+        raise DseError(
+            f"{file} has no kernel, nor has what it includes of files that were found: a function "
+            "marked __global__ was expected (--include FOLDER names where headers lie)"
+        )
+    wanted = _resolve_entry(entry, beside, str(file))
+    plain = wanted.partition("<")[0]
+    qualified = "::".join(filter(None, (known[plain].namespace, wanted)))
+    cubin, lowered, left_out = compile_kernel(
+        text, number, file, define=define, options=options, entry=qualified
+    )
+    result = read_functions(cubin)
+    function = result.get(lowered) or _select_kernel(result, plain, str(file))
+    return KernelCode(
+        function=function,
+        cubin=cubin,
+        origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
+        argument_names=known[plain].arguments,
+        source=beside[plain].text.splitlines(),
+        left_out=left_out,
+    )
+
+
+def _resolve_entry(entry: str, kernels: Mapping[str, Signature], file: str) -> str:
+    name = entry.partition("<")[0].rpartition("::")[2]
+    entry = name + entry[len(entry.partition("<")[0]) :]
+    if not entry:
+        if len(kernels) > 1:
+            raise DseError(
+                f"{file} has {len(kernels)} kernels: {', '.join(kernels)}; name one by entry (--entry)"
+            )
+        (name,) = kernels
+        entry = name
+    check_name(name, kernels, f"{file} has no kernel {name!r}")
+    if kernels[name].template and "<" not in entry:
+        raise DseError(
+            f"{name} is a template ({kernels[name].template}): name it with its arguments, such as "
+            f"--entry '{name}<float>'"
+        )
+    return entry
+
+
+def _select_kernel(kernels: Mapping[str, _Kernel], entry: str, file: str) -> _Kernel:
+    fits = [name for name in kernels if not entry or entry == name or demangle(name) == entry]
+    if len(fits) == 1:
+        return kernels[fits[0]]
+    if not kernels:
+        raise DseError(f"{file} has no kernel")
+    names = ", ".join(map(demangle, kernels))
+    raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
+
+
+#: What names of what is asked begin with.
+_DATA_INPUTS = {
+    "trips": "passes of the loop",
+    "chance": "share of threads that branch",
+    "loaded": "value loaded",
+}
+
+
+def count_file(file: Path, define: Mapping[str, object], settings: Mapping[str, Any]) -> KernelCounts:
+    """Return the quantities of a kernel of a file; ``count_kernel`` are options of :func:`dse.kernel`."""
+    of = {name: settings[name] for name in ("entry", "arch", "options")}
+    code = load_code(file, define=define, **of)
+    (body,) = read_bodies([code])
+    reading = KernelAnalysis(code.function, body, branch_lines(code, body))
+    return count_launch(code, reading, settings["block"], settings["grid"], settings["set"], settings["times"])
+
+
+def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
+    """Return the instructions of each kernel; the disassembler runs once."""
+    told = iter(disassemble([each.function for each in codes if not each.body]))
+    return [list(each.body) or next(told) for each in codes]
+
+
+def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
+    """The lines of the source, where there is a loop or branch that they name."""
+    lines = code.lines
+    if code.cubin and code.source and any(one.guards for one in body):
+        lines = source_lines(code.cubin, code.function.name)
+    return {one.index: lines[one.source_index] for one in body if one.source_index in lines}
+
+
+def count_launch(
+    code: KernelCode,
+    analysis: KernelAnalysis,
+    block: Sequence[int],
+    grid: Sequence[int],
+    arguments: Mapping[str, float],
+    data_values: Mapping[str, float],
+    cache: dict[Any, dict[Any, Any]] | None = None,
+) -> KernelCounts:
+    """The quantities of a kernel that was read, at a launch.
+
+    ``kept``, where it is given, holds what kernels that are counted in turn have in common.
+    """
+    sizes = [_check_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    offsets, quantity = code.offsets, code.quantities
+    for name in arguments:
+        check_name(name, offsets, f"the kernel has no argument {name!r}")
+    for name in data_values:
+        said = f"nothing is asked by the name {name!r}"
+        said += " (loops are followed, or asked for by their lines)" if code.body else ""
+        check_name(name, analysis.data_inputs, said, "asked for")
+    _check_complete(code, analysis, arguments, data_values)
+    values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
+    pointers = code.function.pointers
+    alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
+    common = {} if cache is None else cache.setdefault(alike, {})
+    launch = KernelLaunch(
+        sizes[1], sizes[0], values, data_values, analysis.trip_counts, pointers=pointers, cache=common
+    )
+    names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
+    if launch.is_one_dimensional() and sizes[0][0] > 1:
+        names[Atom("special", ("ntid.x",))] = "threads_per_block"
+        names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
+    declared = {
+        quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
+        for offset, value in values.items()
+    }
+    declared |= {name: ("of the data of the kernel", value) for name, value in data_values.items()}
+    known = {atom: name for atom, name in names.items() if name in declared}
+    known |= {Atom("asked", (name,)): name for name in data_values}
+    known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
+    known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
+    result = count_kernel(analysis, launch, names, known, math.prod(sizes[1]) if grid else None)
+    of_all = {**declared, **result.declared}
+    return replace(result, declared=of_all, origin=code.origin, left_out=code.left_out)
+
+
+def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
+    """Return the sizes of a block or grid in x, y and z."""
+    try:
+        sizes = [int(each) for each in values]
+        right = 1 <= len(sizes) <= 3 and all(
+            1 <= size < 2**31 and size == float(each)
+            for size, each in zip(sizes, values, strict=True)
+        )
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
+        raise DseError(f"{name} = {tuple(values)}: expected one to three whole numbers from 1 on")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def _check_argument(name: str, value: float) -> int:
+    if not math.isfinite(value) or abs(value) >= 2**63:
+        raise DseError(f"the argument {name} = {value}: expected a number of 64 bits")
+    return int(value)
+
+
+def _check_complete(
+    code: KernelCode, analysis: KernelAnalysis, arguments: Mapping[str, float], data_values: Mapping[str, float]
+) -> None:
+    """Raise where a count rests on what was not given."""
+    lacking = []
+    for name, at in analysis.data_inputs.items():
+        if name in data_values:
+            continue
+        told_line = re.search(r"_line_(\d+)", name)
+        line = int(told_line[1]) if told_line else 0
+        text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
+        place = f"instruction {at * WORD:#x}"
+        where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
+        word = name.partition("_")[0]
+        lacking.append(f"  {name}: the {_DATA_INPUTS[word]} at {where}")
+    have = {code.offsets[name] for name in arguments}
+    wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
+    names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
+    lacking += [f"  {name}: an argument of the kernel" for name in names]
+    if lacking:
+        raise DseError(
+            f"the counts of {code.function.name} rest on what is not in its code:\n"
+            + "\n".join(lacking)
+            + "\ngive each its value: arguments by set (--set NAME=VALUE), the others by times "
+            "(--times NAME=VALUE)"
+        )

@@ -1,0 +1,319 @@
+"""Calibrating a machine or a model: free quantities from measured rows, with groups left out.
+
+Without free quantities named it is the TMM model: the line where latency shows, the level where
+computation bounds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.inputs.fit_file import FitReport, SavedFit, fit_answer, join_fits
+from dse.fitting import Fit, fit
+from dse.fitting.rows import (
+    FewRowsError,
+    NoRowError,
+    ColumnTable,
+    to_floats,
+    read_columns,
+    read_table,
+)
+from dse.progress import ProgressOption
+from sweeps.grid.goals import texts_of
+from symbolic.answer import Answer
+from symbolic.errors import DseError
+from symbolic.library import load_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from dse.fitting.parameters import Floats, Start
+    from dse.fitting.rows import ColumnChoice
+    from symbolic.model import Model
+
+
+# --- What a calibration found, as values, as text and as a file
+
+
+#: Of each regime: its rows, what is fitted to them, and what is not there.
+_REGIMES = {
+    "memory": (
+        "bound == 2",
+        ("memory_time_slope", "memory_time_offset"),
+        {"compute_bound_time": 0.0},
+    ),
+    "computation": (
+        "bound < 2",
+        ("compute_bound_time",),
+        {"memory_time_slope": 0.0, "memory_time_offset": 0.0},
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(FitReport):
+    """Quantities from measured rows, and errors of what was left out; its text tells all of it.
+
+    Attributes
+    ----------
+    fits : mapping of str to Fit
+        ``"together"``; of TMM ``"memory"`` and ``"computation"``, those of them that have rows.
+    by : str or None
+        The column whose labels were left out, one at a time.
+    groups : mapping of str to array
+        Of each label, (predicted - measured) / measured of its rows by a fit to all others.
+    tried : tuple of mapping
+        Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
+    """
+
+    fits: Mapping[str, Fit]
+    by: str | None = None
+    groups: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    tried: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def standard_errors(self) -> dict[str, float]:
+        """Their standard errors, in the same units."""
+        return dict(self.saved_fit.standard_errors)
+
+    @property
+    def r2(self) -> dict[str, float]:
+        """The coefficient of determination of each fit."""
+        return {regime: result.r2 for regime, result in self.fits.items()}
+
+    @property
+    def saved_fit(self) -> SavedFit:
+        """What a file of it holds, and a study takes."""
+        one = join_fits([result.saved_fit for result in self.fits.values()])
+        groups = {
+            label: {
+                "rows": off.size,
+                "mean": float(np.abs(off).mean()),
+                "median": float(np.median(np.abs(off))),
+                "largest": float(np.abs(off).max()),
+            }
+            for label, off in self.groups.items()
+        }
+        more = {"by": self.by, "groups": groups} if groups else {}
+        return replace(one, left_out={**one.left_out, **more}, tried=self.tried)
+
+    def _answer(self) -> Answer:
+        missing = [regime for regime in _REGIMES if not {regime, "together"} & {*self.fits}]
+        notes = [f"{regime}: no row is of this regime" for regime in missing]
+        r2 = [f"r2 of {regime} = {r2:.6g}" for regime, r2 in self.r2.items() if len(self.r2) > 1]
+        return fit_answer("Calibration", self.saved_fit, [*r2, *notes])
+
+
+def calibrate(
+    data: str | Path | pd.DataFrame | xr.Dataset | Mapping[str, Any],
+    *,
+    model: str | Model = "apsp + tmm_calibrated",
+    machine: str | None = None,
+    workload: str | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002
+    where: str | Sequence[str] = (),
+    regimes: str = "apart",
+    columns: ColumnChoice = None,
+    weights: str | Sequence[float] | Floats | None = None,
+    residuals: str | None = None,
+    free: Sequence[str] = (),
+    per: Mapping[str, Sequence[str]] | None = None,
+    to: str = "time",
+    leave_out: str | None = None,
+    choose: Mapping[str, Sequence[str]] | None = None,
+    start: Start | None = None,
+    bounds: Mapping[str, Sequence[Any]] | None = None,
+    progress: ProgressOption = False,
+) -> Calibration:
+    r"""Free quantities of a machine or a model from measured rows, with groups left out.
+
+    With ``free`` (or ``per``) named, they are fitted to ``to`` as :func:`dse.fit` does, from the
+    columns that the model takes; others of a profile are not read. Without, it is TMM:
+
+    .. math:: Time = \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
+
+    Rows where latency shows (``bound`` of the model is ``memory``: for ``apsp``,
+    𝒯 S_D C < L) give the line of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is
+    their mean. Or all three are fitted through the maximum, which needs no L / C.
+
+    Parameters
+    ----------
+    data :
+        As for :func:`dse.fit`: a column ``time``, and inputs such as ``tile_dim`` and
+        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) says the regime
+        where it is known.
+    model : str or Model
+        ``tmm_calibrated`` joined with what yields ``blocks`` and ``bound``.
+    regimes : str
+        ``"apart"``, or ``"together"``: through the maximum.
+    machine, workload, where, columns, weights, residuals :
+        As for :func:`dse.fit`.
+    set : mapping, optional
+        As for :func:`dse.fit`. A coefficient that is set is not fitted.
+    free, per, start, bounds :
+        As for :func:`dse.fit`.
+    to : str
+        What was measured.
+    residuals : str, optional
+        As for :func:`dse.fit`; ``"relative"`` by default, for TMM ``"absolute"``.
+    leave_out : str, optional
+        A column: the rows of each of its labels are predicted by a fit to all others.
+    choose : mapping, optional
+        Of switches, the labels to try: ``{"clock_overlap": ["none", "full"]}``. Taken is what errs
+        least on rows left out; what the rows do not determine is told, and never taken.
+    progress : bool
+        Tell, after a second, for how long the work goes on.
+
+    >>> import dse
+    >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],
+    ...          "time": [182.0, 118.0, 86.0, 70.5, 69.5, 70.0]}
+    >>> found = dse.calibrate(times, machine="gtx480", workload="apsp")
+    >>> {name: round(value, 6) for name, value in found.set.items()}
+    {'memory_time_slope': 1.0, 'memory_time_offset': 54.0, 'compute_bound_time': 70.0}
+    """
+    given = dict(set or {})
+    said: dict[str, Any] = {"machine": machine, "workload": workload, "progress": progress}
+    said |= {"columns": columns, "weights": weights, "where": where, "set": given}
+    if free or per or choose or leave_out:
+        said |= {"free": free, "per": per, "start": start, "bounds": bounds}
+        said["residuals"] = residuals or "relative"
+        return _calibrate_free(data, model, to, leave_out, choose or {}, said)
+    said |= {"to": "time", "residuals": residuals or "absolute"}
+    if regimes not in ("apart", "together"):
+        raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
+    if regimes == "together":
+        free = [n for _, names, _ in _REGIMES.values() for n in names if n not in given]
+        return Calibration(fits={"together": fit(model, data, free=free, **said)})
+    _check_bound_column(data, columns)
+    fits: dict[str, Fit] = {}
+    failed: NoRowError | None = None
+    for regime, (rows, coefficients, absent) in _REGIMES.items():
+        said |= {"where": [*texts_of(where, "where"), rows], "set": {**given, **absent}}
+        free = [name for name in coefficients if name not in given]
+        said["set"] |= {name: given[name] for name in coefficients if name in given}
+        try:
+            if free:
+                fits[regime] = fit(model, data, free=free, **said)
+        except NoRowError as error:
+            failed = error
+        except FewRowsError as error:
+            raise FewRowsError(
+                f"the {regime} regime ({rows}): {error}; rows of one regime alone are chosen by "
+                "where="
+            ) from None
+    if failed is not None and not fits:
+        raise failed
+    if not fits:
+        raise DseError("all coefficients are set: leave out of set= those that are to be fitted")
+    return Calibration(fits=fits)
+
+
+def _calibrate_free(
+    data: Any,
+    model: str | Model,
+    to: str,
+    leave_out: str | None,
+    choose: Mapping[str, Sequence[str]],
+    fit_options: dict[str, Any],
+) -> Calibration:
+    """Fit all rows, with the alternative that errs least on rows left out.
+
+    An alternative that the rows do not determine is listed with its reason; where none is
+    determined, that is an error.
+    """
+    table, per = read_table(data), fit_options["per"] or {}
+    if leave_out in per:
+        raise DseError(f"{leave_out} has values of its own (per): nothing is known of one left out")
+    if leave_out is not None and isinstance(fit_options["columns"], Mapping):
+        raise DseError("leave_out reads columns by their names: give columns= as a list")
+    if fit_options["columns"] is None:
+        own = [name for names in per.values() for name in names]
+        apart = [*fit_options["free"], *own, *fit_options["set"], *choose]
+        inputs = load_model(model).inputs  # profiles hold many other columns
+        read = [name for name in table.columns if name in inputs and name not in apart]
+        fit_options["columns"] = [*read, to] if to in table.columns else read
+    for name, labels in choose.items():
+        if isinstance(labels, str) or len(labels) < 2:
+            raise DseError(f"choose of {name} is {labels!r}: expected a list of two labels or more")
+    result: list[tuple[float, Fit, dict[str, Floats]]] = []
+    tried: list[dict[str, Any]] = []
+    how = "hat" if leave_out else "auto"
+    for several in itertools.product(*choose.values()):
+        alternative = dict(zip(choose, several, strict=True))
+        said = {**fit_options, "set": {**fit_options["set"], **alternative}}
+        try:
+            fitted = fit(model, table.select_rows(slice(None)), to=to, left_out=how, **said)
+            groups = left_out_errors(table, model, leave_out, to, said) if leave_out else {}
+        except FewRowsError as error:
+            if not choose:
+                raise
+            tried.append({"set": alternative, "reason": str(error), "chosen": False})
+            continue
+        rest = np.concatenate(list(groups.values())) if groups else fitted.left_out[to]
+        known = rest[np.isfinite(rest)]
+        off = math.sqrt(float(np.square(known).mean())) if known.size else math.inf
+        result.append((off, fitted, groups))
+        unknown = int(rest.size - known.size)
+        tried.append({"set": alternative, "error": off, "unknown": unknown, "chosen": False})
+    if not result:
+        why = "; ".join(f"{one['set']}: {one['reason']}" for one in tried)
+        raise FewRowsError(f"the rows determine none of the alternatives: {why}")
+    least, best, groups = min(result, key=itemgetter(0))
+    for one in tried:
+        one["chosen"] = one.get("error") == least
+    tried = tried if choose else []
+    return Calibration(fits={"together": best}, by=leave_out, groups=groups, tried=tuple(tried))
+
+
+def left_out_errors(
+    table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
+) -> dict[str, Floats]:
+    """Return (predicted - measured) / measured of the rows of each label by a fit to all others.
+
+    NaN where no number comes out.
+    """
+    from dse.evaluation import evaluate
+
+    labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)
+    if len(set(labels)) < 2:
+        raise DseError(f"the column {column} has one label: nothing is known of what is left out")
+    loaded = load_model(model, prefer=fit_options.get("prefer"))
+    result = {}
+    for label in dict.fromkeys(labels.tolist()):
+        out = labels == label
+        fitted = fit(model, table.select_rows(~out), to=to, left_out="hat", **fit_options)
+        names = [*(name for name in fit_options["columns"] if name != to), to]
+        values = read_columns(read_table(table.select_rows(out)), loaded, names)
+        measured = values.pop(to)
+        entries = {key: fit_options.get(key) for key in ("machine", "workload")}
+        given = {**values, **(fit_options.get("set") or {}), **fitted.set}
+        predicted = evaluate(model, outputs=[to], **entries, **given)[to].values
+        result[label] = np.broadcast_to(predicted, measured.shape) / measured - 1
+    return result
+
+
+def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
+    """Raise where a column ``bound`` says neither of the regimes."""
+    table = read_table(data)
+    if isinstance(columns, Mapping):
+        header = columns.get("bound")
+    else:
+        header = "bound" if columns is None or "bound" in columns else None
+    if header is None or header not in table.columns:
+        return
+    values = to_floats(table.columns[header], header)
+    wrong = np.flatnonzero(~np.isin(values, (0, 1, 2)))
+    if wrong.size:
+        raise DseError(
+            f"the column {header!r} holds {values[wrong[0]]:g} at row {wrong[0]}: expected 0 "
+            "(computation), 1 (span) or 2 (memory); leave the column out where model= yields bound"
+        )

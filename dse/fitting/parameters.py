@@ -1,0 +1,222 @@
+"""Where the search for a quantity's value takes place: bounds, scale, where it begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbolic.errors import DseError, check_name
+from symbolic.expression import parse_value
+from symbolic.model import Model
+from symbolic.ops import Node
+from symbolic.quantities import Quantity
+
+Floats = NDArray[np.float64]
+Start = Mapping[str, float | str]
+
+#: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
+LOG_RATIO = 10.0
+#: How far beyond the typical range the search begins, and goes on a logarithmic scale, as factors.
+START_FACTOR, LOG_RANGE = 3.0, 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeParameter:
+    """One free quantity, or its value for one label.
+
+    ``low`` and ``high`` bound it, searches begin within ``near``. ``ends`` are those bounds that it
+    may take itself. ``log``: the search goes over its logarithm, which only values above 0 have;
+    plainly else, in steps of the order of ``unit``. ``spread``: beginnings are spaced by factors.
+    """
+
+    name: str
+    low: float
+    high: float
+    attainable_bounds: tuple[float, ...]
+    is_log: bool
+    is_log_start: bool
+    start_range: tuple[float, float]
+    typical_size: float
+    start: float | None = None
+    label: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of the quantity, with the label that the value is for."""
+        return self.name if self.label is None else f"{self.name}[{self.label}]"
+
+    def start_values(self, share: Floats) -> Floats:
+        """Values at shares of the way from one end of ``near`` to the other."""
+        low, high = self.start_range
+        if self.is_log_start:
+            return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+        return low + share * (high - low)
+
+    @property
+    def middle(self) -> float:
+        """The start, else a value in the middle of where a search begins."""
+        if self.start is not None:
+            return self.start
+        value = float(self.start_values(np.array([0.5]))[0])
+        return min(max(value, self.low), self.high)
+
+
+def check_free(
+    free: Sequence[str],
+    per: Sequence[str],
+    model: Model,
+    columns: Mapping[str, Any],
+    targets: Sequence[str],
+) -> tuple[str, ...]:
+    """The quantities to be fitted, or an error that says why one cannot be.
+
+    ``per`` names those that have a value for each label.
+    """
+    for key, names in (("free", free), ("per", per)):
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise DseError(f"{key} = {names!r}: expected a list of quantities")
+    listed = [*free, *per]
+    if not listed:
+        raise DseError("free is empty: name the quantities to be fitted")
+    for name in listed:
+        row = model.quantity(name)
+        if listed.count(name) > 1:
+            raise DseError(f"{name} is freed twice: name it once, in free or in per")
+        if row.is_label:
+            raise DseError(f"{name} takes labels and cannot be fitted: fit once for each label")
+        if row.domain.whole:
+            raise DseError(
+                f"{name} is a whole number, which least squares cannot search: fit with each of "
+                "its values (set=), and keep the fit with the smallest error"
+            )
+        if name in targets:
+            raise DseError(f"{name} is measured (to=) and free at once: keep one of them")
+        if name in columns:
+            raise DseError(
+                f"{name} is free and a column of the data: leave the column out with columns=, or "
+                "do not free it"
+            )
+    return tuple(listed)
+
+
+def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> float:
+    """A number of ``start`` or ``bounds``, which may bear a unit."""
+    value = parse_value(value_or_text, row, model.quantities) if isinstance(value_or_text, str) else value_or_text
+    if isinstance(value, Node):
+        raise DseError(f"{role} of {row.name} is a formula, {value_or_text!r}: expected a number")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DseError(f"{role} of {row.name} is {value_or_text!r}: expected a number") from None
+    if math.isnan(number):
+        raise DseError(f"{role} of {row.name} is not a number: give one, or leave it out")
+    return number
+
+
+def free_parameters(
+    free: Sequence[str],
+    model: Model,
+    *,
+    per: Sequence[str],
+    labels: Sequence[str],
+    known_values: Mapping[str, float],
+    start: Start | None,
+    bounds: Mapping[str, Sequence[Any]] | None,
+) -> tuple[FreeParameter, ...]:
+    """The coordinates of the free quantities, from their rows and from what is said of them.
+
+    Those of ``per`` have one for each label. ``known`` holds values that a machine, a workload or
+    a default gives: good beginnings.
+    """
+    for key, given in (("start", start), ("bounds", bounds)):
+        for name in given or {}:
+            check_name(name, free, f"{key} names {name}, which is not free", "free are")
+    result = []
+    for name in free:
+        row = model.quantity(name)
+        limits = _read_bounds(row, model, (bounds or {}).get(name))
+        first = None
+        if start is not None and name in start:
+            first = parse_number(start[name], row, model, "the start")
+            if not limits[0] <= first <= limits[1] or not row.domain.contains(first):
+                raise DseError(
+                    f"the start of {name}, {first:g}, is outside {limits[0]:g} to {limits[1]:g}"
+                )
+        elif name in known_values and limits[0] <= known_values[name] <= limits[1]:
+            first = known_values[name]
+        one = _make_parameter(row, limits, first, has_bounds=name in (bounds or {}))
+        result += [replace(one, label=label) for label in labels] if name in per else [one]
+    return tuple(result)
+
+
+def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> tuple[float, float]:
+    domain = row.domain
+    if bounds is None:
+        return domain.low, domain.high
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise DseError(f"the bounds of {row.name} are {bounds!r}: expected (low, high)")
+    ends = (domain.low, domain.high)
+    low, high = (
+        end if value is None else parse_number(value, row, model, "a bound")
+        for value, end in zip(bounds, ends, strict=True)
+    )
+    if not domain.low <= low < high <= domain.high:
+        raise DseError(
+            f"the bounds of {row.name} are {low:g} and {high:g}: expected two ascending numbers "
+            f"within its domain {domain}"
+        )
+    return low, high
+
+
+def _make_parameter(
+    row: Quantity, limits: tuple[float, float], start: float | None, *, has_bounds: bool
+) -> FreeParameter:
+    low, high = limits
+    positive = low > 0 or (low == 0 and row.domain.low_open)
+    if has_bounds and math.isfinite(low) and math.isfinite(high):
+        near = (low, high)
+    else:
+        near = _find_start_range(row, low, high, start)
+    spread = near[0] >= 0 and (near[0] == 0 or near[1] / near[0] >= LOG_RATIO)
+    if spread and near[0] == 0:
+        near = (near[1] * 1e-6, near[1])
+    log = positive and spread
+    return FreeParameter(
+        name=row.name,
+        low=max(low, near[0] / LOG_RANGE) if log else low,
+        high=min(high, near[1] * LOG_RANGE) if log else high,
+        attainable_bounds=tuple(e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)),
+        is_log=log,
+        is_log_start=spread,
+        start_range=near,
+        typical_size=max(map(abs, near)) or 1.0,
+        start=start,
+    )
+
+
+def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> tuple[float, float]:
+    """Where a search begins: about the typical range, or about the start where there is none."""
+    if row.typical is not None:
+        ends = row.typical
+    elif start:
+        ends = (min(start / LOG_RATIO, start * LOG_RATIO), max(start / LOG_RATIO, start * LOG_RATIO))
+    else:
+        ends = (1e-3, 1e3)
+    first, last = ends
+    if first > 0:
+        first, last = first / START_FACTOR, last * START_FACTOR
+    if low < 0 and row.typical is not None:
+        first = min(first, -last)
+    first, last = max(first, low), min(last, high)
+    if first < last:
+        return first, last
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high
+    if math.isfinite(low):
+        return low, low + max(abs(low), 1.0)
+    return high - max(abs(high), 1.0), high

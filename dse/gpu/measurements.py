@@ -1,0 +1,661 @@
+"""Measurements of the GPU at hand, as columns of tables.
+
+Transit's two curves (Li 2015, §3), latency, clocks and power, times of launches and their blocks,
+the loss of lockstep (Swatman 2022, Algorithm 1), shortest paths of all pairs (Ma 2014, §IV).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.gpu.device import NvmlBoard, DeviceState, open_board
+from stochastic import Pmf, imbalance
+from stochastic.validation import describe, losses
+from symbolic.errors import DseError
+
+Floats = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
+#: A launch, and a function that is true if all launches did their work.
+CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
+#: Numbers of the ring that is read: beyond any cache. [int32]
+_RING = 2**26
+#: Threads of a block, at most.
+MAX_THREADS = 1024
+#: Rows of three sub-blocks of float32 that fit in 48 KiB.
+_MAX_ROWS = 64
+
+
+def open_device() -> tuple[Any, int]:
+    """The kernels and the multiprocessors of what runs them; the simulator counts as one."""
+    facts = describe()
+    from dse.gpu import kernels
+
+    return kernels, int(facts.get("multiprocessors", 1))
+
+
+def shortest_run_time(kernels: Any, run: Any) -> float:
+    """The shortest of three runs, after one in which the kernel is compiled. [s]"""
+    run()
+    taken: float = min(kernels.seconds(run) for _ in range(3))
+    return taken
+
+
+def check_result(is_right: bool) -> None:
+    """The time of work that was not done is worth nothing."""
+    if not is_right:
+        raise DseError(
+            "the threads did not do their work: GPU driver, CUDA toolkit and numba-cuda do not fit "
+            "together; see `numba -s`"
+        )
+
+
+def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> CheckedLaunch:
+    """Return a launch whose threads only wait for memory."""
+    total = shape[0] * shape[1]
+    if total > size:
+        raise DseError(f"size = {size}: expected {total} or more, a number for each thread")
+    places = np.arange(size, dtype=np.int64)
+    ring = kernels.cuda.to_device(((places + total) % size).astype(np.int32))
+    ends = kernels.cuda.to_device(np.zeros(total, np.int32))
+
+    def is_done() -> bool:
+        expected = (places[:total] + total * requests) % size
+        return np.array_equal(ends.copy_to_host(), expected)
+
+    return lambda: kernels.waiting[shape](ring, ends, requests), is_done
+
+
+def _compute_launch(kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32) -> CheckedLaunch:
+    """Return a launch whose threads only compute."""
+    half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
+    values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
+
+    def is_done() -> bool:
+        return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
+
+    return lambda: kernels.thinking[shape](values, half, one, rounds), is_done
+
+
+def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
+    """Bandwidth of a multiprocessor against its threads that only wait: f(k) of Transit, δ in it.
+
+    Parameters
+    ----------
+    threads : sequence of int
+        On each multiprocessor, whole warps for full coalescing.
+    requests : int
+        Of each thread, one after the other, of 4 bytes; those of a warp stand side by side.
+    size : int
+        Numbers of the ring that is read, far more than any cache holds.
+
+    Returns
+    -------
+    dict
+        ``threads_in_ms`` and ``attained_bandwidth`` [B/s], for :func:`dse.fit` of
+        ``transit_supply``.
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing.
+    DseError
+        For threads that cannot stand on a multiprocessor, or a thread that went astray.
+    """
+    kernels, multiprocessors = open_device()
+    rates = []
+    for count in threads:
+        run, done = _memory_launch(kernels, _launch_shape(count, multiprocessors), requests, size)
+        rates.append(4.0 * count * requests / shortest_run_time(kernels, run))
+        check_result(done())
+    return {"threads_in_ms": np.array(threads, float), "attained_bandwidth": np.array(rates)}
+
+
+def demand(
+    threads: Sequence[int], *, rounds: int = 4096, double: bool = False
+) -> dict[str, Floats]:
+    """Operations of a multiprocessor against its threads that only compute: G(x), with π in it.
+
+    An operation is one multiplication and addition, on the result of the one before.
+
+    Parameters
+    ----------
+    threads : sequence of int
+        On each multiprocessor.
+    rounds : int
+        Of 64 operations of each thread.
+    double : bool
+        Whether in double precision.
+
+    Returns
+    -------
+    dict
+        ``threads_in_cs`` and ``attained_flops`` [1/s], for :func:`dse.fit` of ``transit_demand``.
+
+    Raises
+    ------
+    LawError, DseError
+        As :func:`supply`.
+    """
+    kernels, multiprocessors = open_device()
+    kind = np.float64 if double else np.float32
+    rates = []
+    for count in threads:
+        run, done = _compute_launch(kernels, _launch_shape(count, multiprocessors), rounds, kind)
+        rates.append(kernels.ROUND * count * rounds / shortest_run_time(kernels, run))
+        check_result(done())
+    return {"threads_in_cs": np.array(threads, float), "attained_flops": np.array(rates)}
+
+
+def _launch_shape(threads: int, multiprocessors: int) -> tuple[int, int]:
+    """Blocks of a launch and threads of each, for so many threads on every multiprocessor."""
+    for blocks in range(1, 33):
+        if threads >= blocks and threads % blocks == 0 and threads // blocks <= MAX_THREADS:
+            return blocks * multiprocessors, threads // blocks
+    raise DseError(
+        f"threads = {threads}: expected a number of 1 or more that blocks of at most "
+        f"{MAX_THREADS} threads can share"
+    )
+
+
+_LINE = 128  # bytes between two places of a ring, so that no two share a line of a cache
+
+
+def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dict[str, Floats]:
+    """Cycles of a load that waits for the one before, against the bytes that are gone through.
+
+    One thread follows a ring in random order, each place in a line of its own; it goes through it
+    once before the clock runs, so that a ring that fits in a cache is there.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Of rings. [B]
+    requests : int
+        At least so many loads a ring; a ring is gone through at least once.
+    seed : int
+        Of the order.
+
+    Returns
+    -------
+    dict
+        ``ring_bytes`` [B] and ``load_cycles`` [cycle], one entry a ring.
+
+    Raises
+    ------
+    LawError, DseError
+        As :func:`supply`.
+    """
+    for size in sizes:
+        if size < 2 * _LINE or size >= 2**33:
+            raise DseError(f"sizes: {size}: expected {2 * _LINE} bytes or more, and below 8 GiB")
+    kernels, _ = open_device()
+    rng = np.random.default_rng(seed)
+    result = []
+    for size in sizes:
+        ring, order = _random_ring(size, rng)
+        count = max(requests, len(order))
+        there = kernels.cuda.to_device(np.full(2, -1, np.int64))
+        given: Any = kernels.cuda.to_device(ring)
+        for _ in range(2):
+            kernels.chasing[1, 1](given, count, there)
+        end, cycles = there.copy_to_host().tolist()
+        check_result(cycles > 0 and end == order[(2 * count) % len(order)])
+        result.append(cycles / count)
+    return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(result)}
+
+
+def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The place after each place, and the places in the order in which they come, from 0 on."""
+    step = _LINE // 4
+    order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
+    ring = np.zeros(size // 4, np.int32)
+    ring[order] = np.roll(order, -1)
+    return ring, order
+
+
+def power(
+    *,
+    clocks: Sequence[int] = (),
+    memory_clocks: Sequence[int] = (),
+    seconds: float = 3.0,
+    settle: float = 2.0,
+    threads: int = 1024,
+    steps: int = 4096,
+    size: int = _RING,
+    board: NvmlBoard | None = None,
+) -> Columns:
+    """Power and time of a kernel that computes and of one that reads memory, at several clocks.
+
+    At each clock nothing runs for a while; then each kernel is launched again and again, one launch
+    always waiting behind another, while the driver is asked for power, clocks and temperature.
+    Where clocks may not be chosen (that takes rights, and a GPU that offers it), rows are of the
+    clocks there are, and ``chosen_by`` says why.
+
+    Parameters
+    ----------
+    clocks, memory_clocks : sequence of int
+        Core and memory clocks to ask for. [MHz] By default eight of the core clocks that the
+        driver offers, evenly spaced, at the highest memory clock.
+    seconds, settle : float
+        For how long power is looked at, and for how long before that the kernel runs unseen: many
+        GPUs tell the mean power of the last second. [s]
+    threads, steps, size : int
+        Threads on each multiprocessor, twice; rounds or requests of each thread, as for
+        :func:`supply` and :func:`demand`; numbers of the ring that is read.
+    board : optional
+        What tells power and clocks; NVML by default.
+
+    Returns
+    -------
+    dict
+        A row a kernel and clock: ``kernel`` (compute, memory), ``core_clock``, ``memory_clock``
+        [Hz] and ``temperature`` [degC] as they were, on average, ``asked_clock`` [Hz], NaN where
+        none could be, ``chosen_by``, ``time`` of a launch [s], ``power`` [W] with ``power_std`` of
+        what was seen ``looks`` times, ``idle_power`` [W] at that clock, ``attained_flops`` (an
+        operation is a multiplication and addition) [1/s], ``attained_bandwidth`` [B/s].
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing.
+    DseError
+        Where NVML is, a clock is not offered, or numbers do not fit.
+    """
+    for name, value in (("seconds", seconds), ("settle", settle)):
+        if not 0 <= value < float("inf"):
+            raise DseError(f"{name} = {value}: expected 0 or more")
+    if not 1 <= threads <= MAX_THREADS:
+        raise DseError(f"threads = {threads}: expected 1 to {MAX_THREADS}")
+    kernels, multiprocessors = open_device()
+    shape = 2 * multiprocessors, threads
+    total = shape[0] * threads
+    work: dict[str, tuple[CheckedLaunch, float, float]] = {
+        "compute": (_compute_launch(kernels, shape, steps), float(kernels.ROUND * steps * total), 0.0),
+        "memory": (_memory_launch(kernels, shape, steps, size), 0.0, 4.0 * steps * total),
+    }
+    board = board or open_board(kernels.uuid(), simulated=kernels.SIMULATED)
+    for (run, _), *_ in work.values():
+        run()  # compiled before anything is looked at
+    rows: list[dict[str, Any]] = []
+    with board.clock_control() as choose:
+        for memory, core in _clock_pairs(board.supported_clocks(), clocks, memory_clocks):
+            own: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
+            try:
+                own["chosen_by"] = choose(memory, core) if core == core else "as it was: none told"
+            except DseError as error:
+                own |= {"asked_clock": float("nan"), "chosen_by": f"as it was: {error}"}
+            idle = _idle(board, settle, seconds)
+            for name, ((run, _), flops, bytes_read) in work.items():
+                each, seen = kernels.sustained(run, board.read_state, settle=settle, seconds=seconds)
+                rates = {"attained_flops": flops / each, "attained_bandwidth": bytes_read / each}
+                rows.append({"kernel": name, **own, **_mean_state(seen, each), **rates} | idle)
+            if own["chosen_by"].startswith("as it was"):
+                break
+    check_result(all(done() for (_, done), *_ in work.values()))
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+#: Core clocks that are tried where none is named.
+_MAX_CLOCKS = 8
+
+
+def _clock_pairs(
+    offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
+) -> list[tuple[Any, Any]]:
+    """Pairs of memory and core clocks to ask for; of NaN where nothing is offered."""
+    if not offered:
+        if clocks or memory_clocks:
+            raise DseError(
+                "the driver offers no clocks to choose from: leave them out, and rows are of the "
+                "clocks there are"
+            )
+        return [(float("nan"), float("nan"))]
+    result = []
+    for memory in memory_clocks or [max(offered)]:
+        if memory not in offered:
+            raise DseError(f"the memory clock {memory} MHz is not offered; there are: {offered}")
+        known = offered[memory]
+        several = np.linspace(0, len(known) - 1, min(_MAX_CLOCKS, len(known))).round().astype(int)
+        for core in clocks or [known[k] for k in several]:
+            if core not in known:
+                near = sorted(known, key=lambda one: abs(one - core))[:3]
+                raise DseError(
+                    f"the core clock {core} MHz is not offered at {memory} MHz of the memory; "
+                    f"near it are {', '.join(map(str, near))}"
+                )
+            result.append((memory, core))
+    return result
+
+
+def _idle(board: NvmlBoard, settle: float, seconds: float) -> dict[str, float]:
+    """Power while nothing runs: the mean of ten looks."""
+    time.sleep(settle)
+    seen = []
+    for _ in range(10):
+        time.sleep(seconds / 10)
+        seen.append(board.read_state().power)
+    return {"idle_power": float(np.mean(seen))}
+
+
+def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, Any]:
+    looks = np.array(states)
+    watts, core, memory, warm = looks.mean(axis=0).tolist()
+    return {
+        "core_clock": core,
+        "memory_clock": memory,
+        "temperature": warm,
+        "time": launch_time,
+        "power": watts,
+        "power_std": float(looks[:, 0].std()),
+        "looks": float(len(looks)),
+    }
+
+
+def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
+    """Start, end and multiprocessor of every block of one launch, for laws of launches.
+
+    Parameters
+    ----------
+    rounds : sequence of int
+        Work of each block, in rounds of 64 multiplications and additions of each thread.
+    threads : int
+        Of a block.
+
+    Returns
+    -------
+    dict
+        ``block``, ``block_rounds``, ``sm`` as hardware numbers it, ``block_start`` and
+        ``block_end`` [s] since the first start, one entry a block.
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing.
+    DseError
+        For a launch that cannot be, or blocks that did not do their work.
+    """
+    work = check_rounds(rounds, threads)
+    stamps = block_stamps(work, threads)
+    start, end = (1e-9 * (stamps[k] - stamps[1].min()) for k in (1, 2))
+    numbers = np.arange(len(work), dtype=float)
+    columns = numbers, work.astype(float), stamps[0].astype(float), start, end
+    names = ("block", "block_rounds", "sm", "block_start", "block_end")
+    return dict(zip(names, columns, strict=True))
+
+
+def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
+    """The rounds of each block of a launch that can be."""
+    work = np.array(rounds, dtype=np.int64)
+    if work.ndim != 1 or not len(work) or work.min() < 1 or work.max() >= 2**31:
+        raise DseError("rounds: expected a number of 1 or more for each block")
+    if not 1 <= threads <= MAX_THREADS:
+        raise DseError(f"threads = {threads}: expected 1 to {MAX_THREADS}")
+    return work
+
+
+def block_stamps(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
+    """Multiprocessor, start and end [ns] of each block of a launch."""
+    kernels, _ = open_device()
+    half, one = (kernels.cuda.to_device(np.array([number], np.float32)) for number in (0.5, 1.0))
+    given = kernels.cuda.to_device(work.astype(np.int32))
+    stamps = np.zeros((3, len(work)), np.int64)
+    for _ in range(2):  # compiled before the launch that counts
+        values = kernels.cuda.to_device(np.zeros(len(work) * threads, np.float32))
+        there = kernels.cuda.to_device(np.zeros_like(stamps))
+        kernels.standing[len(work), threads](values, half, one, given, there)
+        stamps = there.copy_to_host()
+    check_result(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
+    check_result(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
+    return stamps
+
+
+def launches(
+    blocks: Sequence[int],
+    *,
+    law: str = "uniform:1,2000",
+    times: int = 50,
+    threads: int = 32,
+    seed: int = 0,
+) -> dict[str, NDArray[Any]]:
+    """Times of launches whose blocks work for random whiles, for the law of a launch.
+
+    Parameters
+    ----------
+    blocks : sequence of int
+        Of a launch; a row each.
+    law : str
+        Of the work of a block, in rounds of 64 operations of each thread, 1 or more.
+    times : int
+        Launches of each, with fresh work.
+    threads : int
+        Of a block, which all work for as long.
+    seed : int
+        Of the work.
+
+    Returns
+    -------
+    dict
+        ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (1: the work is that of a
+        block), ``slots`` (blocks that ran at once, at most, by the multiprocessors that were
+        seen), ``step_time`` (time of all blocks by their rounds) [s], ``launch_time_mean`` and
+        ``launch_time_std`` over the launches, ``block_time_mean`` [s], ``launches``. For
+        :func:`dse.validate` of the model ``launch``.
+
+    Raises
+    ------
+    LawError, DseError
+        As :func:`blocks`.
+    """
+    if times < 2 or not len(blocks):
+        raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
+    work_law, rng = Pmf.parse(law), np.random.default_rng(seed)
+    rows = []
+    for count in blocks:
+        taken, worked, rounds, slots = [], 0.0, 0.0, 0
+        for _ in range(times):
+            work = check_rounds(work_law.sample(count, int(rng.integers(2**31))), threads)
+            sm, start, end = block_stamps(work, threads)
+            taken.append(1e-9 * float(end.max() - start.min()))
+            worked += 1e-9 * float((end - start).sum())
+            rounds += float(work.sum())
+            slots = max(slots, _concurrent_blocks(sm, start, end))
+        rows.append(
+            {
+                "distribution": law,
+                "blocks": count,
+                "lanes": 1,
+                "warps_per_block": 1,
+                "slots": slots,
+                "step_time": worked / rounds,
+                "launch_time_mean": np.mean(taken),
+                "launch_time_std": np.std(taken, ddof=1),
+                "block_time_mean": worked / (count * times),
+                "launches": times,
+            }
+        )
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
+    """Slots: multiprocessors that ran a block, times the most that one of them ran at once.
+
+    >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
+    4
+    """
+    most = 0
+    for number in np.unique(sm):
+        own = sm == number
+        moments = np.concatenate([start[own], end[own]])
+        steps = np.repeat([1, -1], [own.sum(), own.sum()])
+        order = np.lexsort((steps, moments))  # at one moment, one that ends goes first
+        most = max(most, int(np.cumsum(steps[order]).max()))
+    return most * len(np.unique(sm))
+
+
+#: The 25 cases of Table I: each law with each number of lanes.
+LAWS = (
+    "binomial:40,0.5",
+    "geometric:0.05",
+    "poisson:30",
+    "uniform:20,40",
+    "negative_binomial:5,0.3",
+)
+LANES = (2, 4, 8, 16, 32)
+
+
+def lockstep(
+    laws: Sequence[str] = LAWS,
+    lanes: Sequence[int] = LANES,
+    *,
+    groups: int = 2**18,
+    each: bool = False,
+    size: int = 16,
+    threads: int = 256,
+    seed: int = 1,
+) -> dict[str, NDArray[Any]]:
+    """Losses of groups in lockstep by their clocks, beside those of the work that was drawn.
+
+    Parameters
+    ----------
+    laws : sequence of str
+        Of the iterations of a lane, as :meth:`stochastic.Pmf.parse` reads them.
+    lanes : sequence of int
+        Of a group, 1 to 32.
+    groups : int
+        To be drawn for each law and number of lanes; the paper has 2**18.
+    each : bool
+        A row for each group, as :func:`stochastic.fit_timing` takes them, in place of means.
+    size, threads, seed : int
+        Rows of the matrices, threads of a block, seed of the draws;
+        see :func:`stochastic.validation.time_powers`.
+
+    Returns
+    -------
+    dict
+        ``distribution``, ``lanes``, ``imbalance_loss`` as timed, ``unsynchronised_loss`` without
+        synchronisation, ``drawn_loss`` of the work itself; of means also the standard deviations
+        over groups, ``imbalance_loss_std`` and ``drawn_loss_std``, the exact law's mean,
+        ``modelled_loss``, and ``groups``. For :func:`dse.validate` of the model ``imbalance``.
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing, for a text that is no law, or lanes beyond a warp.
+    DseError
+        Where no case is named.
+    """
+    cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
+    if not cases:
+        raise DseError("laws and lanes: expected at least one of each")
+    if wrong := [count for count in lanes if not 1 <= count <= 32]:
+        raise DseError(f"lanes = {wrong[0]}: expected 1 to 32, the lanes of one warp")
+    parts: list[dict[str, Any]] = []
+    for text, law, count in cases:
+        drawn, timed, apart = losses(
+            law, count, groups=groups, size=size, threads=threads, seed=seed
+        )
+        named = {"imbalance_loss": timed, "unsynchronised_loss": apart, "drawn_loss": drawn}
+        if each:
+            own = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
+            parts.append(own | named)
+            continue
+        row: dict[str, Any] = {"distribution": text, "lanes": count}
+        row |= {name: values.mean() for name, values in named.items()}
+        row |= {"imbalance_loss_std": timed.std(), "drawn_loss_std": drawn.std()}
+        row |= {"modelled_loss": float(imbalance(law, count).mean()), "groups": groups}
+        parts.append({name: [value] for name, value in row.items()})
+    return {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in parts[0]}
+
+
+def shortest_paths(
+    distances: Any, *, tile_dim: int = 32, threads: int = 256, padding: int = 0
+) -> tuple[NDArray[np.float32], float]:
+    """The length of the shortest path from every vertex to every other (Ma 2014, Eq. 9).
+
+    Parameters
+    ----------
+    distances : array, shape (vertices, vertices)
+        Of the edges; infinite where there is none, 0 from a vertex to itself.
+    tile_dim : int
+        Edge of the sub-block of one thread block, S_D.
+    threads : int
+        Of a block, T_r.
+    padding : int
+        Shared memory asked for and not used, which lowers the active blocks (§V). [B]
+
+    Returns
+    -------
+    tuple
+        The lengths, and the time of all squarings. [s]
+
+    Raises
+    ------
+    LawError
+        Where numba-cuda or a GPU is missing.
+    DseError
+        For a matrix or numbers that do not fit.
+    """
+    matrix = np.array(distances, dtype=np.float32)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
+        raise DseError(f"distances of shape {matrix.shape}: expected (vertices, vertices)")
+    if np.isnan(matrix).any() or (matrix < 0).any():
+        raise DseError("distances: expected numbers of 0 or more, inf where there is no edge")
+    for name, value, most in (
+        ("tile_dim", tile_dim, _MAX_ROWS),
+        ("threads", threads, MAX_THREADS),
+    ):
+        if not 1 <= value <= most:
+            raise DseError(f"{name} = {value}: expected 1 to {most}")
+    kernels, _ = open_device()
+    np.fill_diagonal(matrix, 0)
+    blocks = -(-len(matrix) // tile_dim)
+    shape = (blocks, blocks), threads, 0, padding
+    here, there = kernels.cuda.to_device(matrix), kernels.cuda.to_device(matrix)
+    kernels.squaring(tile_dim)[shape](here, there)  # compiled before the clock runs
+    arrays = [kernels.cuda.to_device(matrix), there]
+
+    def square_repeatedly() -> None:
+        for _ in range(max(len(matrix) - 1, 1).bit_length()):
+            kernels.squaring(tile_dim)[shape](*arrays)
+            arrays.reverse()
+
+    taken = kernels.seconds(square_repeatedly)
+    result: NDArray[np.float32] = arrays[0].copy_to_host()
+    return result, taken
+
+
+def paths(
+    vertices: int,
+    tile_dims: Sequence[int],
+    threads: Sequence[int],
+    *,
+    padding: int = 0,
+    seed: int = 0,
+) -> dict[str, Floats]:
+    """Run times of :func:`shortest_paths` over sub-blocks and threads (Ma 2014, Figs. 2-5).
+
+    Returns
+    -------
+    dict
+        ``tile_dim``, ``threads_per_block``, ``shared_mem_padding`` [B] and ``time`` [s], one entry
+        a run of a random graph, for :func:`dse.calibrate`.
+
+    Raises
+    ------
+    LawError, DseError
+        As :func:`shortest_paths`.
+    """
+    matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)
+    rows = []
+    for edge in tile_dims:
+        for count in threads:
+            each = {"tile_dim": edge, "threads": count, "padding": padding}
+            rows.append((edge, count, padding, shortest_paths(matrix, **each)[1]))
+    names = ("tile_dim", "threads_per_block", "shared_mem_padding", "time")
+    columns = zip(*rows, strict=True)
+    return {name: np.array(column, float) for name, column in zip(names, columns, strict=True)}

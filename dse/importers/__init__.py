@@ -1,0 +1,60 @@
+"""Measured data as Datasets of the shape that a study's run has, so that questions serve both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symbolic.errors import DseError, check_name
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_SHAPES = ("auto", "grid", "rows")
+
+
+def open_measurements(
+    path: Path,
+    *,
+    axes: str | Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
+    shape: str = "auto",
+    columns: str | Path | Mapping[str, str] | None = None,
+    given: Mapping[str, Any] | None = None,
+    runs: bool = False,
+) -> xr.Dataset:
+    """A file of measurements as a Dataset; see :func:`dse.open`."""
+    from dse.importers.formats import read_measurements
+    from dse.importers.mapping import merge_maps, find_map, map_columns, load_user_map
+    from dse.importers.records import split_runs, to_dataset, stack_runs
+    from sweeps.grid.goals import texts_of
+
+    if shape not in _SHAPES:
+        raise DseError(f"shape = {shape!r}: expected one of {', '.join(map(repr, _SHAPES))}")
+    if units is not None and not isinstance(units, Mapping):
+        raise DseError(f"units = {units!r}: expected a mapping from columns to units")
+    if not path.is_file():
+        raise DseError(f"{str(path)!r} is no file: expected measurements in JSON, CSV or Parquet")
+    named = None if axes is None else texts_of(axes, "axes")
+    records = read_measurements(path)
+    shipped, own = find_map(records), load_user_map(columns)
+    chosen = merge_maps(own, shipped)
+    if chosen is not None or given:
+        records = map_columns(records, chosen, given or {}, own)
+    if named is not None:
+        if records.axes:
+            raise DseError(f"axes is given, and {str(path)!r} tells its axes itself: leave it out")
+        columns_named = dict.fromkeys(records.aliases.get(name, name) for name in named)
+        for name in columns_named:
+            check_name(name, list(records.columns), f"axes names {name!r}, which is no column")
+        records = replace(records, axes=tuple(columns_named))
+    if shape == "grid" and not records.axes:
+        raise DseError("a grid needs its axes: say with axes= which columns vary")
+    if not runs:
+        return to_dataset(records, units or {}, shape, path.name)
+    records, names = split_runs(records)
+    own_units = {n: u for n, u in (units or {}).items() if n not in names}
+    own_units |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
+    return stack_runs(to_dataset(records, own_units, shape, path.name), names)

@@ -1,0 +1,365 @@
+"""From columns of a file to quantities, by a map of formulas: TOML, or ``COLUMN=QUANTITY:UNIT``.
+
+The maps of tools and of tables that are known by their columns lie in ``dse/data/profiles``. A
+formula is ``column``, ``column * column``, ``32 * column + column``, ``... / column``, with the
+unit of what comes of it in brackets, ``xtime [ns]``; of several the first whose columns are there
+counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.delimited import split_header
+from dse.importers.formats import column_number_reader
+from dse.importers.records import Records, identifier
+from dse.toml_text import read_toml
+from stochastic.delimited import Cell, is_missing
+from symbolic.errors import DseError, UnknownNameError, check_name, nearest_hint
+from symbolic.quantities import TABLE
+
+# --- What the columns of a kind of file mean: maps that come along, or as people write them
+
+
+_HERE = Path(__file__).parents[1] / "data" / "profiles"
+_SECTIONS = ("labels", "helpers", "quantities")
+_KEYS = ("title", "known_by", *_SECTIONS, "notes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """What the columns of a kind of file mean; formulas in the order in which they are tried."""
+
+    title: str
+    known_by: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quantities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@cache
+def shipped_maps() -> Mapping[str, ColumnMap]:
+    """The maps that come along, by their names."""
+    return {path.stem: read_map(path) for path in sorted(_HERE.glob("*.toml"))}
+
+
+def read_map(path: Path) -> ColumnMap:
+    """Return the map of columns of a TOML file."""
+    try:
+        tree = read_toml(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DseError(f"{str(path)!r} is no map of columns: {error}") from error
+    for key in tree:
+        check_name(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
+    try:
+        told: dict[str, Any] = {
+            key: {str(n): _text_tuple(f) for n, f in dict(tree.get(key, {})).items()} for key in _SECTIONS
+        }
+        told |= {key: _text_tuple(tree.get(key, [])) for key in ("known_by", "notes")}
+        return ColumnMap(title=str(tree.get("title", path.stem)), **told)
+    except (TypeError, ValueError) as error:
+        raise DseError(
+            f"{path}: {error}; a map has tables such as [quantities] with lines such as "
+            'time = "Latency [ms]", or a list of these'
+        ) from error
+
+
+def _text_tuple(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise TypeError(f"{value!r} is neither a text nor a list of texts")
+    return tuple(listed)
+
+
+def find_map(records: Records) -> ColumnMap | None:
+    """The map that comes along for a kind of file, or for a table with such columns."""
+    maps = shipped_maps()
+    if records.kind == "ktt":  # on the map of the profiler behind KTT, by the counters' names
+        nvprof = "nvprof" if "inst_executed" in records.columns else ""
+        behind = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
+        return merge_maps(maps["ktt"], maps.get(behind))
+    if records.kind in maps:
+        return maps[records.kind]
+    names = {*records.columns, *records.aliases}
+    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
+    return next(known, None)
+
+
+def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
+    """One map on another, whose formulas count where the first has none."""
+    if column_map is None or fallback is None:
+        return column_map or fallback
+
+    kinds = {kind: (getattr(column_map, kind), getattr(fallback, kind)) for kind in _SECTIONS}
+    both: Any = {kind: {**first, **other, **first} for kind, (first, other) in kinds.items()}
+    return replace(column_map, **both)
+
+
+def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
+    """The map of who asks: a file, a name of one that comes along, ``{"Latency": "time:ms"}``."""
+    if columns is None or isinstance(columns, Mapping):
+        return _parse_columns(columns) if columns else None
+    known = shipped_maps()
+    if str(columns) in known:
+        return known[str(columns)]
+    if not Path(columns).is_file():
+        raise UnknownNameError(
+            f"{str(columns)!r} is no map of columns{nearest_hint(str(columns), known)}: expected a TOML "
+            f"file, COLUMN=QUANTITY, or one of {', '.join(known)}"
+        )
+    return read_map(Path(columns))
+
+
+def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
+    labels, quantities = {}, {}
+    for column, told in columns.items():
+        name, _, unit = str(told).partition(":")
+        row = TABLE.get(name)
+        if not name.isidentifier():
+            raise DseError(f"{column}={told}: expected COLUMN=QUANTITY or COLUMN=QUANTITY:UNIT")
+        if name in ("kernel", "machine", "workload") or (row is not None and row.is_label):
+            labels[name] = (column,)
+        else:
+            quantities[name] = (f"{column} [{unit}]" if unit else column,)
+    return ColumnMap(title="column", labels=labels, quantities=quantities)
+
+
+# --- Formulas over the columns of a file: sums of products, over one divisor
+
+
+#: Beyond this a whole number is none that a float holds.
+_MAX_NUMBER = 1e300
+#: Floats hold every whole number up to this; larger ones are computed as Python's up to the next.
+_EXACT, _LARGEST = 2**53, 2**100
+
+
+def formula_columns(formula: str) -> list[str]:
+    """The columns that a formula names.
+
+    >>> formula_columns("32 * read + 32 * written / @warps [B]")
+    ['read', 'written', '@warps']
+    """
+    text, _ = split_header(formula)
+    above, _, below = text.partition(" / ")
+    parts = [part for term in above.split(" + ") for part in term.split(" * ")]
+    return [
+        part for part in (*parts, below) if part and not re.fullmatch(r"-?[\d.]+(e-?\d+)?", part)
+    ]
+
+
+class ColumnFormulas:
+    """Columns as numbers, and what formulas made of them."""
+
+    def __init__(self, records: Records, rows: int) -> None:
+        self.records, self.rows = records, rows
+        self.values: dict[str, NDArray[Any]] = {}
+        self.sources: dict[str, str] = {}
+
+    def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
+        """The unit of the first formula that can be computed; None if none can."""
+        for formula in formulas:
+            text, unit = split_header(formula)
+            needed = formula_columns(formula)
+            parts = {part: self._column_numbers(part) for part in needed}
+            if any(values is None for values in parts.values()):
+                continue
+            self.values[name] = self._value(text, parts)
+            self.sources[name] = f"{title}: {formula.replace('@', '')}"
+            first = self.records.units.get(self._column_name(needed[0]), "") if len(needed) == 1 else ""
+            return first if unit is None else unit
+        return None
+
+    def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
+        """Return the values of a formula; whole numbers are added before they become floats."""
+        above, _, below = text.partition(" / ")
+        summed: Any = 0
+        for term in above.split(" + "):
+            factors = [
+                parts[p] if p in parts else int(p) if re.fullmatch(r"-?\d+", p) else float(p)
+                for p in term.split(" * ")
+            ]
+            summed = summed + math.prod(factors)
+        total: NDArray[Any] = np.array(np.broadcast_to(np.asarray(summed), (self.rows,)))
+        if not below and any(abs(one) > _EXACT for one in total[total == total]):
+            return total
+        total = total.astype(np.float64)
+        if not below:
+            return total
+        with np.errstate(divide="ignore", invalid="ignore"):
+            divisor = np.asarray(parts[below] if below in parts else float(below))
+            share = total / divisor.astype(np.float64)
+        return np.where(np.isfinite(share), share, np.nan)
+
+    def _column_name(self, name: str) -> str:
+        return self.records.aliases.get(name, name)
+
+    def _column_numbers(self, name: str) -> NDArray[Any] | None:
+        """A column as numbers, or what was made before; NaN where there is none.
+
+        One with whole numbers beyond 2**53, such as timestamps, is an array of Python's.
+        """
+        if name in self.values:
+            return self.values[name]
+        if name in ("@warps", "@threads"):
+            return self._launch_size(name)
+        name = self._column_name(name)
+        if name not in self.records.columns:
+            return None
+        listed = self.records.columns[name]
+        cells = [Cell(k + 2, v) for k, v in enumerate(listed) if isinstance(v, str)]
+        read = column_number_reader(cells, f"the column {name!r}")
+        numbers: list[float] = []
+        for row, value in enumerate(listed):
+            number: float | None = None
+            if isinstance(value, str):
+                number = read(Cell(row + 2, value))
+            elif isinstance(value, (int, float)):
+                number = value if abs(value) < _MAX_NUMBER else None
+            if number is None and not is_missing(str(value)):
+                raise DseError(
+                    f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
+                )
+            numbers.append(np.nan if number is None or not math.isfinite(number) else number)
+        whole = [abs(one) for one in numbers if isinstance(one, int)]
+        large = _EXACT < max(whole, default=0) < _LARGEST
+        return np.array(numbers, dtype=object if large else np.float64)
+
+    def _launch_size(self, name: str) -> NDArray[Any] | None:
+        blocks, threads = (self.values.get(n) for n in ("blocks", "threads_per_block"))
+        if blocks is None or threads is None:
+            return None
+        size = self.values.get("warp_size", np.full(self.rows, 32.0))
+        launched: NDArray[Any] = blocks * (np.ceil(threads / size) if name == "@warps" else threads)
+        return launched
+
+
+#: Of these a request is coalesced: it loads what it needs, to half of what is printed last.
+_COALESCED_PERCENT = 99.995
+
+
+def map_columns(
+    records: Records,
+    column_map: ColumnMap | None,
+    constants: Mapping[str, float | str],
+    user_map: ColumnMap | None = None,
+) -> Records:
+    """Return records with the quantities that their columns tell, before the columns themselves.
+
+    ``chosen`` says what the columns mean; ``given`` are quantities and labels of all rows that the
+    file does not tell. The columns of ``own`` have to be there; what others lack is noted.
+    """
+    column_map = column_map or ColumnMap(title="")
+    strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()
+    rows = len(next(iter(records.columns.values()), ()))
+    work = ColumnFormulas(records, rows)
+    columns: dict[str, Sequence[Any]] = {}
+    units: dict[str, str] = {}
+    for name, value in constants.items():
+        if name in records.axes:
+            raise DseError(f"{name} is given, and {name} is an axis of the file: leave it out")
+        columns[name], work.sources[name] = [value] * rows, "given"
+        if not isinstance(value, str):
+            work.values[name] = np.full(rows, float(value))
+    taken: set[str] = set()
+    for name, choices in column_map.labels.items():
+        aliased = (records.aliases.get(column, column) for column in choices)
+        result = next((column for column in aliased if column in records.columns), None)
+        if result is not None and name not in constants:
+            told = records.columns[result]
+            columns[name] = ["" if value is None else str(value) for value in told]
+            work.sources[name] = f"{column_map.title}: {result}"
+            taken.add(result)
+        elif name in strict and choices and name not in constants:
+            raise _unknown_column(choices[0], records)
+    for name, formulas in column_map.helpers.items():
+        work.compute_first(f"@{name}", formulas, column_map.title)
+    left = [] if "machine" in columns or not column_map.title else ["machine"]
+    for name, formulas in column_map.quantities.items():
+        if name in constants:
+            continue
+        unit = work.compute_first(name, formulas, column_map.title)
+        if unit is None:
+            if name in strict and formulas:
+                raise _unknown_column(formula_columns(formulas[0])[0], records)
+            left.append(name)
+            continue
+        values = work.values[name]
+        columns[name] = [None if v != v else v for v in values.tolist()]
+        units[name] = unit
+    notes = [*records.notes, *column_map.notes]
+    assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in constants)
+    for name, values in _coalesced_requests(work.values):
+        columns[name] = [None if v != v else v for v in values.tolist()]
+        work.sources[name] = f"{column_map.title}: mem_insts, where all bytes of each sector are used"
+        left = [each for each in left if each != name]
+    unsettled = "coalesced_insts" in columns and any(v is None for v in columns["coalesced_insts"])
+    if unsettled:
+        notes.append(
+            "coalesced_insts is left out where sectors are used in part: a profile of a whole "
+            "kernel does not tell which accesses are coalesced"
+        )
+    if left:
+        notes.append(f"the file does not tell, so left out: {', '.join(left)}")
+    axes = {name: name for name in records.axes}
+    columns = {name: values for name, values in columns.items() if name not in axes}
+    others = [n for n in records.columns if n not in columns and n not in {*taken, *axes}]
+    known = records.kind in shipped_maps()
+    kept = axes | (_unique_names(others, [*axes, *columns]) if known else {n: n for n in others})
+    raw = {name: records.columns[column] for name, column in kept.items()}
+    units = {**{n: records.units[c] for n, c in kept.items() if c in records.units}, **units}
+    sources = {n: f"{column_map.title}: {c}" for n, c in kept.items()} if column_map.title else {}
+    return replace(
+        records,
+        columns={**{n: raw.pop(n) for n in axes}, **columns, **raw},
+        units=units,
+        sources={**sources, **{n: work.sources[n] for n in columns}},
+        notes=tuple(notes),
+        assumptions=assumptions,
+        labels=frozenset({*column_map.labels} & columns.keys()),
+    )
+
+
+def _unique_names(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Names of counters that differ in formulas too: of two alike, the second is numbered."""
+    seen = {identifier(name) for name in columns}
+    result = {}
+    for told in counters:
+        name, count = told, 2
+        while identifier(name) in seen:
+            name, count = f"{told} {count}", count + 1
+        seen.add(identifier(name))
+        result[name] = told
+    return result
+
+
+def _unknown_column(column: str, records: Records) -> UnknownNameError:
+    known = list(records.columns)
+    return UnknownNameError(
+        f"the map names the column {column!r}, which is not in the file"
+        f"{nearest_hint(column, known)}; there are: {', '.join(known[:40])}"
+    )
+
+
+def _coalesced_requests(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Requests all of which are coalesced, where every sector that moves is needed as a whole."""
+    shares = [values.get(f"{kind}_efficiency") for kind in ("load", "store")]
+    if "coalesced_insts" in values or "mem_insts" not in values or any(s is None for s in shares):
+        return
+    requests = values["mem_insts"]
+    whole = np.full(len(requests), True)
+    for share, some in zip(shares, ("global_loads", "global_stores"), strict=True):
+        assert share is not None
+        whole &= (share >= _COALESCED_PERCENT) | (values[some] == 0)
+    yield "coalesced_insts", np.where(whole, requests, np.nan)
+    yield "uncoalesced_insts", np.where(whole, 0.0, np.nan)

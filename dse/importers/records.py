@@ -1,0 +1,492 @@
+"""What was measured: rows with names, stored units and reasons; as a Dataset, a grid or rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.inputs.provenance import version
+from stochastic import sizes
+from sweeps.grid.dataset import flag_attributes
+from sweeps.grid.flat_index import ravel
+from sweeps.grid.grid import FEASIBLE
+from symbolic.errors import DseError, UnitError, check_name
+from symbolic.quantities import TABLE
+from symbolic.statistics import RUN
+from symbolic.terms import FUNCTIONS
+from symbolic.units import dimension, to_si_exact, mismatch_message
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# --- Units of measured columns: the factor to the stored unit, and what is assumed without one
+
+
+#: Stored units by their usual names.
+_UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}
+
+
+def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each quantity, by its name here, that bears no unit and needs one."""
+    for name, unit in units.items():
+        row = TABLE.get(name)
+        if row is None or row.is_label or unit.strip() or dimension(row.unit).is_plain:
+            continue
+        yield (
+            f"{name} has no unit in the file: taken in {row.unit} (a header '{name} [UNIT]' says "
+            "another)"
+        )
+
+
+def column_unit(
+    name: str, header: str, unit: str, values: NDArray[Any]
+) -> tuple[Fraction, dict[str, Any]]:
+    """Return the exact factor to the stored unit, and the attributes of a column."""
+    row = TABLE.get(name)
+    meaning = row.meaning if row is not None and row.meaning else header
+    if values.dtype.kind not in "if":
+        return Fraction(1), {"long_name": meaning}
+    expected = "" if row is None or row.is_label else row.unit
+    if not unit.strip():
+        return Fraction(1), {"long_name": meaning, "units": expected or "1"}
+    try:
+        factor, kind = to_si_exact(1, unit)
+    except UnitError as error:
+        if row is None:  # a plain number whose name tells the unit
+            return Fraction(1), {"long_name": f"{header} [{unit}]", "units": "1"}
+        raise UnitError(f"the unit of {header!r}: {error}; or say it by units=") from None
+    if row is not None and not row.is_label:
+        if kind != dimension(expected):
+            raise UnitError(
+                f"{name}: "
+                + mismatch_message(f"the column {header!r} in {unit!r}", kind, dimension(expected), unit)
+                + ", or rename the column"
+            )
+        stored = expected
+    else:
+        stored = _UNIT_NAMES.get(kind.unit, kind.unit)
+    return factor, {"long_name": meaning, "units": stored or "1"}
+
+
+def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
+    """Return numbers multiplied by an exact factor; labels as they are."""
+    if factor == 1 or values.dtype.kind not in "if":
+        return values
+    scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
+    return scaled
+
+
+#: The status of a configuration that was measured, and of one that failed and does not say why.
+CORRECT, FAILED = "correct", "failed"
+#: Names that a Dataset uses itself, and words of formulas.
+_RESERVED = {"configuration", "feasible", "objective", "point", "rank", "status"}
+_WORDS = {"and", "or", "not", *FUNCTIONS}
+#: Floats hold every whole number up to this.
+_EXACT = 2**53
+#: Reasons beyond these are told as one.
+_REASONS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The rows of a file as it tells them.
+
+    ``axes`` are the columns that make a configuration; ``order`` the values of some of them, where
+    the file lists these; ``status`` a reason a row, empty where the file gives none; ``sources``
+    where a column is from; ``labels`` columns of texts, whatever they look like; ``repeats`` the
+    runs of each row, by the column that holds their mean; ``aliases`` the headers as they stand in
+    the file, where a unit is cut off; ``assumptions`` what was read into the file.
+    """
+
+    kind: str
+    axes: tuple[str, ...]
+    columns: Mapping[str, Sequence[Any]]
+    units: Mapping[str, str] = field(default_factory=dict)
+    status: Sequence[str] = ()
+    order: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+    repeats: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+
+#: One column in stored units, with its attributes.
+Column = tuple[NDArray[Any], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRows:
+    """Records with names, units and types settled; ``reasons[status[row]]`` says how a row went.
+
+    ``assumed`` are sentences on what the file does not say.
+    """
+
+    axes: Mapping[str, Column]
+    order: Mapping[str, NDArray[Any]]
+    measurements: Mapping[str, Column]
+    status: NDArray[np.int8]
+    feasible: NDArray[np.bool_]
+    reasons: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
+
+
+def rows_to_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns; None where a row lacks one.
+
+    >>> rows_to_columns([{"a": 1}, {"a": 2, "b": 3}])
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def identifier(text: str) -> str:
+    """A name that formulas can use.
+
+    >>> identifier("GFLOP/s"), identifier("block size"), identifier("log"), identifier("2d")
+    ('GFLOP_per_s', 'block_size', 'log_', '_2d')
+    """
+    name = re.sub(r"\s*/\s*", "_per_", text.strip())
+    name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "column"
+    name = f"_{name}" if name[0].isdigit() else name
+    taken = name in _RESERVED or (name in _WORDS and name not in TABLE)
+    return f"{name}_" if taken else name
+
+
+def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRows:
+    """Settle names, units and types.
+
+    ``units`` of some columns, by their names here or in the file, count before the file's.
+    """
+    names: dict[str, str] = {}
+    for told in records.columns:
+        name = identifier(told)
+        if name in names:
+            raise DseError(
+                f"the columns {names[name]!r} and {told!r} are both {name} here: rename one of them"
+            )
+        names[name] = told
+    known = {**names, **{told: told for told in names.values()}, **records.aliases}
+    for name in units:
+        check_name(name, known, f"units names {name!r}, which is no column")
+    given = {known[name]: unit for name, unit in units.items()}
+    rows = len(next(iter(records.columns.values()), ()))
+    why = list(records.status) or [""] * rows
+    axes, order, measured, numbers = {}, {}, {}, []
+    large: list[str] = []
+    said = {
+        name: given.get(told, records.units.get(told, ""))
+        for name, told in names.items()
+        if told not in records.labels and records.sources.get(told) != "given"
+    }
+    assumed = list(assumed_units(said))
+    for name, told in names.items():
+        unit = given.get(told, records.units.get(told, ""))
+        source = {"source": records.sources[told]} if told in records.sources else {}
+        listed = _to_list(records.columns[told])
+        if told in records.labels and told not in records.axes:
+            texts = np.array(list(map(str, listed)), dtype=np.str_)
+            measured[name] = (texts, {"long_name": told, **source})
+            continue
+        settled = _axis_column(listed, name) if told in records.axes else _measured_column(listed, why)
+        factor, attrs = column_unit(name, told, unit, settled)
+        if told in records.axes:
+            axes[name] = (apply_factor(settled, factor), attrs | source)
+            if told in records.order:
+                order[name] = apply_factor(_axis_column(_to_list(records.order[told]), name), factor)
+            continue
+        if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
+            large.append(name)
+        measured[name] = (apply_factor(settled, factor), attrs | source)
+        if settled.dtype.kind in "if":
+            numbers.append(settled)
+    if numbers and axes:
+        nothing = np.all([np.isnan(values) for values in numbers], axis=0)
+        for row in np.flatnonzero(nothing):
+            why[row] = why[row] or FAILED
+    if large:
+        assumed.append(
+            f"whole numbers beyond 2**53 in {', '.join(large)} are exact here, and rounded in "
+            "formulas (a difference is exact as --map 'END + -1 * BEGIN=QUANTITY:UNIT')"
+        )
+    status, reasons = _encode_status(why)
+    return MeasuredRows(
+        axes=axes,
+        order=order,
+        measurements=measured,
+        status=status,
+        feasible=status == 0,
+        reasons=reasons,
+        assumptions=tuple(assumed),
+    )
+
+
+def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
+    """Each row's status as a number, 0 where it is as it should be, and what the numbers mean."""
+    reasons = [CORRECT]
+    place = {"": 0, CORRECT: 0}
+    for reason in reasons_by_row:
+        if reason not in place:
+            if len(reasons) >= _REASONS:
+                place[reason] = place.setdefault(FAILED, len(reasons))
+                reasons += [FAILED] if place[FAILED] == len(reasons) else []
+                continue
+            place[reason] = len(reasons)
+            reasons.append(reason)
+    return np.array([place[reason] for reason in reasons_by_row], dtype=np.int8), tuple(reasons)
+
+
+def _to_list(values: Any) -> list[Any]:
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    return [value.item() if isinstance(value, np.generic) else value for value in listed]
+
+
+def _axis_column(values: Sequence[Any], name: str) -> NDArray[Any]:
+    """A column that makes the configuration: numbers, or labels where one is no number."""
+    for row, value in enumerate(values):
+        if value is None or value != value:
+            raise DseError(
+                f"the column {name} holds nothing at row {row}: a configuration needs a value of "
+                "each of its axes; leave the row out, or name other axes"
+            )
+    if all(isinstance(value, (bool, int, float)) for value in values):
+        array = np.array([value + 0 for value in values])  # truth values as 0 and 1
+        if array.dtype.kind in "if":
+            return array
+    return np.array(list(map(str, values)), dtype=np.str_)
+
+
+def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
+    """A measured column: numbers, NaN where a text or nothing stands; all texts stay labels.
+
+    A text in place of a number is why the row failed.
+    """
+    numbers = [_finite_number(value) for value in values]
+    if all(number is None for number in numbers) and any(
+        isinstance(value, str) and value.strip() for value in values
+    ):
+        texts = ["" if value is None or value != value else str(value) for value in values]
+        return np.array(texts, dtype=np.str_)
+    for row, (value, number) in enumerate(zip(values, numbers, strict=True)):
+        if number is None and value is not None and value == value:
+            why[row] = why[row] or str(value).strip()
+    if (
+        all(isinstance(v, int) for v in values)
+        and _EXACT < max(map(abs, values), default=0) < 2**63
+    ):
+        return np.array(values, dtype=np.int64)  # exact
+    return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
+
+
+def _finite_number(value: Any) -> float | None:
+    """Return a finite number, or None: an infinity stands for a failure, too.
+
+    Texts are none: what reads a file has made numbers of those that are.
+    """
+    try:
+        number = float(value) if isinstance(value, (bool, int, float)) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+# --- Raw runs of measured configurations, kept along the dimension ``run``
+
+
+def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
+    """Return records with a column for each run, and the columns of each repeated quantity.
+
+    A tuner's file lists the runs of a configuration; of a table, rows of the same configuration
+    are its runs, in their order.
+    """
+    if records.repeats:
+        lists: Mapping[str, Sequence[Sequence[Any]]] = records.repeats
+    else:
+        records, lists = _group_repeats(records)
+    columns, units, names = dict(records.columns), dict(records.units), {}
+    for name, rows in lists.items():
+        longest = max(map(len, rows), default=0)
+        names[name] = [f"{name} {RUN} {number}" for number in range(longest)]
+        for number, told in enumerate(names[name]):
+            columns[told] = [row[number] if number < len(row) else None for row in rows]
+            units[told] = records.units.get(name, "")
+        columns.pop(name, None)
+    return replace(records, columns=columns, units=units), names
+
+
+def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
+    """Rows of the same configuration as its runs; what failed in all is told of the first."""
+    if not records.axes:
+        raise DseError("runs are rows of the same configuration: say with axes= which columns vary")
+    keys = list(zip(*(records.columns[axis] for axis in records.axes), strict=True))
+    groups: dict[Any, list[int]] = {}
+    for row, key in enumerate(keys):
+        groups.setdefault(key, []).append(row)
+    if len(groups) == len(keys):
+        raise DseError(
+            "no configuration was measured twice, so that there are no runs: leave runs out, or "
+            f"name fewer axes than {', '.join(records.axes)}"
+        )
+    first = [rows[0] for rows in groups.values()]
+    measured = {
+        name: [[column[row] for row in rows] for rows in groups.values()]
+        for name, column in records.columns.items()
+        if name not in records.axes and name not in records.labels
+    }
+    columns = {name: [column[row] for row in first] for name, column in records.columns.items()}
+    status: list[str] = []
+    for rows in groups.values() if records.status else ():
+        said = [records.status[row] for row in rows]
+        status.append("" if not all(said) else said[0])
+    return replace(records, columns=columns, status=status), measured
+
+
+def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
+    """A Dataset in which each quantity that was repeated lies along ``run``."""
+    import xarray as xr
+
+    for name, told in names.items():
+        parts = [ds[identifier(one)] for one in told]
+        if not parts or any(part.dtype.kind != "f" for part in parts):
+            ds = ds.drop_vars([part.name for part in parts])
+            continue
+        about = {**parts[0].attrs, "long_name": name}
+        array = np.stack([part.values for part in parts], axis=-1)
+        whole = xr.Variable((*parts[0].dims, RUN), array, about)
+        ds = ds.drop_vars([part.name for part in parts]).assign({identifier(name): whole})
+    if RUN in ds.dims:
+        told_run = {"long_name": "number of the run, in the order of the measurement"}
+        ds = ds.assign_coords({RUN: (RUN, np.arange(ds.sizes[RUN]), told_run)})
+        ds = ds.assign_attrs(axes=f"{ds.attrs['axes']} {RUN}")
+    return ds
+
+
+#: The dimension of rows.
+CONFIGURATION = "configuration"
+STATUS = "status"
+#: Cells of a grid, measured or not, that are taken to be meant.
+_MAX_CELLS = sizes.MEASURED_CELLS
+_UNMEASURED = "not measured"
+
+
+def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
+    """Return the Dataset of what a file holds; ``units`` of columns count before its own.
+
+    ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid where no configuration occurs twice
+    and at least half of all combinations of the values do.
+    """
+    import xarray as xr
+
+    rows = normalize_records(records, units)
+    count = len(rows.status)
+    axes = {axis: _sorted_axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
+    sizes = {axis: len(values) for axis, values in axes.items()}
+    cells = math.prod(sizes.values()) if axes else 0
+    flat = None
+    if axes and (shape == "grid" or (shape == "auto" and cells <= 2 * count)):
+        if cells > _MAX_CELLS:
+            raise DseError(
+                f"a grid of {cells:,} combinations, of which {count:,} were measured, is too large "
+                "to be kept: leave shape='rows'"
+            )
+        flat = _cell_indices(rows, axes)
+        order = np.argsort(flat, kind="stable")
+        same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+        twice = order[same[0] : same[0] + 2].tolist() if same.size else None
+        if twice is not None and shape == "grid":
+            at = ", ".join(
+                f"{axis} = {values[twice[0]]}" for axis, (values, _) in rows.axes.items()
+            )
+            raise DseError(
+                f"rows {twice[0]} and {twice[1]} both measure {at}: a grid holds one of each; "
+                "leave shape='rows', or name further axes"
+            )
+        flat = None if twice is not None else flat
+    dims: tuple[str, ...] = (CONFIGURATION,) if flat is None else tuple(axes)
+    variables = dict(_variables(rows, dims, flat, tuple(sizes.values())))
+    if flat is None:
+        coords: dict[str, Any] = {
+            CONFIGURATION: (dims, np.arange(count), {"long_name": "row of the measurements"})
+        }
+        coords |= {axis: (dims, *column) for axis, column in rows.axes.items()}
+    else:
+        coords = {axis: (axis, axes[axis], attrs) for axis, (_, attrs) in rows.axes.items()}
+    attributes = _attributes(records, rows, dims, name, list(variables))
+    return xr.Dataset(variables, coords=coords, attrs=attributes)
+
+
+def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
+    """The distinct values: numbers ascending, labels as listed, then as they occur."""
+    seen = column[0] if order is None else np.concatenate([order, column[0]])
+    if seen.dtype.kind in "if":
+        return np.unique(seen)
+    _, first = np.unique(seen, return_index=True)
+    return seen[np.sort(first)]
+
+
+def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Return the cell of each row, as an index into the flat grid."""
+    index = []
+    for axis, values in axes.items():
+        order = np.argsort(values)
+        index.append(order[np.searchsorted(values[order], rows.axes[axis][0])])
+    return ravel(index, [len(values) for values in axes.values()])
+
+
+def _variables(
+    rows: MeasuredRows, dims: tuple[str, ...], flat: NDArray[np.int64] | None, shape: tuple[int, ...]
+) -> Any:
+    def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
+        if flat is None:
+            return values
+        if values.dtype == np.int64 and flat.size < math.prod(shape):
+            values = values.astype(np.float64)  # integers have no NaN
+        full = np.empty(math.prod(shape), dtype=values.dtype)
+        if flat.size < full.size:
+            full[:] = empty
+        full[flat] = values
+        return full.reshape(shape)
+
+    for name, (values, attrs) in rows.measurements.items():
+        empty = "" if values.dtype.kind == "U" else np.nan
+        yield name, (dims, spread(values, empty), attrs)
+    reasons = list(rows.reasons)
+    whole = flat is None or flat.size == math.prod(shape)
+    reasons += [] if whole else [_UNMEASURED]
+    said = {"long_name": "how the measurement of a configuration went"}
+    said |= flag_attributes(dict(enumerate(reasons)))
+    yield STATUS, (dims, spread(rows.status, len(rows.reasons)), said)
+    told = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
+    yield FEASIBLE, (dims, spread(rows.feasible, False), told)
+
+
+def _attributes(
+    records: Records, rows: MeasuredRows, dims: tuple[str, ...], name: str, outputs: list[str]
+) -> dict[str, Any]:
+    apart = [] if dims == tuple(rows.axes) else list(rows.axes)
+    counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
+    told = dict(zip(rows.reasons, counts, strict=True))
+    assumptions = [*records.assumptions, *rows.assumptions]
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"measurements of {name}",
+        "axes": " ".join([*dims, *apart]),
+        "study": json.dumps({"measured": name, "kind": records.kind, "outputs": outputs}),
+        "configurations": len(rows.status),
+        "statuses": json.dumps(told),
+        **records.attributes,
+        **({"notes": json.dumps(records.notes)} if records.notes else {}),
+        **({"assumptions": json.dumps(assumptions)} if assumptions else {}),
+        "simt_dse_version": version(),
+    }

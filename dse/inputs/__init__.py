@@ -1,0 +1,1 @@
+"""Inputs of a study: values of machines, workloads and fits, and where they come from."""

@@ -1,0 +1,340 @@
+"""The values of a study: what it sets, its workload, its machine, and where each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.catalog.entries import Entry, machine, workload
+from sweeps.grid.grid import Leaf
+from sweeps.grid.work_laws import contents, has_law_labels, read_label
+from sweeps.grid.axes import Axis
+from symbolic.errors import DseError, UnitError, nearest_hint
+from symbolic.model import Model
+from symbolic.ops import Node
+from symbolic.quantities import Quantity
+from symbolic.file_access import PathBase, FileScope, base_folder
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+# --- Values of workloads that were counted for one launch, and whether a study keeps to it
+
+
+def find_invalid_values(
+    entries_by_name: Mapping[str, Sequence[Entry]], set_values: Mapping[str, Any], axes: Sequence[Axis]
+) -> dict[str, str]:
+    """Return the values of files that do not hold at what a study gives, and why."""
+    changed = {**set_values, **{axis.name: axis for axis in axes}}
+    changed |= {name: column for axis in axes for name, column in axis.columns.items()}
+    reasons: dict[str, str] = {}
+    for name, entry in ((name, entry) for name, several in entries_by_name.items() for entry in several):
+        value = entry.values.get(name)
+        for other, number in value.holds_for if value else ():
+            own = entry.values.get(other)
+            now = changed.get(other, own.value if own else None)
+            if name not in reasons and not _is_always_equal(now, number):
+                reasons[name] = (
+                    f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
+                    f"alone, and the study gives {other} other values: count the kernel again with "
+                    "these values (dse kernel) into a file for each, leave "
+                    f"{other} at {number:.15g}, or give {name} yourself"
+                )
+    return reasons
+
+
+def _is_always_equal(value: Any, number: float) -> bool:
+    """True if what a study gives to a quantity is one number throughout."""
+    if isinstance(value, Leaf):
+        value = value.array
+    if isinstance(value, Axis):
+        value = value.values
+    if isinstance(value, (Node, str)) or value is None:
+        return False
+    return bool(np.all(np.asarray(value) == number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedInputs:
+    """What fits give to a study: values by their names, and the source of each.
+
+    ``units`` says in what units they are, where that is known.
+    """
+
+    values: Mapping[str, Any]
+    sources: Mapping[str, str]
+    units: Mapping[str, str]
+
+    def check(self, row: Quantity) -> None:
+        """Raise where a value is in another unit than that of its quantity."""
+        unit = self.units.get(row.name, row.unit)
+        if unit != row.unit:
+            raise UnitError(
+                f"{row.name} was fitted in {unit or 'plain numbers'}: expected "
+                f"{row.unit or 'plain numbers'}, in which files of fits hold it; fit again"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the text of a study tells of it, which a study reads again."""
+        return {"values": dict(self.values), "sources": dict(self.sources)}
+
+
+_ENTRIES = {"machine": machine, "workload": workload}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyInputs:
+    """A study, read: what :func:`sweeps.grid.build.build_grid` takes, and where each value is from.
+
+    ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
+    ``laws`` says what stands behind the labels of laws that their text does not determine;
+    ``entries`` names machine and workload, where they are no axes; ``find_invalid_values`` says why values of
+    files do not hold here.
+    """
+
+    model: Model
+    axes: tuple[Axis, ...]
+    values: Mapping[str, float | Node | Leaf]
+    labels: Mapping[str, str]
+    switches: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]]
+    origins: Mapping[str, str | Mapping[str, str]]
+    assumptions: tuple[str, ...]
+    laws: Mapping[str, str]
+    entries: Mapping[str, str]
+    invalid_values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fixed_labels(self) -> dict[str, str]:
+        """The labels of what does not vary, machine and workload among them."""
+        return {**self.entries, **self.labels}
+
+
+def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
+    """The model with the quantities that its workload declares, or those along an axis do."""
+    if isinstance(workloads, Mapping):  # with weights
+        workloads = workloads.get("values")
+    names = [workloads] if isinstance(workloads, str) else workloads
+    if not isinstance(names, (list, tuple)):
+        return model
+    result: dict[str, Quantity] = {}
+    for name in names:
+        if isinstance(name, str):
+            entry = workload(name, folder=folder, quantities=model.quantities)
+            result |= {row.name: row for row in entry.declared}
+    for name in result:
+        if name in model.quantities and model.quantities[name] != result[name]:
+            raise DseError(f"the workload declares {name}, which {model.name} has: rename one")
+    return replace(model, quantities={**model.quantities, **result}) if result else model
+
+
+def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given by the names of quantities, also where a symbol of the papers was."""
+    result = {model.resolve_symbol(name): value for name, value in values.items()}
+    if len(result) < len(values):
+        names = [f"{n} ({model.resolve_symbol(n)})" if model.resolve_symbol(n) != n else n for n in values]
+        raise DseError(f"a quantity is given twice, among {', '.join(names)}: keep one of them")
+    return result
+
+
+def merge_inputs(
+    model: Model,
+    axes: Sequence[Axis],
+    *,
+    entries: Mapping[str, str | None],
+    set_values: Mapping[str, Any],
+    folder: PathBase = None,
+    replaced: Sequence[str] = (),
+    fit_inputs: FittedInputs | None = None,
+) -> StudyInputs:
+    """Gather the values of a study by precedence: set and axes, fits, workload, machine.
+
+    ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
+    quantities that are given elsewhere, so that no file's value is taken.
+    """
+    set_values = by_quantity_name(model, set_values)
+    varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
+    for name in varied:
+        if varied.count(name) > 1:
+            raise DseError(f"{name} is given by two axes: keep one of them")
+        if name in set_values:
+            raise DseError(f"{name} is an axis and is set: keep one of them")
+    values: dict[str, float | Node | Leaf] = {}
+    labels: dict[str, str] = {}
+    switches: dict[str, str] = {}
+    tables: dict[str, dict[str, list[float | Node | None]]] = {}
+    origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
+    origins |= dict.fromkeys(varied, "axis of the study")
+    assumptions: list[str] = []
+    counted: dict[str, list[Entry]] = {}
+    by_name = {axis.name: axis for axis in axes}
+    fits = {} if fit_inputs is None else fit_inputs.values
+    fits = {name: value for name, value in fits.items() if name not in {*set_values, *varied, *replaced}}
+    for kind, load in _ENTRIES.items():
+        single = entries.get(kind)
+        names = by_name[kind].labels if kind in by_name else (single,) if single else ()
+        loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
+        supplied = dict.fromkeys(name for entry in loaded for name in entry.values)
+        for name in supplied:
+            if name in set_values or name in varied or name in replaced or name in fits:
+                continue
+            row = model.quantities[name]
+            if row.is_switch and not any(name in eq.when for eq in model.equations):
+                continue
+            for entry in loaded:
+                value = entry.values.get(name)
+                if value is not None and value.assumed:
+                    assumptions.append(f"{name} of {entry.name}: {value.assumed}")
+            if row.is_label:
+                of = switches if row.is_switch else labels
+                of[name] = _entry_label(row, loaded, kind, folder)
+                origins[name] = _origin(loaded[0], name)
+                continue
+            counted[name] = loaded
+            told = [entry.values.get(name) for entry in loaded]
+            column: list[Any] = [
+                None if value is None else _set_value(row, value.value, model, by_name)
+                for value in told
+            ]
+            if kind not in by_name:
+                values[name] = column[0]
+                for table in tables.values():
+                    table.pop(name, None)
+                origins[name] = _origin(loaded[0], name)
+                continue
+            other = next((k for k, t in tables.items() if name in t), None)
+            if other is not None:
+                raise DseError(
+                    f"{name} is given by both axes {other} and {kind}: set it, or take it out of "
+                    "the files of one"
+                )
+            below = values.pop(name, None)
+            if isinstance(below, (int, float, Node)):
+                column = [below if value is None else value for value in column]
+            tables.setdefault(kind, {})[name] = column
+            origins[name] = {
+                label: _origin(entry, name)
+                for label, entry in zip(names, loaded, strict=True)
+                if name in entry.values
+            }
+    for name, value in {**fits, **set_values}.items():
+        if not isinstance(name, str):
+            raise DseError(f"set holds the name {name!r}: expected that of a quantity, as text")
+        row = model.quantity(name)
+        if fit_inputs is not None and name in fits:
+            fit_inputs.check(row)
+        if row.is_label:
+            if not isinstance(value, (str, bool)) and not has_law_labels(name):
+                raise DseError(f"{name} = {value!r}: expected a label")
+            (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
+        else:
+            values[name] = _set_value(row, value, model, by_name)
+        origins[name] = fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
+    laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
+    for axis in axes:
+        if any(label in laws for label in axis.labels):
+            origins[axis.name] = {t: laws.get(t, "axis of the study") for t in axis.labels}
+    for name, label in labels.items():
+        if label in laws:
+            origins[name] = f"{origins[name]}: {laws[label]}"
+    return StudyInputs(
+        model=model,
+        axes=tuple(axes),
+        values=values,
+        labels=labels,
+        switches=switches,
+        tables=tables,
+        origins=origins,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+        laws=laws,
+        entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
+        invalid_values=find_invalid_values(counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes),
+    )
+
+
+def _origin(entry: Entry, name: str) -> str:
+    value = entry.values[name]
+    return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
+
+
+def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
+    """Return the one label that files give."""
+    result = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
+    if len(result) > 1:
+        raise DseError(
+            f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
+        )
+    first = next((entry for entry in entries if row.name in entry.values), entries[0])
+    if not isinstance(folder, FileScope):  # the user named the file, and not what is named in it
+        folder = FileScope(base_folder(folder), first.path.parent)
+    return read_label(row.name, str(result.pop()), folder)
+
+
+def _set_value(
+    row: Quantity, value: Any, model: Model, axes: Mapping[str, Axis]
+) -> float | Node | Leaf:
+    from symbolic.expression import parse_value
+
+    where = "set"
+    if isinstance(value, str):
+        parsed = parse_value(value, row, model.quantities)
+        if not isinstance(parsed, Node):
+            row.check(parsed, where)
+        return parsed
+    if hasattr(value, "dims") and hasattr(value, "coords"):
+        return _table(row, value, axes)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise DseError(
+            f"{row.name} = {value!r}: expected a number, a text with a unit, a formula, or a "
+            "DataArray over axes of the study; several values belong in axes"
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DseError(f"{row.name} is beyond 1e308: give a smaller number") from None
+    row.check(number, where)
+    return number
+
+
+def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
+    """A labelled array over some axes, brought into the order of the axes."""
+    for dim in array.dims:
+        if dim not in axes:
+            raise DseError(
+                f"{row.name} is a table over {', '.join(map(str, array.dims))}, and {dim!r} is no "
+                f"axis of the study{nearest_hint(str(dim), axes)}"
+            )
+    for name in [axis for axis in axes if axis in array.dims]:
+        axis = axes[name]
+        if name not in array.coords:
+            if array.sizes[name] != axis.size:
+                raise DseError(
+                    f"{row.name} has {array.sizes[name]} values along {name}, the axis has "
+                    f"{axis.size}: give the table coordinates, or one value for each"
+                )
+            continue
+        known = {value: place for place, value in enumerate(array.coords[name].values.tolist())}
+        missing = [value for value in axis.coordinate.tolist() if value not in known]
+        if missing:
+            raise DseError(f"{row.name} has no value at {name} = {missing[0]}: extend the table")
+        array = array.isel({name: [known[value] for value in axis.coordinate.tolist()]})
+    order = [axis for axis in axes if axis in array.dims]
+    result = np.array(array.transpose(*order).values, order="C")
+    if result.dtype.kind not in "iuf":
+        raise DseError(f"{row.name} is a table of {result.dtype}: expected numbers")
+    result = result.astype(np.float64, copy=False)  # a copy: what was given may change
+    row.check(result, "a table in set")
+    return Leaf(axes=tuple(order), array=result)
+
+
+def copy_nested(value: Any) -> Any:
+    """A copy of lists, arrays and mappings."""
+    if isinstance(value, Mapping):
+        return {name: copy_nested(item) for name, item in value.items()}
+    return value.copy() if hasattr(value, "copy") else value

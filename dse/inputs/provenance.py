@@ -1,0 +1,205 @@
+"""What a Dataset says of itself, and hashes of it, so that any change has a name years later."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import importlib.util
+import inspect
+import json
+import linecache
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from dse.inputs.validity import validity_warnings
+from sweeps.grid.grid import Leaf
+from symbolic.equation import Equation
+from symbolic.errors import DseError
+from symbolic.quantities import label_index_name
+
+if TYPE_CHECKING:
+    from dse.inputs.merge import StudyInputs
+    from sweeps.grid.grid import Grid
+
+
+@cache
+def version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return metadata.version("simt-dse")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> dict[str, Any]:
+    """The attributes of a study's Dataset, as text (JSON where structured).
+
+    ``text`` is the study in canonical form. Model files of one's own stand in it by their names;
+    ``model_files`` tells their hashes.
+    """
+    model, files = parts.model.name, parts.model.files
+    equations = []
+    defaults: dict[str, Any] = {}
+    for graph in grid.graphs.values():
+        for name, definition in graph.definitions.items():
+            if definition.equation is not None:
+                eq = definition.equation
+                row = {"name": name, "source": eq.source}
+                if eq.when:
+                    row["when"] = eq.switch_text
+                if row not in equations:
+                    equations.append(row)
+            elif definition.kind == "default":
+                defaults[name] = definition.node.args[0]
+            elif definition.kind == "formula" and name not in parts.origins:
+                defaults[name] = str(definition.node)
+        compared = {name for name in graph.switches if label_index_name(name) in graph.definitions}
+        for name in (graph.switches_of(grid.outputs) | compared) - set(grid.switch_axes):
+            if name not in parts.switches:
+                defaults[name] = graph.switches[name]
+    used = {name for graph in grid.graphs.values() for name in graph.definitions}
+    sources = {name: text for name, text in parts.origins.items() if name in used}
+    assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
+    hashes = fingerprints(grid, parts, defaults)
+    said = json.dumps([version(), study_text, hashes], sort_keys=True)
+    identity = hashlib.sha256(said.encode()).hexdigest()
+    beyond = validity_warnings(parts)
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"simt-dse sweep of {model}",
+        "model": model,
+        "axes": " ".join(grid.axes),
+        "study": study_text,
+        "equations": json.dumps(equations),
+        "defaults": json.dumps(defaults, sort_keys=True),
+        "sources": json.dumps(sources, sort_keys=True),
+        "assumptions": json.dumps(assumptions),
+        "simt_dse_version": version(),
+        "identity": identity,
+        **({"validity": json.dumps(beyond)} if beyond else {}),
+        **({"model_files": json.dumps(files)} if files else {}),
+    }
+
+
+# --- What a function computes, as text in which comments, documentation and layout do not count
+
+
+def syntax_text(function: Callable[..., Any]) -> str | None:
+    """The normalised syntax tree of a function and of what it uses from its own file.
+
+    None where there is no source text: the function was typed at a prompt, or made by a program.
+    """
+    # a model file of one's own as it was run: it may have been edited since
+    data = getattr(getattr(function, "__globals__", {}).get("__loader__"), "data", None)
+    if isinstance(data, bytes):
+        text = importlib.util.decode_source(data)
+    else:
+        try:
+            path = inspect.getsourcefile(function) or ""
+        except TypeError:
+            return None
+        linecache.checkcache(path)
+        text = "".join(linecache.getlines(path))
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    top: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _defined_names(statement):
+            top.setdefault(name, []).append(statement)
+    pending, result = [function.__name__], {}
+    while pending:
+        name = pending.pop()
+        if name in result or name not in top:
+            continue
+        result[name] = "; ".join(_dump(statement) for statement in top[name])
+        for statement in top[name]:
+            pending += sorted({n.id for n in ast.walk(statement) if isinstance(n, ast.Name)})
+    if function.__name__ not in result:  # it stands within something else: take that whole file
+        return _dump(tree) if tree.body else None
+    return "\n".join(f"{name} = {result[name]}" for name in sorted(result))
+
+
+def _defined_names(statement: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a file gives a meaning."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return [(alias.asname or alias.name).split(".")[0] for alias in statement.names]
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+        targets = [statement.target]
+    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+class _Bare(ast.NodeTransformer):
+    """Without documentation, decorators and the type of the result."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        bare = copy.copy(node)
+        bare.body = body or [ast.Pass()]
+        bare.decorator_list, bare.returns = [], None
+        return bare
+
+
+def _dump(node: ast.AST) -> str:
+    return ast.dump(_Bare().visit(node), annotate_fields=False)
+
+
+def fingerprints(
+    grid: Grid, parts: StudyInputs, defaults: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
+    """Return a hash of each equation, value and rule that a study uses; a change has a name."""
+    equations = {
+        f"{name} [{eq.switch_text}]" if eq.when else name: _digest(equation_text(eq))
+        for graph in grid.graphs.values()
+        for name, definition in graph.definitions.items()
+        if (eq := definition.equation) is not None
+    }
+    given = (parts.values, parts.tables, parts.labels, parts.switches, parts.laws or {}, defaults)
+    values = {
+        name: _digest(repr([_stable_text(some[name]) for some in given if name in some]))
+        for name in dict.fromkeys(name for some in given for name in some)
+    }
+    rules = {condition.text: _digest(condition.text) for condition in grid.conditions}
+    return {"equations": equations, "values": values, "rules": rules}
+
+
+def check_sources(grid: Grid) -> None:
+    """Raise where the text of a table equation cannot be found: a change of it would go unseen."""
+    for graph in grid.graphs.values():
+        for definition in graph.definitions.values():
+            eq = definition.equation
+            if eq is not None and eq.table and syntax_text(eq.function) is None:
+                raise DseError(
+                    f"the equation {eq.describe()} has no source text, so that a later change "
+                    "could not be told: it can be swept, but not stored; define it in a file"
+                )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def equation_text(equation: Equation) -> str:
+    """What an equation computes, as text; a table equation by its source, where there is one."""
+    if not equation.table:
+        return repr(equation.node)
+    return (syntax_text(equation.function) or equation.doc) + equation.formula
+
+
+def _stable_text(value: Any) -> str:
+    """Return a value as text that depends on nothing but it."""
+    if isinstance(value, Leaf):
+        return f"{value.axes}: {value.array.tolist()}"
+    if isinstance(value, Mapping):
+        return repr(sorted((name, _stable_text(each)) for name, each in value.items()))
+    return repr(value)

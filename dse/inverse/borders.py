@@ -1,0 +1,431 @@
+"""The borders of a study as a Dataset: from every configuration, along every axis."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.arguments import axis_indices
+from dse.inverse.ranges import answer_attributes, read_value, free_quantities
+from dse.study.random import check_not_random
+from stochastic import sizes
+from sweeps.bounds.checks import check_grid, check_enclosable
+from sweeps.grid.dataset import assemble, axis_coordinates, flag_attributes, read_flag_meanings
+from sweeps.grid.goals import texts_of
+from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
+from symbolic.crossings import MAX_HALVINGS
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
+from symbolic.expression import parse_condition
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    interpret_arrays,
+    maximum,
+    minimum,
+    reference,
+    references,
+    where,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study.study import StudyData
+    from symbolic.model import Family, Model
+
+
+#: Most points, times quantities along which to look, of an answer.
+MAX_CASES = sizes.CROSSING_MOST
+SIDES = ("below", "above")
+_RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
+
+
+def borders_of(
+    study: StudyData,
+    quantity: str | None,
+    along: str | Sequence[str] | Mapping[str, Any] | None,
+    at: Mapping[str, Any],
+    where: tuple[str, ...],
+    closed_form: bool = False,
+) -> xr.Dataset:
+    """Return the next borders below and above every configuration; see :func:`dse.borders`."""
+    case = read_case(study, quantity)
+    needed = references(case.node)
+    check_not_random(study.grid(needed, where, draws=True), [(case.text, needed)])
+    grid = study.grid(needed, where)
+    fixed = axis_indices(grid, at)
+    names: dict[str, Any]
+    if along is None:
+        names = dict.fromkeys(name for name, axis in grid.axes.items() if axis.kind == "number")
+    elif isinstance(along, Mapping):
+        names = dict(along)
+    else:
+        names = dict.fromkeys(texts_of(along, "along"))
+    if not names:
+        raise DseError(
+            "no axis of the study holds numbers: name quantities with along=, such as "
+            'along="mem_bandwidth"'
+        )
+    used = {name for graph in grid.graphs.values() for name in graph.definitions}
+    used |= set(names if along is not None else ())
+    ways = [_read_way(grid, name, ends) for name, ends in names.items() if name in used]
+    grid = free_quantities(study, grid, [way.name for way in ways], needed, where)
+    roots = {key: case.case_node(grid, key) for key in grid.graphs}
+    check_enclosable(grid, roots)
+    check_grid(grid)
+    result = {dim for key, root in roots.items() for dim in grid.node_dims(root, key)}
+    if len({id(root) for root in roots.values()}) > 1:
+        result |= set(grid.switch_axes)
+    dims = grid.sort_axes(result)
+    taken = [name for name in dims if name in (*_RESERVED_NAMES, case.name)]
+    if taken:
+        raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
+    idle = [w.name for w in ways if not any(w.name in references(r) for r in roots.values())]
+    if along is not None and idle:
+        raise DseError(f"{case.text} does not depend on {idle[0]}: there is no border along it")
+    ways = [way for way in ways if way.name not in idle]
+    if not ways:
+        raise DseError(
+            f"{case.text} depends on no axis of the study: name other quantities with along="
+        )
+    places = {
+        name: np.array([fixed[name]] if name in fixed else range(axis.size))
+        for name, axis in grid.axes.items()
+    }
+    points = math.prod(len(places[dim]) for dim in dims)
+    if points * len(ways) > MAX_CASES:
+        raise DseError(
+            f"{points:,} configurations, each along {len(ways)} quantities, are more than fit "
+            f"({MAX_CASES:,}): give values of some axes with at=, or fewer quantities with along="
+        )
+    ds = _borders_dataset(case, grid, roots, dims, ways, places)
+    ds.attrs = answer_attributes(
+        study,
+        f"borders of {case.text}",
+        case=case.text,
+        method=(
+            "enclosures tell where no border is; what they leave open is halved "
+            f"{MAX_HALVINGS} times between neighbouring values, and each border located by bisection"
+        ),
+        undecided=ds.attrs["undecided"],
+        conditions=json.dumps([condition.text for condition in grid.conditions]),
+    )
+    ds = ds.squeeze([dim for dim in dims if dim in fixed])
+    return _add_closed_forms(case, grid, ways, ds) if closed_form else ds
+
+
+def _read_way(grid: Grid, name: str, ends: Any) -> BorderQuantity:
+    quantities = grid.model.quantities
+    axis, row = grid.axes.get(name), quantities.get(name)
+    if axis is not None and axis.kind != "number":
+        raise DseError(f"the values of the axis {name} have no order: there is no way along it")
+    if row is None:
+        known = [*grid.axes, *grid.graph.definitions]
+        raise UnknownNameError(f"along: {name!r} is no quantity{nearest_hint(name, known)}")
+    if row.is_label or not any(name in graph.definitions for graph in grid.graphs.values()):
+        raise DseError(f"along: nothing asked depends on {name}, or its values are no numbers")
+    if grid.flag_meanings(name):
+        raise DseError(f"along: {name} tells cases, not amounts: there is no way along it")
+    if ends is None:
+        return BorderQuantity(name=name, domain=row.domain)
+    if isinstance(ends, str) or not isinstance(ends, Sequence) or len(ends) != 2:
+        raise DseError(f"along: {name} = {ends!r}: expected where to begin and where to end")
+    low, high = (read_value(end, row) for end in ends)
+    row.check(np.array([low, high]), f"along: {name}")
+    return BorderQuantity(name=name, domain=row.domain, ends=(low, high))
+
+
+def _borders_dataset(
+    case: BorderCase,
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: tuple[str, ...],
+    ways: Sequence[BorderQuantity],
+    places: Mapping[str, NDArray[np.int64]],
+) -> xr.Dataset:
+    """Return the case at each configuration and the next borders along every way."""
+    result = [grid_borders(grid, roots, dims, way, places) for way in ways]
+    over = ("along", "side", *dims)
+    border, beyond = (
+        np.stack([getattr(one, name) for one in result]) for name in ("border", "beyond")
+    )
+    away = np.stack([np.abs(one.border - one.value) for one in result])
+    distance = np.where(beyond == NO_BORDER, math.inf, away)
+    flags = {int(flag): label for flag, label in case.flags.items()}
+    flags = {INFEASIBLE: "not feasible", **flags} if case.name != "feasible" else flags
+    here = _cases_at_points(grid, roots, dims, places)
+    variables: dict[str, Any] = {
+        case.name: (dims, here, {"long_name": case.text} | flag_attributes(flags, np.int16)),
+        "border": (over, border, {"long_name": "where the next border lies"}),
+        "beyond": (
+            over,
+            beyond,
+            {"long_name": f"{case.text} beyond the next border"}
+            | flag_attributes({NO_BORDER: "none", **flags}, np.int16),
+        ),
+        "distance": (over, distance, {"long_name": "how far away the next border lies"}),
+    }
+    names = [way.name for way in ways]
+    coords: dict[str, Any] = {
+        name: (along, values[places[along]], said)
+        for name, (along, values, said) in axis_coordinates(grid).items()
+        if along in dims
+    }
+    units = [grid.model.quantities[name].unit or "1" for name in names]
+    coords |= {"along": names, "side": list(SIDES), "unit": ("along", units)}
+    return assemble(variables, coords, {"undecided": sum(one.undecided_gaps for one in result)})
+
+
+def _cases_at_points(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: tuple[str, ...],
+    places: Mapping[str, NDArray[np.int64]],
+) -> NDArray[np.int16]:
+    """Return the case at each configuration."""
+    array = np.empty([len(places[dim]) for dim in dims], dtype=np.int16)
+    for key, root in roots.items():
+        label_of = dict(zip(grid.switch_axes, key, strict=True))
+        inside = [
+            np.flatnonzero(places[d] == grid.axes[d].labels.index(label_of[d]))
+            if d in label_of
+            else np.arange(len(places[d]))
+            for d in dims
+        ]
+        cells = np.ix_(*inside)
+        along = {d: places[d][cell] for d, cell in zip(dims, cells, strict=True)}
+        values = {
+            name: np.atleast_1d(leaf.array[tuple(along[axis] for axis in leaf.axes)])
+            for name, leaf in grid.leaves[key].items()
+            if name in references(root)
+        }
+        case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=INFEASIBLE)
+        array[cells] = case if dims else case.item()
+    return array
+
+
+# --- What a border is of: a case or bound, the regimes of a quantity, a condition
+
+
+#: The case where a rule or constraint is broken.
+INFEASIBLE = -1
+_CONDITION_FLAGS = {0: "broken", 1: "met"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorderCase:
+    """What tells regions apart: numbers with meanings, by a node over quantities.
+
+    ``name`` is that of the variable of a Dataset; ``family`` the regimes it names, if it does.
+    """
+
+    name: str
+    text: str
+    node: Node
+    flags: Mapping[int, str]
+    family: Family | None = None
+
+    def case_node(self, grid: Grid, key: tuple[str, ...]) -> Node:
+        """The case over the leaves, and -1 where a rule or constraint is broken."""
+        if self.text == FEASIBLE:
+            return constant(where(grid.feasible_node(key), 1.0, 0.0))
+        graph = grid.graphs[key]
+        node = graph.flatten(self.node)
+        node = constant(where(node, 1.0, 0.0)) if node.is_boolean else node
+        known = both(node > -math.inf, node < math.inf)
+        held = both(grid.feasible_node(key), known) if graph.conditions else known
+        return constant(where(held, node, float(INFEASIBLE)))
+
+
+def read_case(study: StudyData, text: str | None) -> BorderCase:
+    """Read what borders are asked of; the first case or bound of the study where None."""
+    model = study.grid().model
+    flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
+    families = {family.of: family for family in model.regime_families}
+    if text is None:
+        grid = study.grid()
+        known = [name for name in grid.outputs if grid.flag_meanings(name)] or list(flags)
+        if not known:
+            raise DseError(
+                f"the model {model.name} tells no cases: name a condition, such as "
+                'quantity="time <= 1 ms"'
+            )
+        text = known[0]
+    if not isinstance(text, str):
+        raise DseError(f"quantity = {text!r}: expected one name or condition, as text")
+    if text == FEASIBLE:
+        return BorderCase(name=FEASIBLE, text=text, node=constant(True), flags=_CONDITION_FLAGS)
+    if text in flags:
+        family = next(
+            (f for f in model.regime_families if set(f.terms) <= set(flags[text].values())), None
+        )
+        return BorderCase(name=text, text=text, node=reference(text), flags=flags[text], family=family)
+    if text in families:
+        return _regime_case(families[text])
+    if text.isidentifier():
+        row = model.quantities.get(text)
+        kind = "a number" if row is not None else "no quantity"
+        known = [*flags, *families, FEASIBLE]
+        error = DseError if row is not None else UnknownNameError
+        raise error(
+            f"{text} is {kind}{'' if row else nearest_hint(text, known)}: expected what tells cases "
+            f"apart ({', '.join(known)}), or a condition such as '{text} <= 1'"
+        )
+    node = parse_condition(text, model.quantities)
+    return BorderCase(name="condition", text=text, node=node, flags=_CONDITION_FLAGS)
+
+
+def _regime_case(family: Family) -> BorderCase:
+    """Which term is the extreme one; of equal ones the first."""
+    labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
+    node: Node = constant(float(len(terms) - 1))
+    for place in reversed(range(len(terms) - 1)):
+        term, rest = terms[place], terms[place + 1 :]
+        first = term >= maximum(*rest) if family.largest else term <= minimum(*rest)
+        node = constant(where(first, float(place), node))
+    name = f"{family.of}_regime"
+    return BorderCase(name=name, text=family.of, node=node, flags=dict(enumerate(labels)), family=family)
+
+
+# --- The borders of a Dataset, each once, as rows
+
+
+def case_name(table: xr.Dataset) -> str:
+    """The name of the case whose borders a Dataset tells."""
+    return next(str(n) for n in table.data_vars if n not in ("border", "beyond", "distance"))
+
+
+def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
+    """Along which quantity, at which values of the axes, from which case to which, rising.
+
+    Of whole numbers and tabulated values a border is the first beyond, which is one number seen
+    from below and another seen from above: the rows give the one beyond on the way up.
+
+    >>> import dse
+    >>> study = dse.Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10]},
+    ...                   set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> [row] = border_rows(dse.borders(study, "bound", along="threads"))
+    >>> row["intensity"], row["border"], row["from"], row["to"]
+    (10, 610.0, 'thread', 'memory')
+    """
+    import pandas as pd
+
+    meanings, here = read_flag_meanings(table.beyond.attrs), table[case_name(table)]
+    rows = []
+    for along in table.along.values.tolist():
+        others = [str(dim) for dim in here.dims if dim != along]
+        known: dict[Any, set[float]] = defaultdict(set)
+        for side in ("above", "below"):
+            told = table.sel(along=along, side=side)
+            cases, beyond, borders = map(np.atleast_1d, (here, told.beyond, told.border))
+            seen = np.nonzero(beyond != NO_BORDER)
+            places = dict(zip(here.dims, seen, strict=False))
+            ends = (cases[seen], beyond[seen])[:: 1 if side == "above" else -1]
+            columns = [*(places[dim] for dim in others), *ends, borders[seen]]
+            start = here[along].values[places[along]] if along in places else borders[seen]
+            # of the points of a line that see the same border the first sees no other before it
+            frame = pd.DataFrame(dict(enumerate([*columns, start])))
+            frame = frame.drop_duplicates(list(range(len(columns))))
+            for *at, first, second, border, begin in frame.itertuples(index=False, name=None):
+                same = known[*at, first, second]
+                if side == "above" or not any(border <= other <= begin for other in same):
+                    same.add(border)
+        unit = str(table.unit.sel(along=along).values)
+        labels = [table[dim].values.tolist() for dim in others]
+        listed = sorted((*key[:-2], b, *key[-2:]) for key, of in known.items() for b in of)
+        for *at, border, begin, end in listed:
+            row = {dim: of[p] for dim, of, p in zip(others, labels, at, strict=True)}
+            row |= {"border": border, "from": meanings[begin], "to": meanings[end]}
+            rows.append({"along": along, "unit": unit, **row})
+    return rows
+
+
+def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
+    """Of one configuration: the next border along each quantity to either side, what is beyond."""
+    meanings = read_flag_meanings(table.beyond.attrs)
+    return [
+        {
+            "along": along,
+            "unit": str(table.unit.sel(along=along).values),
+            "side": side,
+            "border": float(table.border.sel(along=along, side=side)),
+            "distance": float(table.distance.sel(along=along, side=side)),
+            "beyond": meanings[int(table.beyond.sel(along=along, side=side))],
+        }
+        for along in table.along.values.tolist()
+        for side in table.side.values.tolist()
+    ]
+
+
+# --- The borders that occur, in closed form where SymPy solves for them
+
+
+def _add_closed_forms(
+    case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
+) -> xr.Dataset:
+    """Return the Dataset with the attribute ``closed_forms``, by quantity and pair of cases.
+
+    A pair is told apart by the labels of switches that vary in the study where its forms differ.
+    """
+    model, choices = grid.model, _switch_choices(grid)
+    varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
+    told: dict[str, dict[str, Any]] = {}
+    for way in ways:
+        one = table.sel(along=way.name)
+        here, beyond = (
+            np.broadcast_to(array, one.beyond.shape).reshape(-1)
+            for array in (table[case.name].values, one.beyond.values)
+        )
+        pairs = np.unique(np.sort(np.stack([here, beyond], axis=1)[beyond != NO_BORDER], axis=1), axis=0)
+        for low, high in pairs.tolist():
+            a, b = case.flags.get(low, ""), case.flags.get(high, "")
+            if case.family is None or not (a in case.family.terms and b in case.family.terms):
+                continue
+            forms = {}
+            for choice in choices:
+                label = ", ".join(f"{switch}={choice[switch]}" for switch in varying)
+                forms[f"{a} | {b} ({label})"] = _solve_border(model, a, b, way.name, choice)
+            first = next(iter(forms.values()))
+            if all(form == first for form in forms.values()):
+                forms = {f"{a} | {b}": first}
+            told.setdefault(way.name, {}).update(forms)
+    return table.assign_attrs(closed_forms=json.dumps(told))
+
+
+def _solve_border(model: Model, a: str, b: str, name: str, switches: Mapping[str, str]) -> list[str]:
+    try:
+        solved = model.border(a, b, solve_for=name, **switches)
+    except DseError as error:
+        solved = f"none: {error}"
+    return [str(each) for each in (solved if isinstance(solved, list) else [solved])]
+
+
+def _switch_choices(grid: Grid) -> list[dict[str, str]]:
+    """The labels of the switches that choose among equations, as often as they differ.
+
+    One that is settled otherwise along an axis stands for both of the labels it is settled to.
+    """
+    used = {switch for eq in grid.model.equations for switch in eq.when}
+    result: list[dict[str, str]] = []
+    for graph in grid.graphs.values():
+        known = {}
+        for switch, label in graph.switches.items():
+            if switch in used:
+                row = grid.model.quantities[switch]
+                several = label == "auto" and row.settled_by
+                known[switch] = (row.labels or ())[-2:] if several else (label,)
+        for labels in itertools.product(*known.values()):
+            choice = dict(zip(known, labels, strict=True))
+            if choice not in result:
+                result.append(choice)
+    return result

@@ -1,0 +1,475 @@
+"""The configurations that meet targets, as boxes; outputs between certified ends."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.inputs.provenance import version
+from dse.study.random import drop_axes
+from stochastic import sizes
+from sweeps.query.support_table import reject_statistic
+from sweeps.bounds.checks import check_grid, check_enclosable
+from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.grid.build import build_grid
+from sweeps.grid.dataset import assemble, axis_coordinates, variable_attributes
+from sweeps.grid.flat_index import ravel
+from sweeps.grid.goals import Goal, dims_of, describe_goals, objective_node, per_axes
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, subgrid
+from sweeps.nest.statistics import compute_statistics
+from sweeps.certify.targets import CertifiedBoxes, certified_boxes
+from sweeps.certify.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
+from sweeps.runtime.search_loop import SearchStats
+from symbolic.errors import DseError, UnknownNameError, nearest_hint
+from symbolic.expression import parse, parse_value
+from symbolic.ops import Node, both, constant, references, where
+from symbolic.statistics import DRAW
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.study.study import StudyData
+    from symbolic.quantities import Quantity
+
+
+# --- The configurations that meet targets, as boxes
+
+
+def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
+    """Return the attributes of an answer: the question, ``more`` of it, and its study."""
+    identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
+    return {"question": question, **more, **identity}
+
+
+def meets_of(
+    study: StudyData,
+    targets: tuple[str, ...],
+    max_boxes: Any,
+    time_limit: Any,
+    where: tuple[str, ...] = (),
+    per: tuple[str, ...] = (),
+) -> xr.Dataset:
+    """Subdivide the grid; see :func:`dse.meets`."""
+    if isinstance(max_boxes, bool) or not isinstance(max_boxes, int) or max_boxes < 1:
+        raise DseError(f"boxes = {max_boxes!r}: expected a whole number of at least 1")
+    wrong = isinstance(time_limit, bool) or not isinstance(time_limit, (int, float))
+    if time_limit is not None and (wrong or not time_limit >= 0):
+        raise DseError(f"time_limit = {time_limit!r}: expected seconds")
+    tally = SearchStats.start(time_limit)
+    grid = study.grid((), (*targets, *where))
+    if not (targets or where or study.where):
+        raise DseError("no target is given: name one, such as 'time <= 2 ms'")
+    grid = expand_statistics(grid)
+    roots = {key: grid.feasible_node(key) for key in grid.graphs}
+    reject_statistic(unexpanded_statistic(grid, roots), "many")
+    check_enclosable(grid, roots)
+    check_grid(study.grid(), count_points=False, stats=tally)
+    labels = per_axes(per, tuple(grid.axes))
+    return boxes_dataset(study, grid, targets, _boxes_of_cells(grid, labels, max_boxes, tally), labels)
+
+
+def _boxes_of_cells(grid: Grid, per: tuple[str, ...], max_boxes: int, tally: SearchStats) -> CertifiedBoxes:
+    """The boxes, of which none holds several values of the axes ``per``."""
+    parts = []
+    dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
+    shape = grid.shape(per)
+    for cell in np.ndindex(*shape):
+        at = dict(zip(per, cell, strict=True))
+        part = subgrid(grid, at)
+        roots = {key: part.feasible_node(key) for key in part.graphs}
+        boxes = max(max_boxes // math.prod(shape), 1)
+        result = certified_boxes(part, roots, dims, tally, max_boxes=boxes)
+        for axis, index in at.items():
+            result.lo[dims.index(axis)] = result.hi[dims.index(axis)] = index
+        parts.append(result)
+    return CertifiedBoxes(
+        dims=dims,
+        lo=np.concatenate([one.lo for one in parts], axis=1),
+        hi=np.concatenate([one.hi for one in parts], axis=1),
+        certain=np.concatenate([one.certain for one in parts]),
+        boxes_bounded=sum(one.boxes_bounded for one in parts),
+        complete=all(one.complete for one in parts),
+    )
+
+
+def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
+    return [math.prod(row) for row in (boxes.hi - boxes.lo + 1).T.tolist()]
+
+
+def box_order(boxes: CertifiedBoxes) -> Any:
+    """The numbers of the boxes: the certain ones first, the largest before others."""
+    sizes = [-float(count) for count in _box_sizes(boxes)]
+    order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
+    return order[np.argsort(~boxes.certain[order], kind="stable")]
+
+
+def boxes_dataset(
+    study: StudyData,
+    grid: Grid,
+    targets: tuple[str, ...],
+    boxes: CertifiedBoxes,
+    per: tuple[str, ...] = (),
+) -> xr.Dataset:
+    """The boxes of a grid as a Dataset, the certain ones first."""
+    idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
+    counts = [idle * count for count in _box_sizes(boxes)]
+    order = box_order(boxes)
+    variables: dict[str, Any] = {}
+    coordinates = axis_coordinates(grid)
+    for name, axis in grid.axes.items():
+        _, values, said = coordinates[name]
+        for side, places in (("first", boxes.lo), ("last", boxes.hi)):
+            end = 0 if side == "first" else axis.size - 1
+            row = places[boxes.dims.index(name)][order] if name in boxes.dims else None
+            index = np.full(order.size, end) if row is None else row
+            text = f"{said['long_name']}, the {side} of the box"
+            variables[f"{name}_{side}"] = ("box", values[index], {**said, "long_name": text})
+    shape = grid.shape(per)
+    total = grid.points // math.prod(shape)
+    inner, outer = ([0] * math.prod(shape) for _ in range(2))
+    rows = [boxes.lo[boxes.dims.index(axis)] for axis in per]
+    for place, (count, sure) in enumerate(zip(counts, boxes.certain, strict=True)):
+        cell = int(ravel([row[place] for row in rows], shape))
+        inner[cell] += count if sure else 0
+        outer[cell] += count
+    points = [counts[place] for place in order]
+    variables["certain"] = (
+        "box",
+        boxes.certain[order],
+        {"long_name": "whether every configuration of the box meets the targets"},
+    )
+    variables["points"] = ("box", _count_array(points), {"long_name": "configurations of the box"})
+    for name, numbers, text in (
+        ("inner", inner, "configurations that certainly meet the targets"),
+        ("outer", outer, "configurations that may meet the targets"),
+        ("total", [total] * math.prod(shape), "configurations of the study"),
+    ):
+        variables[name] = (per, _count_array(numbers).reshape(shape), {"long_name": text})
+    attributes = answer_attributes(
+        study,
+        f"configurations that meet {' and '.join(targets)}",
+        targets="; ".join(targets),
+        conditions="; ".join(condition.text for condition in grid.conditions),
+        complete=int(boxes.complete),
+        boxes_bounded=boxes.boxes_bounded,
+    )
+    return assemble(variables, {axis: coordinates[axis] for axis in per}, attributes)
+
+
+def _count_array(counts: list[int]) -> Any:
+    """Counts as whole numbers, where those are not too large for 64 bits."""
+    kind = np.int64 if max(counts, default=0) < 2**63 else np.float64
+    return np.array(counts, dtype=kind)
+
+
+# --- Between which ends an uncertain input lies, wherever it is read
+
+
+def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
+    """Between which ends an input lies, wherever it is read."""
+    lows, highs = {}, {}
+    for key, leaves in grid.leaves.items():
+        leaf = leaves.get(row.name)
+        if leaf is None:
+            continue
+        value = np.asarray(leaf.array, dtype=float)
+        low, high = _tolerance_ends(row, spec, value)
+        low, high = (np.clip(end, *_closed_limits(row)) for end in (low, high))
+        low, high = (np.where(np.isnan(value), math.nan, end) for end in (low, high))
+        if row.domain.whole:
+            low, high = np.ceil(low), np.floor(high)
+        if np.any((low > value) | (high < value)):
+            raise DseError(
+                f"within: {row.name} = {spec!r} leaves out the value that the study gives it"
+            )
+        lows[key] = Leaf(axes=leaf.axes, array=low, switch_axes=leaf.switch_axes)
+        highs[key] = Leaf(axes=leaf.axes, array=high, switch_axes=leaf.switch_axes)
+    return UncertainInput(name=row.name, low=lows, high=highs, whole=row.domain.whole)
+
+
+def _closed_limits(row: Quantity) -> tuple[float, float]:
+    domain = row.domain
+    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
+    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
+    return float(low), float(high)
+
+
+def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
+    """``"5 %"``, ``"3 GB/s"`` on either side, or a lower and an upper end."""
+    if isinstance(spec, (list, tuple)):
+        if len(spec) != 2:
+            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
+        low, high = (read_value(end, row) for end in spec)
+        if math.isnan(low) or math.isnan(high):
+            raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
+        return np.full_like(value, min(low, high)), np.full_like(value, max(low, high))
+    text = spec.replace("±", "").strip() if isinstance(spec, str) else spec
+    if isinstance(text, str) and text.endswith("%"):
+        try:
+            share = float(text[:-1]) / 100
+        except ValueError:
+            several = "; give each input by itself (--within a=1% --within b=2%)"
+            raise DseError(
+                f"within: {row.name} = {spec!r}: expected such as '5 %'{several * ('=' in text)}"
+            ) from None
+        away = np.abs(value) * share
+    else:
+        away = np.full_like(value, read_value(text, row))
+    if not np.all((away >= 0) & np.isfinite(away) | np.isnan(value)):
+        raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
+    return value - away, value + away
+
+
+# --- Which of very many configurations can be the best within ±, as boxes
+
+
+#: Most boxes of an answer, and inputs that are told apart in cells.
+MAX_RIVAL_BOXES, MAX_RIVAL_INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
+_CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
+_LONG_NAMES = {
+    "certain": "whether the box is one configuration that is the best for some of the inputs",
+    "inner": "configurations that certainly can be the best",
+    "outer": "configurations that may be the best",
+}
+
+
+def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]) -> xr.Dataset:
+    """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
+    from sweeps.certify.tolerances import possible_winners  # only very many configurations need it
+
+    if grid.switch_axes:
+        raise DseError(
+            f"{grid.points:,} configurations are searched in boxes under one label of "
+            f"{grid.switch_axes[0]}: give it instead of the axis"
+        )
+    if len(inputs) > MAX_RIVAL_INPUTS:
+        raise DseError(f"so many configurations are searched for at most {MAX_RIVAL_INPUTS} uncertain inputs")
+    check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+    result, shares = possible_winners(grid, goal, inputs, max_boxes=MAX_RIVAL_BOXES)
+    ds, order = boxes_dataset(study, grid, (), result), box_order(result)
+    for name, row in zip(("chance_lower", "chance_upper"), shares, strict=True):
+        ds[name] = ("box", row[order], {"units": "1", "long_name": _CHANCE})
+    for name, text in _LONG_NAMES.items():
+        ds[name].attrs["long_name"] = text
+    told: Mapping[str, str] = {
+        "question": f"which can be the best: {describe_goals([goal])}",
+        "objective": describe_goals([goal]),
+        "targets": "",
+    }
+    return ds.assign_attrs(told)
+
+
+# --- Quantities of a study freed of their formulas, so that they can be moved
+
+
+def read_value(value: Any, row: Quantity) -> float:
+    """One value of a quantity: a number, or a text with a unit."""
+    result = parse_value(value, row, {}) if isinstance(value, str) else value
+    if isinstance(result, bool) or not isinstance(result, (int, float, np.number)):
+        raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
+    return float(result)
+
+
+def free_quantities(
+    study: StudyData,
+    grid: Grid,
+    names: Sequence[str],
+    outputs: Sequence[str],
+    where: tuple[str, ...],
+) -> Grid:
+    """The grid with some quantities standing at their values, free of formulas and equations."""
+    parts = study._parts
+    values = dict(parts.values)
+    tables: dict[str, Mapping[str, Any]] = {axis: dict(t) for axis, t in parts.tables.items()}
+    pinned = False
+    for name in names:
+        kinds = {g.definitions[name].kind for g in grid.graphs.values() if name in g.definitions}
+        if kinds <= {"given", "default"}:
+            continue
+        if "table" in kinds:
+            raise DseError(f"{name} comes from a table: move what that is made of instead")
+        values[name] = _quantity_leaf(grid, name)
+        tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
+        pinned = True
+    if not pinned:
+        return _expand_statistics(grid, names)
+    result = build_grid(
+        parts.model,
+        axes=parts.axes,
+        values=values,
+        labels=parts.fixed_labels,
+        switches=parts.switches,
+        tables=tables,
+        outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
+        constraints=tuple(dict.fromkeys([*study.where, *where])),
+        compute_statistics=compute_statistics,
+        invalid_values=parts.invalid_values,
+    )
+    return _expand_statistics(drop_axes(result, {DRAW}), names)
+
+
+def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
+    """A grid in which statistics follow quantities that are moved."""
+    whole = expand_statistics(grid, inputs_move=True)
+    for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
+        for stat in graph.statistics:
+            reject_statistic(stat if graph.ancestors([stat]) & set(names) else "", "moved")
+        for name in names:
+            if apart := [n for n in leaves if n.startswith(f"{name} at ")]:
+                raise DseError(
+                    f"{name} differs along axes over which a statistic goes ({apart[0]}), so that "
+                    "it cannot be moved as one: take the statistic out, or these axes"
+                )
+    return whole
+
+
+def _quantity_leaf(grid: Grid, name: str) -> Leaf:
+    """A quantity that an equation or formula yields, over its axes."""
+    dims = grid.dims(name)
+    array = np.empty(grid.shape(dims))
+    for key, piece in grid.split_by_switches(array, dims):
+        if name in grid.graphs[key].definitions:
+            piece[...] = grid.evaluate([grid.graphs[key].flat(name)], key, grid.non_switch_axes(dims))[0]
+    return Leaf(axes=dims, array=array)
+
+
+#: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
+MAX_POINTS, MAX_CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
+ENDS = ("lower", "given", "upper")
+
+
+def ranges_of(
+    study: StudyData,
+    within: Mapping[str, Any],
+    outputs: Sequence[str] | None,
+    goal: Goal | None,
+    where: tuple[str, ...],
+) -> xr.Dataset:
+    """Enclose outputs; see :func:`dse.ranges`."""
+    if not isinstance(within, Mapping) or not within:
+        raise DseError(f"within = {within!r}: expected inputs, such as {{'mem_bandwidth': '5 %'}}")
+    quantities = study.grid().model.quantities
+    named = tuple(study.grid().outputs if outputs is None else outputs)
+    texts = [*named, *([goal.text] if goal is not None else [])]
+    needed = [n for text in texts for n in references(parse(text, quantities))]
+    grid = study.grid(needed, where)
+    for name in within:
+        if not any(name in graph.definitions for graph in grid.graphs.values()):
+            known = [*grid.graph.definitions]
+            raise UnknownNameError(
+                f"within: nothing asked depends on {name!r}{nearest_hint(name, known)}"
+            )
+        if name not in quantities or quantities[name].is_label:
+            raise DseError(f"within: the values of {name} are no numbers")
+        if grid.flag_meanings(name):
+            raise DseError(f"within: {name} tells cases, not amounts: name what it is made of")
+    grid = free_quantities(study, grid, list(within), needed, where)
+    fixed = [text for text in named if text in within or text in axis_coordinates(grid)]
+    if fixed and outputs is not None:
+        raise DseError(f"{fixed[0]} is given, not computed: ask for outputs that depend on it")
+    named = tuple(text for text in named if text not in fixed)
+    flags = [text for text in named if text in quantities and grid.kind(text) != "float"]
+    if flags and outputs is not None:
+        raise DseError(f"{flags[0]} tells cases, not amounts: ask dse.borders where it changes")
+    named = tuple(text for text in named if text not in flags)
+    check_grid(grid)
+    inputs = [read_tolerance(grid, quantities[name], spec) for name, spec in within.items()]
+    told = json.dumps({name: str(spec) for name, spec in within.items()})
+    if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MAX_POINTS:
+        return rivals_dataset(study, grid, goal, inputs).assign_attrs(within=told)
+    variables: dict[str, Any] = {}
+    for text in named:
+        _add_output(variables, grid, text, _roots(grid, text), inputs)
+    held: Any = (np.array(True), np.array(True))
+    dims: tuple[str, ...] = ()
+    if grid.conditions:
+        feasible = {key: grid.feasible_node(key) for key in grid.graphs}
+        dims = _check_dims(grid, feasible)
+        low, high = output_ranges(grid, feasible, dims, inputs, {})
+        held = (low == 1, high == 1)
+        texts_of = "; ".join(condition.text for condition in grid.conditions)
+        for name, array, said in (
+            ("certainly_feasible", held[0], "whatever the inputs, every rule and constraint holds"),
+            ("possibly_feasible", held[1], "every rule and constraint may hold"),
+        ):
+            variables[name] = (dims, array, {"long_name": said, "conditions": texts_of})
+    if goal is not None:
+        variables["can_be_best"] = _can_be_best_variable(grid, goal, inputs, dims, held)
+    attributes = answer_attributes(study, f"ranges of {', '.join(named)}", within=told)
+    if goal is not None:
+        attributes["objective"] = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}"
+    taken = [name for name in ("end", *variables) if name in grid.axes]
+    if taken:
+        raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
+    used = {dim for dims_, *_ in variables.values() for dim in dims_}
+    coords: dict[str, Any] = {
+        name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
+    }
+    if "end" in used:
+        coords["end"] = list(ENDS)
+    return assemble(variables, coords, attributes)
+
+
+def _roots(grid: Grid, text: str) -> dict[tuple[str, ...], Node]:
+    node = parse(text, grid.model.quantities)
+    return {key: graph.flatten(node) for key, graph in grid.graphs.items()}
+
+
+def _check_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
+    check_enclosable(grid, roots)
+    dims = root_axes(grid, roots)
+    points = math.prod(grid.shape(dims))
+    if points > MAX_POINTS:
+        raise DseError(
+            f"{points:,} configurations are more than are enclosed one by one ({MAX_POINTS:,}): shorten "
+            "the axes"
+        )
+    return dims
+
+
+def _add_output(
+    variables: dict[str, Any],
+    grid: Grid,
+    text: str,
+    roots: Mapping[tuple[str, ...], Node],
+    inputs: Sequence[UncertainInput],
+) -> None:
+    """An output: lower, given, upper."""
+    dims = _check_dims(grid, roots)
+    rules = {}
+    for key, graph in grid.graphs.items():
+        held = [c for c in graph.conditions if c.is_rule]
+        held = [c for c in held if set(grid.condition_dims(c)) <= set(dims)]
+        if held:
+            rules[key] = constant(both(*(graph.flat_condition(c) for c in held)))
+    low, high = output_ranges(grid, roots, dims, inputs, rules)
+    low, high = (np.where(low > high, math.nan, end) for end in (low, high))
+    given = np.empty(grid.shape(dims))
+    for key, piece in grid.split_by_switches(given, dims):
+        piece[...] = grid.evaluate([roots[key]], key, grid.non_switch_axes(dims))[0]
+    known = text in grid.model.quantities
+    said = variable_attributes(grid, text) if known else {"long_name": text}
+    variables[text] = (("end", *dims), np.stack([low, given, high]), said)
+
+
+def _can_be_best_variable(
+    grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], condition_dims: tuple[str, ...], feasible: Any
+) -> tuple[Any, ...]:
+    """Which configurations may be the best, over the axes of the goal and of the conditions."""
+    roots = _roots(grid, goal.text)
+    if goal.sign < 0:
+        roots = {key: constant(-1.0 * root) for key, root in roots.items()}
+    # nowhere the best: no number, or infinite
+    roots = {k: constant(where(root > -math.inf, root, math.inf)) for k, root in roots.items()}
+    dims = grid.sort_axes({*_check_dims(grid, roots), *condition_dims})
+    if math.prod(grid.shape(dims)) > MAX_POINTS:
+        raise DseError(f"the configurations are more than {MAX_POINTS:,}: shorten the axes")
+    shape = [grid.axes[dim].size if dim in condition_dims else 1 for dim in dims]
+    sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in feasible)
+    result = can_be_best(grid, roots, dims, inputs, (sure, may), MAX_CELLS)
+    said = f"whether it can be the best by {goal.text}, for some values of the inputs"
+    return dims, result, {"long_name": said}

@@ -1,0 +1,182 @@
+"""The page on which a study is explored."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from dse.study.study import StudyData
+from dse.verbs.query import resolve_source
+from dse.verbs.sources import SourceLike
+from sweeps.files.atomic_write import write_atomic
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
+
+    import xarray as xr
+
+
+# --- The page as text: its template, style and scripts with the study in them
+
+
+_HERE = Path(__file__).parent
+#: The scripts in the order in which each finds what it uses.
+_SCRIPTS = (
+    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
+    *("advice", "tree", "best", "share", "part", "main"),
+)
+#: Nothing is fetched from anywhere.
+_CONTENT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
+)
+#: What would end a script, or begin a comment in one.
+_HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
+    """The page of some data; ``functions`` are those it calls, by their names."""
+    own = [f"const {name} = {source};\n" for name, source in functions.items()]
+    first = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
+    parts = {
+        "policy": _CONTENT_POLICY,
+        "title": html.escape(str(data["title"])),
+        "style": _read_asset("page.css"),
+        "data": json.dumps(data, allow_nan=False).translate(_HTML_ESCAPES),
+        "scripts": "".join([first, *own, *(_read_asset(f"{name}.js") for name in _SCRIPTS)]),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read_asset("page.html"))
+
+
+def _read_asset(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def explore(source: SourceLike, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
+    """Write one HTML page on which a study is explored, in a browser, without a network.
+
+    The page holds the equations as JavaScript, a slider or list for every axis and value, figures
+    that follow them, each step with its source, what would help, and the best configuration. Long
+    axes are thinned, and the page tells so. What Python alone can compute stands as computed here.
+
+    Parameters
+    ----------
+    source : Study, Comparison, Dataset or path
+        What is explored. Of a study the page holds the equations; of a Dataset or store, and of
+        models compared, the values, thinned along long axes.
+    path : path
+        The page, ``"page.html"``; what stands there is replaced.
+    title : str, optional
+        The heading of the page; the models, machine and workload where None.
+    note : str, optional
+        What stands below it, such as what to try.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    DseError
+        A name that does not end in .html; what can be neither asked nor opened.
+
+    >>> import tempfile
+    >>> from dse import Study
+    >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
+    ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = explore(study, folder + "/transit.html")
+    ...     page.name, "ms_throughput" in page.read_text()
+    ('transit.html', True)
+    """
+
+    place = Path(path)
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
+    return write_atomic(place, page_text(*page_content(source, title, note)))
+
+
+def page_content(
+    source: SourceLike, title: str | None = None, note: str = ""
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the page of a source is told, and the functions that it calls."""
+    from dse.page.data import page_data, dataset_page_data
+
+    asked = resolve_source(source, values=True)
+    if not isinstance(asked, StudyData):
+        named = Path(source).name if isinstance(source, (str, Path)) else ""
+        heading = title or named or str(asked.attrs.get("title") or "a Dataset")
+        return dataset_page_data(asked, heading, note)
+    named = " on ".join(filter(None, [asked.workload, asked.machine]))
+    return page_data(asked, title or asked.model + (f": {named}" if named else ""), note)
+
+
+# --- The page of a whole store, served to this machine alone: each request may ask for a part
+#: The loopback: nobody else reaches it.
+HOST = "127.0.0.1"
+
+
+def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
+    """A server of the page of a Dataset, at ``http://127.0.0.1:PORT/``; a free port where 0.
+
+    ``/?threads=100:200`` is the page of that part of an axis, thinned less the smaller it is.
+    """
+
+    from http import HTTPStatus
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    from dse.page.data import dataset_page_data
+
+    class PageHandler(BaseHTTPRequestHandler):
+        """One page, and nothing else."""
+
+        def do_GET(self) -> None:
+            """Answer with the page of the part that is asked for."""
+            asked = urlsplit(self.path)
+            # a name that somebody else lets point here is refused
+            if self.headers.get("Host") != f"{HOST}:{server.server_port}":
+                return self._send(HTTPStatus.FORBIDDEN, "ask by the address alone")
+            if asked.path != "/":
+                return self._send(HTTPStatus.NOT_FOUND, "there is one page, /")
+            try:
+                text = page_text(*dataset_page_data(ds, title, note, parse_ranges(asked.query)))
+            except (DseError, ValueError) as error:
+                return self._send(HTTPStatus.BAD_REQUEST, str(error))
+            return self._send(HTTPStatus.OK, text, "html")
+
+        def _send(self, status: HTTPStatus, text: str, kind: str = "plain") -> None:
+            body = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", f"text/{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    server = ThreadingHTTPServer((HOST, port), PageHandler)  # browsers open connections in advance
+    return server
+
+
+def parse_ranges(query: str) -> Mapping[str, tuple[float, float]]:
+    """The least and the most value of each axis that a query names.
+
+    >>> parse_ranges("threads=100:200")
+    {'threads': (100.0, 200.0)}
+    """
+    result = {}
+    for name, text in parse_qsl(query):
+        low, colon, high = text.partition(":")
+        if not colon:
+            raise DseError(f"{name}={text}: expected the least and the most value, {name}=1:10")
+        result[name] = (float(low), float(high))
+    return result

@@ -1,0 +1,192 @@
+"""Axes of plots: their names, units, scales, ticks, titles and legends."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Units that take a prefix.
+_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
+_UNIT_SYMBOLS = {"degC": "°C", "1": ""}
+#: Characters of a line of an axis name.
+_LABEL_WIDTH = 42
+#: Up to this many values of an axis have a tick each.
+_MAX_TICKS = 8
+#: Positive values of a map that span more than this factor get a logarithmic norm.
+_LOG_COLOR_RATIO = 30.0
+#: Matplotlib has no ticks on a logarithmic scale beyond this, or below its inverse.
+_MAX_LOG_COLOR = 1e250
+#: Most ratio between the factors from value to value, and least factor in all, of a geometric axis.
+_MAX_FACTOR_RATIO, _MIN_LOG_RATIO = 1.6, 4.0
+
+
+def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
+    """Return an empty figure, or raise an error that says what to install."""
+    try:
+        from dse.plots.notebook_figure import NotebookFigure
+    except ImportError as error:
+        raise DseError(
+            "a figure needs matplotlib, which is not installed: pip install matplotlib"
+        ) from error
+    return NotebookFigure(figsize=(width, height), layout="constrained")
+
+
+def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
+    """Return ``ax``, or the Axes of a new figure, with a grid."""
+    if ax is None:
+        ax = new_figure(width, height).subplots()
+    elif not hasattr(ax, "get_legend_handles_labels"):
+        raise DseError(f"ax = {ax!r} is no Axes: expected one of matplotlib, or None")
+    ax.grid(visible=True, color="0.88", lw=0.7)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def unit_of(variable: Any) -> str:
+    """Return the unit of a variable as people write it."""
+    unit = str(variable.attrs.get("units", ""))
+    return _UNIT_SYMBOLS.get(unit, unit)
+
+
+def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
+    """Return the name of a variable with its unit, wrapped for a side of an Axes.
+
+    >>> import xarray as xr
+    >>> axis_label(xr.Variable((), 1, {"long_name": "run time", "units": "s"}))
+    'run time [s]'
+    """
+    text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
+    return textwrap.fill(label_with_unit(text, unit_of(variable)), width)
+
+
+def label_with_unit(text: str, unit: str) -> str:
+    """Return a text with its unit, where there is one.
+
+    >>> label_with_unit("time", "s"), label_with_unit("share", "1")
+    ('time [s]', 'share')
+    """
+    unit = _UNIT_SYMBOLS.get(unit, unit)
+    return f"{text} [{unit}]" if unit else text
+
+
+def _number_formatter(form: str) -> Any:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: format(value, form))
+
+
+def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
+    """Name one side of an Axes after a variable, and format its numbers.
+
+    An axis of a study whose values are geometric is scaled logarithmically; so is one for which a
+    ``span``, the largest value over the least, is given.
+    """
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    unit, words = unit_of(variable), text if text is not None else axis_label(variable)
+    values = np.asarray(variable.values)
+    if variable.dims == (variable.name,) and is_geometric(values):
+        _set_log_scale(axis, values)
+    finite = np.abs(values[np.isfinite(values)]) if values.dtype.kind in "iuf" else np.array([])
+    most = finite.max(initial=0)
+    if span:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 1e3 else (1,)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(_number_formatter(",.6g"))
+    if unit in _PREFIXED_UNITS and finite.size and (span or not 0.1 <= most < 1e4):
+        axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+        words = words.removesuffix(f"[{unit}]").rstrip()  # each number has its unit
+    elif most >= 1e5 and not span:
+        axis.set_major_formatter(EngFormatter(sep=" "))
+    elif most >= 1e4 and not span:
+        axis.set_major_formatter(_number_formatter(",.10g"))
+    axis.set_label_text(words)
+
+
+def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
+    """Put the names of the cases that occur at their numbers."""
+    shown = [flag for flag in flags if (np.asarray(values) == flag).any()]
+    axis.set_ticks(shown, [textwrap.fill(f"{flag}: {flags[flag]}", width) for flag in shown])
+
+
+def label_rows(ax: Axes, names: Sequence[str]) -> Any:
+    """Return the places of horizontal bars, the first on top, and name them at the left."""
+    ax.set_yticks(range(len(names)), list(names))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    return np.arange(len(names))
+
+
+def set_title(ax: Axes, text: str, width: int = 72) -> None:
+    """Set a title of as many lines as it needs."""
+    ax.set_title("\n".join(textwrap.wrap(text, width)), fontsize=10)
+
+
+def add_legend(
+    ax: Axes, *, heading: str = "", at_right: bool = False, at_bottom: bool = False, **more: Any
+) -> None:
+    """Add a legend where there is more than one entry: within the Axes, beside or below it."""
+    handles, labels = ax.get_legend_handles_labels()
+    if len(handles) < 2 if "handles" not in more else not more["handles"]:
+        return
+    style: dict[str, Any] = {"loc": "best", "title": textwrap.fill(heading, 30) or None}
+    style |= {"fontsize": 8, "title_fontsize": 8, "handlelength": 3.2}
+    style |= {"framealpha": 0.9, "edgecolor": "0.8"}
+    if at_right:
+        style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    if at_bottom:  # below the numbers and the name of the side
+        pad = 4.6 + 1.6 * ax.get_xlabel().count("\n")
+        style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
+    if "handles" not in more:
+        style |= {"handles": handles, "labels": labels}
+    ax.legend(**(style | more))
+
+
+# --- scales
+def is_geometric(values: Any) -> bool:
+    """True if values differ by a factor rather than by a step.
+
+    >>> is_geometric([1, 10, 100]), is_geometric([1, 2, 5, 10, 20]), is_geometric(range(1, 31))
+    (True, True, False)
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf" or array.ndim != 1 or array.size < 3:
+        return False
+    if not (np.isfinite(array).all() and array.min() > 0):
+        return False
+    ordered = np.sort(array.astype(float))
+    steps, factors = np.diff(ordered), np.diff(np.log(ordered))
+    if factors.min() <= 0 or ordered[-1] < _MIN_LOG_RATIO * ordered[0]:
+        return False
+    ratio = float(factors.max() / factors.min())
+    return ratio <= _MAX_FACTOR_RATIO and ratio < float(steps.max() / steps.min())
+
+
+def _set_log_scale(axis: Any, values: NDArray[Any]) -> None:
+    """Scale one side of an Axes logarithmically, with ticks at values."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    ordered = np.sort(np.asarray(values, dtype=float))
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+    axis.set_major_locator(FixedLocator(ordered[:: -(-len(ordered) // _MAX_TICKS)].tolist()))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(_number_formatter(",.10g"))
+
+
+def log_norm(values: NDArray[Any]) -> Any:
+    """Return a logarithmic norm for positive values that span decades, else None."""
+    from matplotlib.colors import LogNorm
+
+    finite = values[np.isfinite(values)]
+    low, high = float(finite.min()), float(finite.max())
+    fits = low > 1 / _MAX_LOG_COLOR and _LOG_COLOR_RATIO * low < high < _MAX_LOG_COLOR
+    return LogNorm(low, high) if fits else None

@@ -1,0 +1,366 @@
+"""The Dataset that a plot draws: computed or looked up, checked, and cut into lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.arguments import require_mapping
+from dse.plots.axes import unit_of
+from dse.study.comparison import ComparisonData
+from dse.study.study import StudyData
+from dse.verbs.optimum import optimum
+from dse.verbs.study import run
+from sweeps.grid.dataset import read_flag_meanings, quantities_of
+from sweeps.grid.goals import goals_in_order
+from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.axes import parse_axis
+from sweeps.store.records import check_finished
+from symbolic.answer import value_text
+from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_name, nearest_hint
+from symbolic.expression import parse, parse_condition
+from symbolic.ops import references
+from symbolic.quantities import indexed_quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dse.plots.kinds import PlotKind
+
+PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
+#: Axes, each with one of its values.
+AxisValues: TypeAlias = "Mapping[str, Any] | None"
+
+#: The most lines, or groups of bars, that people can tell apart.
+MAX_SERIES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a plot: its label, the place of the other axes, and its points."""
+
+    label: str
+    coordinates: Mapping[str, Any]
+    x: NDArray[Any]
+    y: NDArray[Any]
+
+
+def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Dataset:
+    """Return the quantities of a plot: computed from a study, or of a Dataset; cut at ``at``."""
+    for name in names:
+        if not isinstance(name, str):
+            raise DseError(f"{name!r} is no quantity: expected one name, such as 'time'")
+    place = require_mapping(at)
+    if isinstance(source, StudyData):
+        axes = {*source.grid().axes, *(c for a in source.grid().axes.values() for c in a.columns)}
+        wanted = [name for name in dict.fromkeys(names) if name not in axes]
+        ds = run(replace(source, outputs=wanted, best=None))
+    elif isinstance(source, ComparisonData):
+        ds = run(source)
+    elif hasattr(source, "data_vars"):
+        check_finished(source)
+        ds = source
+    else:
+        raise DseError(f"{source!r} cannot be drawn: expected a Study, or the Dataset of one")
+    for name in names:
+        if name not in ds.variables:
+            known = [str(variable) for variable in ds.variables]
+            raise UnknownNameError(
+                f"the figure needs {name}, which the Dataset does not hold{nearest_hint(name, known)}; "
+                f"it holds: {', '.join(known)}; run the study with {name} among its outputs"
+            )
+    for name, value in place.items():  # a number, a text with a unit, a label
+        known = [str(dim) for dim in ds.dims if dim in ds.coords]
+        check_name(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
+        quantities = quantities_of(ds)
+        axis = parse_axis(name, ds[name].values.tolist(), quantities)
+        ds = ds.isel({name: axis.position(value, quantities)})
+    empty = [str(dim) for dim, size in ds.sizes.items() if size == 0]
+    if empty:
+        raise InfeasibleError(f"the Dataset has no values of {', '.join(empty)}: nothing to draw")
+    return ds
+
+
+def has_quantity(source: Any, name: str) -> bool:
+    """True if a Dataset has a quantity, or a study has all that it needs."""
+    if not isinstance(source, StudyData):
+        return name in getattr(source, "data_vars", ())
+    try:
+        replace(source, outputs=[name], best=None).grid()
+    except DseError:
+        return False
+    return True
+
+
+def check_finite(name: str, *values: Any) -> None:
+    """Refuse to draw a quantity without any number."""
+    if not any(np.isfinite(np.asarray(each, dtype=float)).any() for each in values):
+        raise InfeasibleError(
+            f"{name} has no finite value where every constraint holds: relax them, or choose other "
+            "values with at="
+        )
+
+
+def is_numeric(ds: xr.Dataset, axis: str) -> bool:
+    """True if the values of an axis are numbers, not labels."""
+    return ds[axis].dtype.kind in "iuf"
+
+
+def flags_of(array: xr.DataArray) -> dict[int, str]:
+    """Return the meanings of a bound, case, category or limiter; none for other quantities."""
+    attrs = array.attrs
+    if "flag_values_by_model" in attrs:
+        if "model" in array.dims or "model" not in array.coords:
+            raise DseError(
+                f"the values of {array.name} mean different things to the models: choose one of "
+                "them with at={'model': ...}"
+            )
+        model = str(array["model"].item())
+        attrs = {
+            f"flag_{what}": json.loads(attrs[f"flag_{what}_by_model"]).get(model) or ()
+            for what in ("values", "meanings")
+        }
+        attrs["flag_meanings"] = attrs["flag_meanings"] or ""
+    return read_flag_meanings(attrs)
+
+
+def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
+    """Return an array with NaN where the Dataset marks that a rule or constraint is broken."""
+    if FEASIBLE not in ds or not array.dims:
+        return array
+    feasible = ds[FEASIBLE]
+    extra = [dim for dim in feasible.dims if dim not in array.dims]
+    kept: xr.DataArray = array.where(feasible.any(extra) if extra else feasible)
+    return kept.assign_attrs(array.attrs).rename(array.name)
+
+
+def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
+    """Return the axis along which a plot runs: ``over``, else the last one of numbers."""
+    dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
+    subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'}"
+    if over is not None and over not in dims:
+        raise UnknownNameError(
+            f"over = {over!r}: {subject} over {', '.join(dims) or 'no axis'}{nearest_hint(over, dims)}"
+        )
+    if not dims:
+        raise DseError(f"{subject} over no axis: give the study one")
+    return over or ([dim for dim in dims if is_numeric(ds, dim)] or dims)[-1]
+
+
+def only_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
+    """Return the axis along which a plot runs; refuse quantities that vary over another."""
+    over = plot_axis(ds, over, *names)
+    for name in names:
+        if set(ds[name].dims) - {over}:
+            raise DseError(
+                f"{name} varies over {', '.join(map(str, ds[name].dims))}: choose with at= one "
+                f"value of each axis but {over}"
+            )
+    return over
+
+
+def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
+    """Return the heading of the labels, and a line along ``over`` for each value of other axes."""
+    import xarray as xr
+
+    across, up = xr.broadcast(ds[x], mask_infeasible(ds, ds[y]))
+    if over not in up.dims:
+        across, up = (array.expand_dims({over: ds[over].values}) for array in (across, up))
+    others = [str(dim) for dim in up.dims if dim != over]
+    count = int(np.prod([up.sizes[dim] for dim in others], dtype=int))
+    if count > MAX_SERIES:
+        raise DseError(
+            f"{count:,} lines of {y} over {', '.join(others)} are too many to tell apart (at most "
+            f"{MAX_SERIES}): choose values with at="
+        )
+    shown = [dim for dim in others if up.sizes[dim] > 1] or others
+    lines = []
+    for places in np.ndindex(*(up.sizes[dim] for dim in others)):
+        index = dict(zip(others, places, strict=True))
+        # a slice, as items of labels may be str
+        at = {dim: up[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
+        label = point_text(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
+        lines.append(Line(label=label, coordinates=at, x=across.isel(index).values, y=up.isel(index).values))
+    check_finite(y, *(line.y for line in lines))
+    heading = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
+    return heading, lines
+
+
+def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
+    """Return a configuration as text, without the names of its axes where ``bare``."""
+    texts = {name: value_text(value, unit_of(ds[name])) for name, value in at.items()}
+    plain = {name for name, value in at.items() if bare or isinstance(value, str)}
+    return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
+
+
+def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
+    """Return the quantities of a goal and of constraints, which a study has to compute."""
+    if not isinstance(source, StudyData):
+        return []
+    quantities = source.grid().model.quantities
+    nodes = [parse_condition(text, quantities) for text in (*where, *source.where)]
+    nodes += [parse(goal, quantities)] if goal is not None else []
+    return [name for name in references(*nodes) if name == indexed_quantity(name)]
+
+
+# --- options that are not given, from the question of the study
+
+
+#: Kinds that draw any study.
+GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
+
+
+def complete_options(
+    kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
+) -> dict[str, Any]:
+    """Return the options of a plot, with those that it needs and that were not given.
+
+    A quantity or a goal is that of the study's question, else a quantity is the first output. Axes
+    that the kind does not show stand where that question is answered, else in their middle.
+    """
+    is_study, options = isinstance(source, StudyData), dict(explicit)
+    random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
+    if kind.source == "random" and not random:
+        raise DseError(
+            f"{kind.name} draws what is random, and no input is: give some a law, as in [random] "
+            f'mem_latency = "normal: 600 cycles, 10 %", or take {kind.instead}'
+        )
+    best = (source.best if is_study else None) or {}
+    goals = _goals(source, best)
+    if kind.goals and not explicit.get("minimize") and not explicit.get("maximize"):
+        options |= _goal_options(kind, goals, best)
+    own, cases = kind.outputs, _cases(source)
+    if "quantity" in kind.required_options and "quantity" not in explicit:
+        outputs = _outputs(source)
+        plain = [name for name in (*goals, *outputs) if name in outputs and name not in cases]
+        options |= {"quantity": plain[0]} if plain else {}
+    if "quantity" in kind.option_names and kind.options.get("quantity") in own and cases:
+        options |= {} if "quantity" in explicit or _has_quantities(source, own) else {"quantity": cases[0]}
+    if own and "quantity" not in options and not _has_quantities(source, own):
+        raise DseError(f"{kind.name} draws {own[0]}, which the study does not yield: take {GENERAL_KINDS}")
+    names = options.get("quantity") or own or (cases[:1] if "by" in kind.option_names else [])
+    names = [names] if isinstance(names, str) else list(names)
+    if names:
+        at = explicit.get("at", {})
+        free = _free_axes(source, names, at)
+        over = options.get("over") or kind.options.get("over")
+        shown = _axes_to_show(kind, free, [over, options.get("by")], len(names))
+        if (
+            shown
+            and not explicit.get("over")
+            and ("over" in kind.required_options or (over and over not in free))
+        ):
+            options["over"] = shown[0]
+        rest = {name: values for name, values in free.items() if name not in shown}
+        if rest:
+            options["at"] = {**at, **_default_point(source, best, rest, names[0], at)}
+    return options
+
+
+def _goal_options(kind: PlotKind, goals: list[str], best: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the goals that a kind ranks by, or raise an error that says what to give."""
+    side = "minimize" if best.get("minimize") else "maximize"
+    if kind.goals == 1 and goals:
+        return {side: goals[0]}
+    if kind.goals == len(goals):
+        return {side: goals}
+    asked = f"the study asks for {goals[0]} alone" if goals else "the study asks for none"
+    if kind.goals == 2:
+        raise DseError(
+            f"{kind.name} draws two goals, and {asked}: give both, as in --minimize time,power; of "
+            "one goal take parallel"
+        )
+    raise DseError(
+        f"{kind.name} ranks by a goal, and {asked}: give --minimize or --maximize; without a goal "
+        "take lines or tornado"
+    )
+
+
+def _axes_to_show(
+    kind: PlotKind, free: dict[str, NDArray[Any]], first: Sequence[str | None], several: int
+) -> list[str]:
+    """Return the axes that a kind shows, of those along which what it draws varies."""
+    labels = [name for name, values in free.items() if values.dtype.kind not in "iuf"]
+    numbers = [name for name in reversed(free) if name not in labels]
+    order = [*labels, *numbers] if kind.prefers == "labels" else [*numbers, *labels[::-1]]
+    shown: list[str] = []
+    for name in dict.fromkeys([*(name for name in first if name in free), *order]):
+        if kind.axes is None:
+            fits = not shown or math.prod(free[n].size for n in [*shown[1:], name]) <= kind.lines
+        elif kind.axes == 2 and kind.prefers:
+            fits = len(shown) < (2 if several == 1 else 1) and free[name].size <= MAX_SERIES
+        else:
+            fits = len(shown) < kind.axes
+        shown += [name] if fits else []
+    return shown
+
+
+def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
+    """Return the goals of a study's question, a statistic by its name."""
+    if not best or not isinstance(source, StudyData):
+        return []
+    quantities = source.grid().model.quantities
+    goals = goals_in_order(best.get("minimize"), best.get("maximize"))
+    nodes = [(goal, goal.formula(quantities)) for goal in goals]
+    return [str(node.args[0]) if node.op == "reference" else goal.text for goal, node in nodes]
+
+
+def _outputs(source: StudyData | xr.Dataset) -> list[str]:
+    if isinstance(source, StudyData):
+        return list(source.grid().outputs)
+    return [str(name) for name, array in source.data_vars.items() if array.dtype.kind in "iuf"]
+
+
+def _cases(source: StudyData | xr.Dataset) -> list[str]:
+    """Return the bounds or cases: outputs, then what a study computes besides."""
+    if isinstance(source, StudyData):
+        grid = source.grid()
+        known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
+        return [name for name in dict.fromkeys(known) if grid.flag_meanings(name)]
+    marks = {"flag_values", "flag_values_by_model"}
+    return [name for name in _outputs(source) if marks & source[name].attrs.keys()]
+
+
+def _has_quantities(source: StudyData | xr.Dataset, names: Sequence[str]) -> bool:
+    known = source.grid().model.yields if isinstance(source, StudyData) else source.variables
+    return all(name in known for name in names)
+
+
+def _free_axes(
+    source: StudyData | xr.Dataset, names: Sequence[str], at: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Return the axes along which quantities vary, each with its values."""
+    if isinstance(source, StudyData):
+        grid = source.grid([name for name in names if name not in source.axes])
+        dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
+        axes = {dim: grid.axes[dim].coordinate for dim in grid.axes if dim in dims}
+    else:
+        dims = {str(dim) for name in names if name in source for dim in source[name].dims}
+        axes = {str(d): source[d].values for d in source.sizes if d in dims and d in source.coords}
+    return {name: values for name, values in axes.items() if name not in at}
+
+
+def _default_point(
+    source: StudyData | xr.Dataset,
+    best: Mapping[str, Any],
+    rest: Mapping[str, NDArray[Any]],
+    name: str,
+    at: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return where axes stand at the answer of the study's question, else at a middle point."""
+    goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
+    place = dict(optimum(source, **goal).coords) if goal else {}
+    if any(axis not in place for axis in rest):
+        ds = plot_data(source, [name], at)
+        array = mask_infeasible(ds, ds[name])
+        defined = np.argwhere(np.isfinite(np.asarray(array.values, dtype=float)))
+        if defined.size:
+            index = dict(zip(array.dims, defined[len(defined) // 2].tolist(), strict=True))
+            place = {**array.isel(index).coords, **place}
+    return {axis: place[axis].values.item() for axis in rest if axis in place}

@@ -1,0 +1,173 @@
+"""Configurations as points of two goals, as lines across all axes, and pairs of numbers."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.plots.axes import axes_of, add_legend, format_axis, unit_of
+from dse.plots.style import STYLES, UNIFORM, distinct_styles
+from dse.plots.data import AxisValues, PlotSource, mask_infeasible, plot_data, check_finite, needed_quantities
+from dse.verbs.optimum import pareto as front_of
+from sweeps.grid.goals import texts_of
+from symbolic.answer import value_text
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+#: The most points of configurations, and the most lines of them.
+_MAX_POINTS, _MAX_LINES = 20_000, 3_000
+#: The best configurations, which are drawn thick.
+_THICK_LINES = 10
+#: The most labels of an axis that are written next to it.
+_MAX_LABELS = 12
+
+
+def pareto(
+    source: PlotSource,
+    *,
+    minimize: str | Sequence[str] = (),
+    maximize: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    at: AxisValues = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw all configurations in two goals, and the front of those that are not dominated."""
+    import xarray as xr
+
+    small, large = texts_of(minimize, "minimize"), texts_of(maximize, "maximize")
+    goals, texts = [*small, *large], texts_of(where, "where")
+    if len(goals) != 2:
+        names = ", ".join(goals) or "none"
+        raise DseError(f"a front is drawn of two quantities, was given {names}: name two")
+    ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
+    front = front_of(ds, minimize=small or None, maximize=large or None, where=texts)
+    across, up = (a.values.ravel() for a in xr.broadcast(*(mask_infeasible(ds, ds[n]) for n in goals)))
+    step = -(-across.size // _MAX_POINTS)
+    ax = axes_of(ax)
+    rest = STYLES["configurations"]
+    text = f"{across.size:,} configurations" + (f", every {step:,}th" if step > 1 else "")
+    look: dict[str, Any] = {"marker": rest.marker, "ms": 4, "color": rest.color, "label": text}
+    ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
+    order = np.argsort(front[goals[0]].values)
+    x, y = (front[name].values[order] for name in goals)
+    stairs = "steps-post" if goals[0] in small else "steps-pre"  # on the dominated side
+    style = STYLES["front"].points_options(drawstyle=stairs)
+    ax.plot(x, y, **style, label=f"the front: {len(x):,} of them")
+    format_axis(ax.xaxis, ds[goals[0]])
+    format_axis(ax.yaxis, ds[goals[1]])
+    corner = "lower" if goals[1] in small else "upper"
+    corner += " left" if goals[0] in small else " right"
+    ax.set_title(f"the nearer to the {corner}, the better", fontsize=10)
+    add_legend(ax)
+    return ax
+
+
+def parallel(
+    source: PlotSource,
+    *,
+    quantity: Sequence[str] = (),
+    minimize: str | None = None,
+    maximize: str | None = None,
+    at: AxisValues = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw configurations as lines across the axes of a study and outputs, coloured by rank."""
+    import xarray as xr
+    from matplotlib.collections import LineCollection
+
+    goal = minimize or maximize
+    if goal is None or (minimize and maximize):
+        raise DseError("configurations are ranked by one goal: give minimize= or maximize=")
+    names = list(dict.fromkeys([*texts_of(quantity, "quantity"), goal]))
+    ds = plot_data(source, [*names, *needed_quantities(source, None)], at)
+    arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in names))
+    dims = [str(dim) for dim in arrays[-1].dims if arrays[-1].sizes[dim] > 1]
+    if not dims:
+        raise DseError(f"{', '.join(names)} vary over no axis: give the study one")
+    check_finite(goal, arrays[-1])
+    columns = {dim: ds[dim].broadcast_like(arrays[-1]).values.ravel() for dim in dims}
+    columns |= {name: array.values.ravel() for name, array in zip(names, arrays, strict=True)}
+    whole = np.flatnonzero(np.isfinite(np.stack([columns[n] for n in names])).all(axis=0))
+    order = whole[np.argsort(columns[goal][whole], kind="stable")][:: -1 if minimize else 1]
+    best = np.arange(max(len(order) - _THICK_LINES, 0), len(order))
+    drawn = np.union1d(np.arange(0, len(order), -(-len(order) // _MAX_LINES)), best)
+    ax = axes_of(ax, max(6.4, 1.5 * len(columns)), 4.4)
+    ax.grid(visible=False)
+    places = order[drawn]
+    heights = [_draw_parallel_axis(ax, k, ds[n], v, places) for k, (n, v) in enumerate(columns.items())]
+    up = np.stack(heights, axis=-1)
+    lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
+    many = min(_THICK_LINES, len(lines))
+    rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
+    rest.set_array(np.arange(len(lines) - many))  # by rank, as values crowd at one end
+    thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
+    for collection in (rest, thick):
+        ax.add_collection(collection, autolim=False)
+    ax.set(xlim=(-0.25, len(columns) - 0.55), ylim=(-0.06, 1.06), yticks=[])
+    # the numbers at the ends have their units
+    titles = [str(ds[name].attrs.get("long_name") or name) for name in columns]
+    ax.set_xticks(range(len(columns)), [textwrap.fill(text, 16) for text in titles])
+    ax.set(xlabel="each line is a configuration", ylabel="from the least value to the largest")
+    ax.tick_params(axis="x", length=0, pad=12)
+    ax.spines[:].set_visible(False)
+    text = f"{len(order):,} configurations"
+    text += f", {len(drawn):,} drawn" if len(drawn) < len(order) else ""
+    ax.set_title(f"{text}; the darker, the better in {goal}, the best {many} thick", fontsize=10)
+    return ax
+
+
+def _draw_parallel_axis(ax: Axes, place: int, variable: xr.DataArray, values: Any, indices: Any) -> Any:
+    """Draw one upright with the values at its ends; return the heights of the drawn values."""
+    ax.axvline(place, color="0.3", lw=1)
+    write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}
+    if values.dtype.kind not in "iufb":
+        labels = [str(label) for label in dict.fromkeys(variable.values.tolist())]
+        at = {label: k / max(len(labels) - 1, 1) for k, label in enumerate(labels)}
+        for label in labels if len(labels) <= _MAX_LABELS else labels[:: len(labels) - 1]:
+            ax.text(place + 0.03, at[label], label, **write)
+        return np.array([at[str(value)] for value in values[indices]])
+    low, high = float(values[indices].min()), float(values[indices].max())
+    for end, height in ((low, -0.03), (high, 1.03)):
+        ax.text(place + 0.03, height, value_text(end, unit_of(variable)), **write)
+    numbers = values[indices].astype(float)
+    if low > 0 and high > 100 * low:
+        numbers, low, high = np.log(numbers), float(np.log(low)), float(np.log(high))
+    return (numbers - low) / (high - low) if high > low else np.full(numbers.shape, 0.5)
+
+
+def scatter(
+    *,
+    points: Sequence[Sequence[Any]],
+    across: str,
+    up: str,
+    fit: bool = False,
+    diagonal: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw pairs of numbers, those of each label with a different mark."""
+    if not len(points) or any(not 2 <= len(point) <= 3 for point in points):
+        raise DseError(f"points = {points!r}: expected pairs of numbers, each with a label or none")
+    ax = axes_of(ax)
+    x, y = (np.array([point[k] for point in points]) for k in (0, 1))
+    labels = np.array([str(point[2]) if len(point) > 2 else "each" for point in points])
+    names = list(dict.fromkeys(labels.tolist()))
+    for name, look in zip(names, distinct_styles(names), strict=True):
+        one = labels == name
+        ax.plot(x[one], y[one], label=name if len(names) > 1 else None, **look.mark_options(7))
+    ends = np.array([x.min(), x.max()])
+    if fit:
+        slope, offset = np.polyfit(x, y, 1)
+        share = np.corrcoef(x, y)[0, 1] ** 2
+        text = f"least squares: {offset:.4g} + {slope:.4g} x, r² = {share:.4f}"
+        ax.plot(ends, offset + slope * ends, label=text, **STYLES["result"].line_options(lw=1.4))
+    if diagonal:
+        ax.plot(ends, ends, label="the same", **STYLES["level"].line_options())
+    ax.set(xlabel=across, ylabel=up)
+    add_legend(ax)
+    return ax

@@ -1,0 +1,1 @@
+"""Runs of a study, in memory or into a store, and the files they write."""

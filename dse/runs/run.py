@@ -1,0 +1,98 @@
+"""Running a study: in memory, or into a store that continues where it was left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.arguments import check_store_options
+from dse.runs.identity import dataset_attributes, check_storable
+from sweeps.nest.run import compute
+from sweeps.runtime.progress import Outcome, Progress
+from symbolic.errors import DseError
+
+if TYPE_CHECKING:
+    from dse.study.study import StudyData
+    from sweeps.store.fill import WatchedOutput
+
+
+def _check_store_name(store: str | Path) -> str | Path:
+    """The place of a store, whose name must end in .zarr."""
+    if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
+        raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
+    if os.name != "nt" and "\\" in str(store):
+        raise DseError(
+            f"store = {str(store)!r} is a path of Windows, and this is none: parts of a path are "
+            "separated by '/' here"
+        )
+    return store
+
+
+def run_study(
+    study: StudyData,
+    *,
+    store: str | Path | None = None,
+    expand: bool = False,
+    progress: bool | Callable[[Progress], None] = False,
+    fresh: bool = False,
+    client: Any = None,
+    workers: int | None = None,
+    extend: bool = False,
+    compression: str | None = None,
+    watch: WatchedOutput | None = None,
+) -> Outcome:
+    """See :func:`dse.run`; ``watch`` is whose best value the progress tells."""
+    flags: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
+    check_store_options(store, client=client, workers=workers, **flags)
+    from dse.progress import progress_listener
+
+    _check_compression(compression, store)
+    with progress_listener(progress) as listener:
+        if store is None:
+            return _run_in_memory(study, expand, listener)
+        from dse.runs.store import run_into_store
+        from sweeps.cluster.scheduler import open_workers
+
+        check_storable(study)
+        with open_workers(client, workers) as pool:
+            about = {"watch": watch, "pool": pool, "compression": compression, **flags}
+            return run_into_store(_check_store_name(store), study, listener=listener, **about)
+
+
+def _check_compression(compression: str | None, store: str | Path | None) -> None:
+    from sweeps.store.layout import COMPRESSIONS
+
+    if compression is not None and compression not in COMPRESSIONS:
+        known = " or ".join(map(repr, COMPRESSIONS))
+        raise DseError(f"compression = {compression!r}: expected {known}")
+    if compression is not None and store is None:
+        raise DseError(
+            "only a store is compressed, and none is given: give store='OUT.zarr' (--store)"
+        )
+
+
+def _run_in_memory(
+    study: StudyData, expand: bool, listener: Callable[[Progress], None] | None
+) -> Outcome:
+    from sweeps.grid.dataset import grid_dataset
+    from sweeps.grid.failures import failures_of
+
+    last = [Progress(done=0, total=0, elapsed=0.0)]
+
+    def record_progress(now: Progress) -> None:
+        last[:] = [now]
+        if listener is not None:
+            listener(now)
+
+    arrays = compute(study.grid(), expand=expand, listener=record_progress)
+    ds = grid_dataset(study.grid(), arrays, dataset_attributes(study, expand=expand))
+    (now,) = last
+    return Outcome(
+        open_dataset=lambda: ds,
+        seconds=now.elapsed - now.compiling,
+        compiling=now.compiling,
+        failures=failures_of(study.grid(), study.grid().outputs),
+        infeasible=now.infeasible,
+    )

@@ -1,0 +1,522 @@
+"""What an output depends on: shares of its variance by axis, curves of its mean, elasticities."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.arguments import axis_indices
+from dse.inputs.provenance import version
+from dse.study.study import StudyData
+from stochastic import sizes
+from sweeps.bounds.checks import check_grid
+from sweeps.grid.dataset import axis_coordinates, variable_attributes, quantities_of
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import FEASIBLE, Grid, subgrid
+from sweeps.grid.axes import parse_axis
+from sweeps.nest.run import prepare
+from sweeps.scan.variance import VarianceDecomposition, decompose_variance
+from sweeps.scan.values import DatasetTable
+from symbolic.errors import DseError, InfeasibleError, check_name
+from symbolic.expression import parse
+from symbolic.ops import interpret_arrays, references
+from symbolic.quantities import Quantity, label_index_name
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+Floats = NDArray[np.float64]
+
+# --- Elasticities at one configuration, d log y / d log x, by steps on the graph
+
+#: Steps in the logarithm of an input, and the agreement that tells a slope from a jump or a corner.
+_STEP, _STEP_RATIO, _SLOPE_TOLERANCE = 1e-4, 8, 1e-2
+#: The share by which a whole quantity moves, if that is more than one.
+_INTEGER_STEP = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elasticities:
+    """Elasticities of outputs (rows) by inputs (columns): ``sides`` are downwards, upwards, both.
+
+    ``values`` are those of the inputs, ``here`` those of the outputs.
+    """
+
+    inputs: tuple[str, ...]
+    input_values: Floats
+    output_values: Floats
+    sides: Floats
+
+
+def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
+    """Elasticities of formulas by every number on which they depend.
+
+    A whole quantity moves by one or a hundredth, any other by a ten-thousandth. NaN stands where a
+    step leaves the domain of the input or breaks a rule, where the output is 0 or changes its sign,
+    and where it jumps; that of both sides also where these differ, as at the border of a regime.
+    """
+    key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
+    graph, leaves = grid.graphs[key], grid.leaves[key]
+    quantities = grid.model.quantities
+    roots = [graph.flatten(parse(text, quantities)) for text in formulas]
+    rules = [graph.flat_condition(c) for c in graph.conditions if c.is_rule]
+    base = {}
+    for name in references(*roots, *rules):
+        array = leaves[name].array
+        base[name] = array[tuple(point[a] for a in leaves[name].axes)] if array.ndim else array
+    labels = {label_index_name(axis) for axis in grid.axes}  # which label of an axis
+    inputs = tuple(
+        name
+        for name in references(*roots)
+        if name not in labels and name in quantities and not quantities[name].is_label
+    )
+    steps = [_step_values(float(base[name]), quantities[name]) for name in inputs]
+    places = [slice(1 + 4 * k, 5 + 4 * k) for k in range(len(inputs))]
+    size = 1 + 4 * len(inputs)
+    values = {name: np.full(size, float(value)) for name, value in base.items()}
+    for name, place, to in zip(inputs, places, steps, strict=True):
+        values[name][place] = to
+    found = interpret_arrays([*roots, *rules], values)
+    allowed = np.ones(size, dtype=bool)
+    for rule in found[len(roots) :]:
+        allowed &= np.broadcast_to(rule, (size,)).astype(bool)
+    for name, place in zip(inputs, places, strict=True):
+        allowed[place] &= quantities[name].domain.is_inside(values[name][place])
+    sides, here = np.full((3, len(formulas), len(inputs)), np.nan), np.full(len(formulas), np.nan)
+    for row, result in enumerate(found[: len(roots)]):
+        y = np.where(allowed, np.broadcast_to(result, (size,)).astype(np.float64), np.nan)
+        here[row] = y[0]
+        for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
+            x, whole = values[name], quantities[name].domain.whole
+            sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
+    held = np.array([float(base[name]) for name in inputs])
+    return Elasticities(inputs=inputs, input_values=held, output_values=here, sides=sides)
+
+
+def _step_values(value: float, row: Quantity) -> list[float]:
+    """Where an input is moved to: far and near below, near and far above."""
+    if row.domain.whole:
+        step = max(1.0, round(_INTEGER_STEP * value))
+        return [value - step, value - step, value + step, value + step]
+    far, near = math.expm1(_STEP), math.expm1(_STEP / _STEP_RATIO)
+    return [value / (1 + far), value / (1 + near), value * (1 + near), value * (1 + far)]
+
+
+def _elasticities(
+    x: float, y: float, stepped_inputs: Floats, stepped_outputs: Floats, whole: bool
+) -> tuple[float, float, float]:
+    """Elasticities downwards, upwards and of both."""
+    far_down, near_down, near_up, far_up = (
+        log_slope(x, y, to, at) for to, at in zip(stepped_inputs, stepped_outputs, strict=True)
+    )
+    if whole:
+        if math.isnan(near_down) or math.isnan(near_up):
+            return near_down, near_up, near_up if math.isnan(near_down) else near_down
+        return near_down, near_up, log_slope(stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1])
+    down, up = _extrapolated_slope(far_down, near_down), _extrapolated_slope(far_up, near_up)
+    if math.isnan(down) or math.isnan(up):
+        one_side = np.isnan(stepped_outputs[0]) or np.isnan(stepped_outputs[-1])  # at the end of a domain
+        return down, up, (up if math.isnan(down) else down) if one_side else math.nan
+    if abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
+        return down, up, math.nan
+    return down, up, log_slope(stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1])
+
+
+def _extrapolated_slope(far: float, near: float) -> float:
+    """A slope without the first term of the error of its steps; NaN where there is a jump."""
+    if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
+        return math.nan
+    return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
+
+
+def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
+    """Return elasticities downwards, upwards and of both, between a place and its neighbours."""
+    order = np.argsort(x)
+    i = int(np.flatnonzero(order == place)[0])
+    x, y = x[order], y[order]
+    down = log_slope(x[i], y[i], x[i - 1], y[i - 1]) if i > 0 else math.nan
+    up = log_slope(x[i], y[i], x[i + 1], y[i + 1]) if i + 1 < x.size else math.nan
+    if math.isnan(down) or math.isnan(up):
+        return down, up, up if math.isnan(down) else down
+    return down, up, log_slope(x[i - 1], y[i - 1], x[i + 1], y[i + 1])
+
+
+def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
+    """The slope between two points in logarithms; NaN where there is none.
+
+    >>> log_slope(2, 4, 3, 9)
+    2.0
+    """
+    if not (x1 > 0 and x2 > 0 and x1 != x2 and y1 * y2 > 0) or math.isinf(y1) or math.isinf(y2):
+        return math.nan
+    return math.log(y2 / y1) / math.log(x2 / x1)
+
+
+# --- Where the values come from: the grid of a study, or a Dataset, in blocks of either
+
+#: Points from which on a nest is worth its compilation; its blocks keep no steps between.
+_COMPILE_POINTS, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
+#: Points of a block of a Dataset.
+BLOCK = sizes.EFFECTS_BLOCK
+_RESERVED = ("axis", "input", "output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisSource:
+    """What is analysed: formulas over axes, of a study or of a Dataset.
+
+    ``coords`` are (dims, values, attributes) by axis; ``point`` an index along each, given for the
+    axes of ``fixed``; ``asked`` is True if the formulas were named. ``dims`` returns the axes on
+    which a formula, or whether its points count, depends; ``block`` its values within a slice of
+    each of them, at most ``limit``, NaN where no point counts; ``slopes`` the elasticities.
+    """
+
+    formulas: tuple[str, ...]
+    named_by_user: bool
+    coords: Mapping[str, tuple[Any, NDArray[Any], dict[str, Any]]]
+    units: Mapping[str, str]
+    point: Mapping[str, int]
+    fixed_axes: frozenset[str]
+    attributes: Mapping[str, Any]
+    block_size: int
+    axes_of: Callable[[str], tuple[str, ...]]
+    read_block: Callable[[str, Mapping[str, slice]], Floats]
+    elasticities: Callable[[Mapping[str, int]], Elasticities]
+
+
+def read_analysis_source(
+    source: StudyData | xr.Dataset,
+    formulas: tuple[str, ...] | None,
+    where: tuple[str, ...],
+    at: Mapping[str, Any],
+    fixed_indices: Mapping[str, int],
+) -> AnalysisSource:
+    """Read what is to be analysed, at one index of some axes; see :func:`dse.sensitivity`."""
+    if isinstance(source, StudyData):
+        return _source_of_study(source, formulas, where, at, fixed_indices)
+    source = source.isel({axis: slice(index, index + 1) for axis, index in fixed_indices.items()})
+    return _source_of_dataset(source, formulas, where, at)
+
+
+def _check_numeric(text: str, flags: Any) -> None:
+    if flags:
+        raise DseError(
+            f"{text} tells cases, not amounts: its numbers have no variance that means anything"
+        )
+
+
+def _is_error_output(name: str) -> bool:
+    """True if an output tells how far another is off, which no one asks what moves it."""
+    return str(name).startswith("error(")
+
+
+def _source_of_study(
+    study: StudyData,
+    formulas: tuple[str, ...] | None,
+    where: tuple[str, ...],
+    at: Mapping[str, Any],
+    fixed_indices: Mapping[str, int],
+) -> AnalysisSource:
+    grid = subgrid(study._query_grid(formulas or (), where), fixed_indices)
+    check_grid(grid)
+    if not grid.axes:
+        raise DseError("the study has no axes: without one nothing varies")
+    quantities = grid.model.quantities
+    amounts = (name for name in grid.outputs if grid.kind(name) == "float")
+    named = formulas or tuple(name for name in amounts if not _is_error_output(name))
+    for text in named:
+        _check_numeric(text, text in quantities and grid.kind(text) != "float")
+    coords = axis_coordinates(grid)
+
+    def read_block(text: str, bounds: Mapping[str, slice]) -> Floats:
+        """Compute values by NumPy, or by a compiled nest where the grid is large."""
+        here, goal, dims = subgrid(grid, bounds), Goal(text=text, sign=1.0), tuple(bounds)
+        plain, full = here.non_switch_axes(dims), np.empty(here.shape(dims))
+        compiled = math.prod(here.shape(plain)) > _SMALL
+        compiled &= math.prod(grid.shape(dims)) >= _COMPILE_POINTS
+        for key, piece in here.split_by_switches(full, dims):
+            node = objective_node(here, key, goal)
+            if compiled:
+                ready = prepare(here, key, plain, [(node, "float")])
+                result = np.empty(piece.size)
+                ends = np.stack([np.zeros_like(ready.sizes), ready.sizes], axis=1)
+                ready.run(ends.reshape(-1), 0, result)
+                piece[...] = result.reshape(piece.shape)
+            else:
+                piece[...] = here.evaluate([node], key, plain)[0]
+        return np.where(np.isinf(full), np.nan, full)
+
+    listed = tuple(dict.fromkeys(named))
+    return AnalysisSource(
+        formulas=listed,
+        named_by_user=formulas is not None,
+        coords={name: coords[name] for name in grid.axes},
+        units={t: str(variable_attributes(grid, t).get("units", "")) for t in named if t in quantities},
+        point={name: axis.size // 2 for name, axis in grid.axes.items()} | axis_indices(grid, at),
+        fixed_axes=frozenset(at),
+        attributes={"model": study.model, "study": study.text()},
+        block_size=_LARGE if grid.points >= _COMPILE_POINTS else _SMALL,
+        axes_of=lambda text: grid.sort_axes(dims_of(grid, [Goal(text=text, sign=1.0)])),
+        read_block=read_block,
+        elasticities=lambda point: elasticities_at(grid, listed, point),
+    )
+
+
+def _source_of_dataset(
+    ds: xr.Dataset, formulas: tuple[str, ...] | None, where: tuple[str, ...], at: Mapping[str, Any]
+) -> AnalysisSource:
+    table = DatasetTable(ds, where)
+    axes = list(table.axes)
+    if axes == ["configuration"]:
+        raise DseError(
+            "the rows lie along configuration, and their columns are no axes: make a grid of the "
+            "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
+        )
+    if not axes:
+        raise DseError("the Dataset has no axes: without one nothing varies")
+    for name in _RESERVED:
+        if name in axes:
+            raise DseError(f"the axis {name} has a name that the answer uses: rename it")
+    named = formulas
+    if named is None:
+        named = tuple(
+            str(name)
+            for name, variable in ds.data_vars.items()
+            if name != FEASIBLE
+            and variable.dtype.kind == "f"
+            and variable.ndim
+            and not _is_error_output(str(name))
+        )
+        if not named:
+            raise DseError("the Dataset holds no number that varies over an axis")
+    for text in named:
+        parse(text, table.quantities)
+        _check_numeric(text, text in ds.variables and "flag_values" in ds[text].attrs)
+    for name in at:
+        check_name(name, axes, f"at: {name!r} is no axis", "the axes are")
+    known = table.coordinates
+    coords = {name: known[name] for name in axes}
+    point = {}
+    for name, (_, values, _) in coords.items():
+        point[name] = values.size // 2
+        if name in at:
+            rows = {name: table.quantities[name]} if name in ds.coords else {}
+            axis = parse_axis(name, values.tolist(), rows)
+            point[name] = axis.position(at[name], quantities_of(ds))
+
+    def axes_of(text: str) -> tuple[str, ...]:
+        return table.dims([parse(text, table.quantities), *table.conditions])
+
+    def read_block(text: str, bounds: Mapping[str, slice]) -> Floats:
+        (values,), over = table.part_at(bounds).values([Goal(text=text, sign=1.0)])
+        shape = [bounds[dim].stop - bounds[dim].start for dim in over]
+        result: Floats = np.broadcast_to(values, shape).transpose([over.index(d) for d in bounds])
+        return np.where(np.isinf(result), np.nan, result)
+
+    listed = tuple(dict.fromkeys(named))
+
+    def elasticities(point: Mapping[str, int]) -> Elasticities:
+        """Return slopes between neighbours on each axis of positive numbers."""
+        lines = {n: v for n, (_, v, _) in coords.items() if v.dtype.kind in "iuf" and v.size > 1}
+        sides, here = np.zeros((3, len(listed), len(lines))), np.full(len(listed), np.nan)
+        for row, text in enumerate(listed):
+            spot = {d: slice(point[d], point[d] + 1) for d in axes_of(text)}
+            if spot:
+                here[row] = read_block(text, spot).item()
+            for k, (name, x) in enumerate(lines.items()):
+                if name in spot:
+                    y = read_block(text, {**spot, name: slice(0, x.size)}).reshape(-1)
+                    sides[:, row, k] = neighbour_elasticities(x.astype(float), y, point[name])
+        held = np.array([float(x[point[name]]) for name, x in lines.items()])
+        return Elasticities(inputs=tuple(lines), input_values=held, output_values=here, sides=sides)
+
+    return AnalysisSource(
+        formulas=listed,
+        named_by_user=formulas is not None,
+        coords=coords,
+        units={t: str(ds[t].attrs.get("units", "")) for t in named if t in ds.variables},
+        point=point,
+        fixed_axes=frozenset(at),
+        attributes={k: ds.attrs[k] for k in ("model", "study") if k in ds.attrs},
+        block_size=BLOCK,
+        axes_of=axes_of,
+        read_block=read_block,
+        elasticities=elasticities,
+    )
+
+
+# --- The Dataset of a sensitivity analysis, which says what its numbers mean
+
+#: Points about the middle among which one that counts is sought.
+_SEARCH_POINTS = sizes.SEARCHED_AROUND
+_MEANINGS = {
+    "first": "share of the variance that the axis explains alone (first-order index of Sobol)",
+    "total": "share of the variance left where all other axes are known (total index of Sobol)",
+    "low": "least mean of the output at one value of the axis",
+    "high": "largest mean of the output at one value of the axis",
+    "mean": "mean of the output over all points that count",
+    "std": "standard deviation of the output over all points that count",
+    "value": "the output at the configuration of the elasticities",
+    "counted": "points that count: feasible, with a finite number",
+    "points": "points of the axes on which the output depends",
+    "elasticity": "d log(output) / d log(input) at the configuration; none at a border or jump",
+    "elasticity_down": "the elasticity towards smaller values of the input",
+    "elasticity_up": "the elasticity towards larger values of the input",
+    "input_value": "the input at the configuration of the elasticities",
+}
+
+
+def analyse(source: AnalysisSource) -> xr.Dataset:
+    """Share out the variance of every output and find its slopes."""
+    import xarray as xr
+
+    axes = list(source.coords)
+    result: dict[str, VarianceDecomposition] = {}
+    for text in source.formulas:
+        dims = source.axes_of(text)
+
+        def block(place: tuple[slice, ...], text: str = text, dims: tuple[str, ...] = dims) -> Any:
+            return source.read_block(text, dict(zip(dims, place, strict=True)))
+
+        sizes = [len(source.coords[dim][1]) for dim in dims]
+        result[text] = decompose_variance(sizes, block, limit=source.block_size)
+        _check(source, text, result[text])
+    kept = [t for t in source.formulas if not result[t].is_constant]
+    if not kept:
+        _raise_constant(source, result)
+    curves: list[dict[str, Floats]] = []
+    columns: dict[str, list[list[float]]] = {name: [] for name in ("first", "total", "low", "high")}
+    for text, one in result.items():
+        dims = source.axes_of(text)
+        at = {axis: dims.index(axis) for axis in axes if axis in dims}
+        plain = {axis: np.full(len(source.coords[axis][1]), one.mean) for axis in axes}
+        curves.append(plain | {axis: one.means[place] for axis, place in at.items()})
+        columns["low"].append([np.nanmin(curves[-1][axis]) for axis in axes])
+        columns["high"].append([np.nanmax(curves[-1][axis]) for axis in axes])
+        for name in ("first", "total"):
+            parts = getattr(one, name) if one.variance else [0.0] * len(dims)
+            shares = [parts[at[a]] / (one.variance or 1.0) if a in at else 0.0 for a in axes]
+            columns[name].append([math.nan] * len(axes) if one.is_constant else shares)
+    source = _at_valid_point(source, kept[0])
+    slopes = source.elasticities(source.point)
+    over, by = ("output", "axis"), ("output", "input")
+    variables: dict[str, Any] = {name: (over, np.array(told)) for name, told in columns.items()}
+    each = list(result.values())
+    variables |= {
+        "mean": ("output", [one.mean for one in each]),
+        "std": ("output", [math.sqrt(one.variance) for one in each]),
+        "counted": ("output", [one.count for one in each]),
+        "points": ("output", [_points(source, text) for text in source.formulas]),
+        "value": ("output", slopes.output_values),
+        "elasticity": (by, slopes.sides[2]),
+        "elasticity_down": (by, slopes.sides[0]),
+        "elasticity_up": (by, slopes.sides[1]),
+        "input_value": ("input", slopes.input_values),
+    }
+    variables = {
+        name: (dims, array, {"long_name": _MEANINGS[name]} | _unit(name))
+        for name, (dims, array) in variables.items()
+    }
+    for axis in axes:
+        said = f"mean of the output at each value of {axis}; in the unit of the output"
+        curve = np.stack([one[axis] for one in curves])
+        variables[f"over_{axis}"] = (("output", axis), curve, {"long_name": said})
+    coords: dict[str, Any] = {axis: source.coords[axis] for axis in axes}
+    coords |= {
+        "output": ("output", list(source.formulas)),
+        "unit": ("output", [source.units.get(text, "") for text in source.formulas]),
+        "axis": ("axis", axes),
+        "input": ("input", list(slopes.inputs)),
+    }
+    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, result))
+
+
+def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
+    """With its configuration moved, along axes that are free, to the nearest point that counts."""
+    dims = source.axes_of(text)
+    sizes = {dim: len(source.coords[dim][1]) for dim in dims}
+    reach = 0
+    while True:
+        box = {
+            dim: slice(source.point[dim], source.point[dim] + 1)
+            if dim in source.fixed_axes
+            else slice(max(0, source.point[dim] - reach), min(size, source.point[dim] + reach + 1))
+            for dim, size in sizes.items()
+        }
+        if math.prod(s.stop - s.start for s in box.values()) > _SEARCH_POINTS and reach:
+            return source
+        places = np.argwhere(~np.isnan(source.read_block(text, box)))
+        if len(places):
+            places += np.array([s.start for s in box.values()], dtype=np.int64)
+            away = (places - [source.point[dim] for dim in dims]) / [*sizes.values()]
+            best = places[np.argmin((away**2).sum(axis=1))]
+            point = {**source.point, **dict(zip(dims, best.tolist(), strict=True))}
+            return replace(source, point=point)
+        if all(s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()):
+            return source
+        reach = 2 * reach + 1
+
+
+def _unit(name: str) -> dict[str, str]:
+    plain = name.startswith(("first", "total", "counted", "points", "elasticity"))
+    return {"units": "1"} if plain else {}
+
+
+def _points(source: AnalysisSource, text: str) -> int:
+    return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
+
+
+def _check(source: AnalysisSource, text: str, decomposition: VarianceDecomposition) -> None:
+    if not decomposition.count:
+        raise InfeasibleError(
+            f"no point with a finite {text} satisfies the rules and constraints: relax them, or "
+            "sweep other values"
+        )
+    if decomposition.is_constant and source.named_by_user and len(source.formulas) == 1:
+        _raise_constant(source, {text: decomposition})
+
+
+def _raise_constant(source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]) -> None:
+    from symbolic.answer import value_text
+
+    told = ", ".join(
+        f"{text} is {value_text(one.mean, source.units.get(text, ''))}"
+        for text, one in decompositions.items()
+    )
+    raise DseError(
+        f"{told} at every point that counts, so that there is no variance to share out: sweep "
+        "other axes or values, relax the constraints, or choose another output"
+    )
+
+
+def _attributes(source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]) -> dict[str, Any]:
+    point = {
+        name: np.asarray(values)[[source.point[name]]].tolist()[0]
+        for name, (_, values, _) in source.coords.items()
+    }
+    holes = any(one.count < _points(source, text) for text, one in decompositions.items())
+    treatment = "every point of the grid weighs the same"
+    if holes:
+        treatment = (
+            "every point that counts weighs the same; points that break a rule or constraint or "
+            "have no number are left out, which makes the axes depend on each other: an axis may "
+            "then explain more alone than in all"
+        )
+    constant = [text for text, one in decompositions.items() if one.is_constant]
+    notes = [f"{text} is the same at every point: it has no indices" for text in constant]
+    return {
+        "title": f"sensitivity of {', '.join(source.formulas)}",
+        "method": "exact decomposition of the variance over the full grid, uniform weights",
+        "treatment": treatment,
+        "configuration": json.dumps(point),
+        **({"notes": json.dumps(notes)} if notes else {}),
+        **source.attributes,
+        "simt_dse_version": version(),
+    }

@@ -1,0 +1,437 @@
+"""A study as data: a model, a machine, a workload, axes and constraints, read and checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dse.display import warn_failures
+from dse.inputs.merge import StudyInputs, by_quantity_name, with_declared, copy_nested, merge_inputs
+from dse.study.random import check_not_random, statistic_axes, mean_and_error, drop_axes
+from dse.study.file import check_code, read_study_file
+from sweeps.grid.build import build_grid
+from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
+from sweeps.grid.grid import Grid
+from sweeps.grid.axes import parse_axis
+from symbolic.errors import DseError, check_name
+from symbolic.expression import parse, parse_output
+from symbolic.library import load_model
+from symbolic.ops import Node, references
+from symbolic.file_access import PathBase, FileScope, base_folder
+from symbolic.statistics import DRAW
+
+if TYPE_CHECKING:
+    from dse.uncertain.draws import RandomInputs
+    from sweeps.grid.axes import Axis
+
+
+def compute_statistics(folding: Any) -> Any:
+    """Statistics of a formula over axes (:func:`sweeps.nest.statistics.compute_statistics`)."""
+    from sweeps.nest.statistics import compute_statistics
+
+    return compute_statistics(folding)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyData:
+    """What a :class:`dse.Study` is made of, without what is asked of it."""
+
+    model: str
+    machine: str | None = None
+    workload: str | None = None
+    axes: Mapping[str, Any] = field(default_factory=dict)
+    set: Mapping[str, Any] = field(default_factory=dict)
+    where: str | Sequence[str] = ()
+    outputs: Sequence[str] | None = None
+    prefer: str | None = None
+    best: Mapping[str, Any] | None = None
+    random: Mapping[str, Any] = field(default_factory=dict)
+    folder: PathBase = None
+    fit: Any = None
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str):
+            raise DseError(f"model = {self.model!r}: expected a name, names joined by +, or a path")
+        object.__setattr__(self, "where", texts_of(self.where, "where"))
+        if self.outputs is not None:
+            object.__setattr__(self, "outputs", texts_of(self.outputs, "outputs"))
+        for key in ("axes", "set", "random"):
+            if not isinstance(getattr(self, key), Mapping):
+                raise DseError(f"{key} = {getattr(self, key)!r}: expected a mapping from names")
+        for key in ("machine", "workload"):
+            value = getattr(self, key)
+            if value is not None and not isinstance(value, str):
+                raise DseError(f"{key} = {value!r}: expected a name or a path")
+            if value is not None and key in self.axes:
+                raise DseError(f"{key} is given and is an axis: keep one of them")
+        for key in ("axes", "set", "random"):  # what was given may change later
+            object.__setattr__(self, key, copy_nested(getattr(self, key)))
+        if self.fit is not None:
+            from dse.inputs.fit_file import read_fits
+
+            object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
+        self._build_parts()
+        self.grid()  # everything that can be wrong is found here, before any work
+        if self.best is not None:
+            self.check_best(read_best(self.best))
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, allow: Callable[[Path], bool] | None = None) -> Self:
+        """Read a study file; relative paths in it are relative to its folder.
+
+        A study whose model is a Python file runs that file: ``dse.study.file.find_model_code`` tells which
+        it would run, and runs nothing.
+
+        Parameters
+        ----------
+        path : path
+            The file, in TOML.
+        allow : callable, optional
+            Asked of each model file, by its path, before it is run: one that it is not true of is
+            refused. By default those are run that lie in the folder of the study, below it, or in
+            ``DSE_PATH``; shipped models are not asked for.
+
+        Raises
+        ------
+        DseError
+            A file that cannot be read, a line that is no TOML, or a key that is not known; a model
+            file that may not be run.
+        """
+        if not isinstance(path, (str, Path)):
+            raise DseError(f"the study {path!r}: expected the path of a TOML file")
+        path = Path(path)
+        tree, folder = read_study_file(path), path.resolve().parent
+        check_code(tree, folder, allow)
+        return cls(**tree, folder=FileScope(folder, folder))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what was given: equations are functions, which are found again by name."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return partial(type(self), **given), ()
+
+    # --- what it is made of
+    @property
+    def _parts(self) -> StudyInputs:
+        parts: StudyInputs = self._cache["parts"]
+        return parts
+
+    def _build_parts(self) -> None:
+        model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
+        model = with_declared(model, self.workload or self.axes.get("workload"), self.folder)
+        axes = [
+            parse_axis(name, spec, model.quantities, self.folder)
+            for name, spec in by_quantity_name(model, self.axes).items()
+        ]
+        uncertain = None
+        if self.random:
+            from dse.uncertain.draws import read_random
+
+            uncertain = read_random(self.random, model.quantities, self.folder)
+        if uncertain is not None:
+            if DRAW in self.axes:
+                raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
+            axes.append(uncertain.axis())
+        self._cache["uncertain"] = uncertain
+        self._cache["parts"] = merge_inputs(
+            model,
+            axes,
+            entries={"machine": self.machine, "workload": self.workload},
+            set_values=self.set,
+            folder=self.folder,
+            fit_inputs=self.fit,
+        )
+
+    def grid(
+        self,
+        outputs: Iterable[str] = (),
+        where: Iterable[str] = (),
+        draws: bool = False,
+    ) -> Grid:
+        """Return the study's grid, with further outputs and constraints for a question.
+
+        ``draws`` keeps the axis of what is random; without it only statistics along that axis can
+        be asked.
+        """
+        draws = draws or self.random_inputs is None  # where nothing is random it is the same grid
+        # statistics that a run tells are computed once, for all questions
+        own = self._output_statistics() if outputs and self.random_inputs else ()
+        key = (tuple(name for name in outputs if name not in own), tuple(where), draws)
+        if key not in self._cache:
+            if draws:
+                self._cache[key] = self._full_grid(*key[:2])
+            else:
+                self._cache[key] = self._drop_draws(self.grid(*key[:2], draws=True), key[0])
+        grid: Grid = self._cache[key]
+        return grid
+
+    @property
+    def random_inputs(self) -> RandomInputs | None:
+        """What is known of random quantities; None where none is random."""
+        result: RandomInputs | None = self._cache["uncertain"]
+        return result
+
+    @property
+    def notes(self) -> list[str]:
+        """What was cut off of laws, for their quantities end."""
+        cut = {} if self.random_inputs is None else self.random_inputs.notes
+        return [f"{name}: {text}" for name, text in cut.items()]
+
+    def _outputs(self) -> tuple[str, ...]:
+        """The outputs that are asked for, or those of the model."""
+        if self.outputs is None:
+            return self._parts.model.outputs
+        return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
+
+    def _output_statistics(self) -> frozenset[str]:
+        """Return the statistics among the outputs, and those that tell of random outputs."""
+        own = self._outputs()
+        names = [*own, *(n for name in own for n in mean_and_error(name, self._parts.model))]
+        return frozenset(name for name in names if not name.isidentifier())
+
+    def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
+        """The grid over all axes, draws included."""
+        parts = self._parts
+        asked = tuple(dict.fromkeys([*self._outputs(), *more]))
+        told = [n for name in asked for n in mean_and_error(name, parts.model)] if self.random_inputs else []
+        grid = build_grid(
+            parts.model,
+            axes=parts.axes,
+            values=parts.values,
+            labels=parts.fixed_labels,
+            switches=parts.switches,
+            tables=parts.tables,
+            outputs=tuple(dict.fromkeys([*asked, *told])),
+            constraints=tuple(dict.fromkeys([*self.where, *where])),
+            compute_statistics=compute_statistics,
+            invalid_values=parts.invalid_values,
+        )
+        return replace(grid, outputs=tuple(n for n in grid.outputs if n in asked))
+
+    def _drop_draws(self, grid: Grid, more: Sequence[str]) -> Grid:
+        """A grid without its draws: of what is random its mean is told, and what is asked of it."""
+        asked = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
+        asked += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
+        check_not_random(grid, asked)
+        told: list[str] = []
+        for name in self._outputs():
+            if not name.isidentifier() or DRAW in grid.dims(name):
+                known = mean_and_error(name, self._parts.model)
+                if not known and self.outputs is not None:
+                    label = next(iter(grid.flag_meanings(name).values()), "LABEL")
+                    raise DseError(
+                        f"the output {name} is another case in each draw, and cases have no mean: "
+                        f"ask for a chance, such as chance({name} == '{label}'), or leave it out"
+                    )
+                told += known
+            elif name in grid.outputs:  # an axis is a coordinate already
+                told.append(name)
+        for name in more:
+            if not name.isidentifier():
+                told += mean_and_error(name, self._parts.model)
+            elif name in grid.outputs:  # neither an axis nor along one
+                told.append(name)
+        return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
+
+    def text(self) -> str:
+        """The study as canonical JSON: the same study always gives the same text.
+
+        What is random is told as it was given, and by a hash of what was drawn.
+        """
+        parts, grid = self._parts, self.grid()
+        names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
+        tree: dict[str, Any] = {"model": parts.model.name}
+        tree |= {key: name for key, name in names.items() if name is not None}
+        tree["axes"] = {name: _axis_json(axis) for name, axis in grid.axes.items()}
+        tree["set"] = {n: parts.labels.get(n, _jsonable(value)) for n, value in self.set.items()}
+        tree |= {"fit": self.fit.to_dict()} if self.fit is not None else {}
+        if self.random:
+            tree["random"] = {name: _jsonable(value) for name, value in self.random.items()}
+            tree["draws"] = _hash_draws(parts)
+        tree["where"] = list(self.where)
+        tree["outputs"] = list(grid.outputs)
+        return dumps(tree)
+
+    def attributes(self) -> dict[str, Any]:
+        """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
+        if "attributes" not in self._cache:
+            from dse.inputs.provenance import provenance_attributes
+
+            told = provenance_attributes(self.text(), self.grid(), self._parts)
+            told |= {"notes": dumps(self.notes)} if self.notes else {}
+            self._cache["attributes"] = told
+        result: dict[str, Any] = self._cache["attributes"]
+        return result
+
+    # --- what a question takes
+    def _query_grid(
+        self,
+        texts: Sequence[str | Goal],
+        where: str | Sequence[str],
+        per: Sequence[str] = (),
+    ) -> Grid:
+        """The grid of a question; warns of what its formulas cannot be computed of.
+
+        Axes along which only statistics of it go are left out; so are the draws, unless it is asked
+        ``per`` draw.
+        """
+        from sweeps.grid.failures import failures_of
+
+        needed, conditions = self._needed_quantities(texts), texts_of(where, "where")
+        grid = self.grid(needed, conditions, draws=DRAW in per)
+        roots = [self._parse_formula(text) for text in texts]
+        if DRAW not in per:
+            whole = self.grid(needed, conditions, draws=True)
+            asked = zip(texts, map(references, roots), strict=True)
+            check_not_random(whole, [(str(text), names) for text, names in asked])
+        grid = drop_axes(grid, statistic_axes(grid, roots) - set(per))
+        if failed := failures_of(grid, needed):
+            warn_failures(failed)
+        return grid
+
+    def _parse_formula(self, text: str | Goal) -> Node:
+        """A formula of a question."""
+        quantities = self.grid().model.quantities
+        return text.formula(quantities) if isinstance(text, Goal) else parse(text, quantities)
+
+    def _needed_quantities(self, texts: Sequence[str | Goal]) -> list[str]:
+        """The quantities of some formulas."""
+        return [name for text in texts for name in references(self._parse_formula(text))]
+
+    def check_best(self, best: BestQuery) -> None:
+        """Raise where the study has no quantity or axis of a question; nothing is computed."""
+        for name in best.per:
+            said = f"per names {name!r}, which is no axis of the study"
+            check_name(name, self.grid().axes, said, "its axes are")
+        self.grid(self._needed_quantities(best.goals), best.where)
+
+
+# --- A study as canonical text, so that equal studies read alike
+def _hash_draws(parts: StudyInputs) -> str:
+    """A hash of the draws of what is random, and of their chances."""
+    result = hashlib.sha256()
+    for axis in parts.axes:
+        if axis.kind == DRAW:
+            for name, column in axis.columns.items():
+                result.update(name.encode() + np.ascontiguousarray(column).tobytes())
+            result.update(b"" if axis.weights is None else axis.weights.tobytes())
+    return result.hexdigest()
+
+
+def _axis_json(axis: Axis) -> Any:
+    if axis.weights is not None:
+        plain = _axis_json(replace(axis, weights=None))
+        own = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
+        return {**own, "weights": axis.weights.tolist()}
+    if axis.labels:
+        return list(axis.labels)
+    if axis.columns:
+        return {"zip": {name: array.tolist() for name, array in axis.columns.items()}}
+    return _hash_if_long(axis.coordinate)
+
+
+def _hash_if_long(array: np.ndarray[Any, Any]) -> Any:
+    """A long axis as a hash of its values, so that the text of a study stays short."""
+    if array.size <= 1000:
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return {
+        "first": array.flat[0].item(),
+        "last": array.flat[-1].item(),
+        "count": int(array.size),
+        "sha256": digest,
+    }
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "dims"):
+        labels = {
+            str(dim): np.array(value.coords[dim].values.tolist())  # labels as text, not objects
+            for dim in value.dims
+            if dim in value.coords
+        }
+        table: dict[str, Any] = {"dims": list(map(str, value.dims))}
+        if labels:
+            table["labels"] = {dim: _hash_if_long(array) for dim, array in labels.items()}
+        return {**table, "values": _hash_if_long(np.asarray(value))}
+    if isinstance(value, Mapping):
+        return {str(name): _jsonable(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    if not isinstance(value, (str, bool, int, float, np.generic)):
+        return str(value)  # a law: what was drawn of it tells it apart
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- The question a study file asks under ``[best]``
+_BEST_KEYS = ("minimize", "maximize", "per", "where", "top")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestQuery:
+    """What :func:`dse.optimum` is asked; ``where`` adds to the constraints of the study."""
+
+    minimize: str | tuple[str, ...] | None = None
+    maximize: str | tuple[str, ...] | None = None
+    per: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    top: int = 1
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The objectives, the first in priority first."""
+        return goals_in_order(self.minimize, self.maximize)
+
+    def as_keywords(self) -> dict[str, Any]:
+        """The keywords of :func:`dse.optimum`."""
+        return asdict(self)
+
+
+def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
+    """Read the table; ``origin`` stands before every message.
+
+    >>> read_best({"minimize": "time", "per": "machine"}).per
+    ('machine',)
+    """
+    if not isinstance(tree, Mapping):
+        raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
+    for key in tree:
+        check_name(key, _BEST_KEYS, f"{origin} has the key {key!r}, which no question has")
+    goals = [key for key in ("minimize", "maximize") if tree.get(key) is not None]
+    if len(goals) != 1:
+        raise DseError(
+            f"{origin} {'holds both minimize and maximize' if goals else 'holds no objective'}: "
+            "give one of minimize and maximize a quantity"
+        )
+    goal = tree[goals[0]]
+    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
+    if not all(isinstance(text, str) and text.strip() for text in several):
+        raise DseError(
+            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
+            "in order of priority"
+        )
+    given = {goals[0]: goal if isinstance(goal, str) else tuple(goal)}
+    goals_in_order(given.get("minimize"), given.get("maximize"))
+    top = tree.get("top", 1)
+    check_top(top, f"{origin}: ")
+    return BestQuery(
+        minimize=given.get("minimize"),
+        maximize=given.get("maximize"),
+        per=_texts(tree.get("per"), f"{origin}: per"),
+        where=_texts(tree.get("where"), f"{origin}: where"),
+        top=top,
+    )
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value or ()
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
+        raise DseError(f"{where} = {value!r}, expected text or a list of texts")
+    return tuple(listed)

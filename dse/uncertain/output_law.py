@@ -1,0 +1,290 @@
+"""The law of an output at one configuration: exact where that is proven, else of draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.arguments import axis_indices
+from dse.uncertain.laws import InputLaw
+from stochastic import sizes
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
+from sweeps.nest.statistics import SamplingDesign, error_of, range_of, summary
+from symbolic.confidence import chance_half_width_of_rows
+from symbolic.errors import DseError, InfeasibleError
+from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
+from symbolic.ops import Node, interpret_all, interpret_arrays, references
+from symbolic.primitives.rule_operations import ALL_AXES
+from symbolic.statistics import DRAW, Statistic
+
+if TYPE_CHECKING:
+    from dse.uncertain.draws import RandomInputs
+
+Floats = NDArray[np.float64]
+Function = Callable[[Floats], Floats]
+
+#: Levels beyond which nothing is told, as nothing is drawn there; pieces of which each is proven.
+_MIN_LEVEL, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLaw:
+    """The law of a number; made by :func:`dse.law`.
+
+    Attributes
+    ----------
+    text, unit : str
+        What it is of.
+    at : dict
+        The configuration.
+    values, weights : array
+        Atoms with their chances, ascending where ``way`` is "enumerated"; else draws, those of each
+        of ``replicates`` together. Where ``undefined``, a chance, nothing is feasible; the law is
+        that of the rest.
+    way : str
+        "enumerated": every value with its chance, exact. "monotone": quantiles and the distribution
+        function are exact, since enclosures prove that the output goes one way along the one input
+        that is random in it; moments are of draws. "draws": all of it is, with errors.
+    """
+
+    text: str
+    unit: str
+    at: Mapping[str, Any]
+    values: Floats
+    weights: Floats
+    replicates: int
+    way: str
+    undefined: float = 0.0
+    _ranges: tuple[tuple[Floats, Floats], ...] = ()
+    _monotone_input: tuple[Function, InputLaw, bool] | None = None
+
+    def __repr__(self) -> str:
+        """What a person wants to see of it."""
+        low, middle, high = (self.quantile(q) for q in (0.05, 0.5, 0.95))
+        where = ", ".join(f"{name} = {value}" for name, value in self.at.items())
+        unit = f" {self.unit}" if self.unit else ""
+        told = f"{middle:.6g}{unit}, 90 % within {low:.6g} and {high:.6g}{unit} ({self.way})"
+        return f"{self.text}{f' at {where}' if where else ''}: {told}"
+
+    @property
+    def exact(self) -> bool:
+        """Whether quantiles and distribution function have no error."""
+        return self.way != "draws"
+
+    @property
+    def mean(self) -> float:
+        """The expected value."""
+        return math.fsum((self.weights * self.values).tolist())
+
+    @property
+    def std(self) -> float:
+        """The standard deviation."""
+        off = self.values - self.mean
+        return math.sqrt(math.fsum((self.weights * off * off).tolist()))
+
+    def quantile(self, q: float) -> float:
+        """The least value that is not exceeded with at least the chance ``q``.
+
+        Raises
+        ------
+        DseError
+            ``q`` is no number between 0 and 1.
+        """
+        level = _level(q)
+        if self._monotone_input is not None:
+            function, law, rises = self._monotone_input
+            u = np.clip([float(level if rises else 1 - level)], _MIN_LEVEL, 1 - _MIN_LEVEL)
+            return float(function(law.quantile(u))[0])
+        return self._statistic("quantile", level)
+
+    def cdf(self, x: float) -> float:
+        """The chance to be at most ``x``."""
+        if self._monotone_input is None:
+            return math.fsum(self.weights[self.values <= x].tolist())
+        function, law, rises = self._monotone_input
+        low, high = _MIN_LEVEL, 1 - _MIN_LEVEL
+        ends = function(law.quantile(np.array([low, high])))
+        if (ends <= x).all() or (ends > x).all():
+            return float(ends[0] <= x)
+        for _ in range(80):
+            middle = (low + high) / 2
+            below = bool(function(law.quantile(np.array([middle])))[0] <= x)
+            low, high = (middle, high) if below == rises else (low, middle)
+        return low if rises else 1 - low
+
+    def error(self, of: str, at: float | None = None) -> float:
+        """Half the 95 % interval of ``"mean"``, ``"std"``, ``"quantile"`` or ``"cdf"``.
+
+        ``at`` is the level of the quantile, or the place of the distribution function. It is 0
+        where what is told is exact.
+        """
+        if of not in ("mean", "std", "quantile", "cdf"):
+            raise DseError(f"error of {of!r}: expected mean, std, quantile or cdf")
+        if self.way == "enumerated":
+            return 0.0
+        if self._monotone_input is not None and of in ("quantile", "cdf"):
+            return self._tail_error(of, float(at or 0))
+        if of == "cdf":
+            below = (self.values[None] <= float(at or 0)).astype(np.float64)
+            return float(chance_half_width_of_rows(below, self.replicates)[0])
+        return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
+
+    def _tail_error(self, kind: str, value: float) -> float:
+        """Return the error of what lies beyond the levels at which inputs are drawn; 0 within."""
+        assert self._monotone_input is not None
+        if kind == "cdf":
+            return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
+        if _MIN_LEVEL <= value <= 1 - _MIN_LEVEL:
+            return 0.0
+        function, law, rises = self._monotone_input
+        with np.errstate(all="ignore"):
+            end = float(function(law.quantile(np.array([value if rises else 1 - value])))[0])
+        return math.inf if math.isnan(end) else abs(end - self.quantile(value))
+
+    def _statistic(self, kind: str, level: Fraction | None, error: bool = False) -> float:
+        node = Node("constant", (0.0,))
+        about = Statistic(kind=kind, argument=node, argument_text=self.text, axes=(DRAW,), level=level)
+        rows = np.ascontiguousarray(self.values[None])
+        weights = None if np.all(self.weights == self.weights[0]) else self.weights
+        if error:
+            reach = self._value_range if self._ranges else None
+            sample = SamplingDesign(draws=self.values.size, replicates=self.replicates, range_at=reach)
+            return float(error_of(about, rows, sample)[0])
+        out = np.empty(1)
+        summary(about, rows, weights, out)
+        return float(out[0])
+
+    def _value_range(self, _: Any, whole: bool) -> tuple[Floats, Floats]:
+        low, high = self._ranges[whole]
+        return low.reshape(1, 1), high.reshape(1, 1)
+
+
+def _level(q: Any) -> Fraction:
+    if isinstance(q, bool) or not isinstance(q, (int, float, Fraction)) or not 0 <= q <= 1:
+        raise DseError(f"q = {q!r}: expected a chance from 0 to 1, such as 0.95")
+    return Fraction(q)
+
+
+def output_law(grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str) -> OutputLaw:
+    """The law of a formula at one configuration of a grid with draws.
+
+    Parameters
+    ----------
+    grid : Grid
+        Over design axes and draws.
+    goal : Goal
+        The formula, of sign 1.
+    about : Uncertain
+        The laws of the inputs.
+    at : mapping
+        A value for each axis on which it depends.
+    unit : str
+        Of the formula.
+
+    Raises
+    ------
+    DseError
+        An axis that is none, or one that has no value here; nothing is feasible there.
+    """
+    place = _point_indices(grid, goal, at)
+    key = tuple(grid.axes[a].labels[place[a]] for a in grid.switch_axes)
+    node = objective_node(grid, key, goal)
+    used = {name: grid.leaves[key][name] for name in references(node)}
+    index = {axis: np.array([i]) for axis, i in place.items() if axis not in grid.switch_axes}
+    part = gather_points(replace(grid, leaves={key: used}), key, index, (DRAW,))
+    leaves = part.leaves[()]
+    axis = part.axes[DRAW]
+    values = np.array(part.evaluate([node], (), (POINT_AXIS, DRAW))[0], dtype=np.float64).reshape(-1)
+    weights = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
+    random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
+    told: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
+    told["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in place.items()}
+    told["_ranges"] = tuple(range_of(part, node, (POINT_AXIS,), whole) for whole in (False, True))
+    if len(random) == 1 and random[0] in random_inputs.laws:
+        law = random_inputs.laws[random[0]]
+        known = {n: np.asarray(leaf.array).reshape(-1) for n, leaf in leaves.items()}
+
+        def function(x: Floats) -> Floats:
+            result = interpret_arrays([node], {**known, random[0]: x})[0]
+            return np.broadcast_to(np.asarray(result, dtype=np.float64), x.shape)
+
+        if law.values:
+            chances = np.array([float(weight) for weight in law.weights])
+            return _enumerated_law(function(np.array(law.values)), chances, told)
+        rises = _is_rising(node, known, random[0], law)
+        if rises is not None and np.isfinite(values).all():
+            along = (function, law, rises)
+            return OutputLaw(values=values, weights=weights, way="monotone", _monotone_input=along, **told)
+    if random_inputs.is_exact or not random:
+        return _enumerated_law(values, weights, told)
+    undefined = float(weights[~np.isfinite(values)].sum())
+    if undefined:
+        raise InfeasibleError(
+            f"{goal.text} has no value in {undefined:.2%} of the draws at {_point_text(told['at'])}: "
+            "ask for a configuration that is feasible in all of them, or for its chance to be that"
+        )
+    return OutputLaw(values=values, weights=weights, way="draws", **told)
+
+
+def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
+    """An index along each axis on which a formula depends."""
+    own = [axis for axis in grid.axes if axis != DRAW]
+    fixed = axis_indices(grid, at, allowed=own)
+    wanted = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
+    missing = [a for a in own if a in wanted and a not in at and grid.axes[a].size > 1]
+    if missing:
+        raise DseError(
+            f"{goal.text} differs along {', '.join(missing)}: say at which value, as in at="
+            f"{{{missing[0]!r}: {grid.axes[missing[0]].coordinate[0].item()!r}}}"
+        )
+    return {axis: fixed.get(axis, 0) for axis in own if axis in wanted}
+
+
+def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
+    """Equal values together; what is not feasible apart."""
+    some = np.isfinite(values)
+    if not some.any():
+        raise InfeasibleError(
+            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: nothing is feasible there"
+        )
+    atoms, place = np.unique(values[some], return_inverse=True)
+    chances = np.array(
+        [math.fsum(weights[some][place == number].tolist()) for number in range(atoms.size)]
+    )
+    undefined = math.fsum(weights[~some].tolist())
+    return OutputLaw(
+        values=atoms,
+        weights=chances / math.fsum(chances.tolist()) if undefined else chances,
+        way="enumerated",
+        undefined=undefined,
+        **attributes,
+    )
+
+
+def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
+    """Whether a formula never falls (True) or never rises along an input; None if not proven."""
+    ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _MIN_LEVEL, 1 - _MIN_LEVEL))
+    if not np.isfinite(ends).all():
+        return None
+    fixed = {n: Trend(interval_of(v), ALL_AXES, ALL_AXES) for n, v in values.items() if n != name}
+    bit = np.uint64(1)
+    moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, ALL_AXES), ALL_AXES & ~bit)
+    with np.errstate(all="ignore"):
+        result: Trend = interpret_all([node], {**fixed, name: moved}, trend_algebra(), literal_trend)[0]
+    if result.enclosure.undefined is not False and np.any(result.enclosure.undefined):
+        return None
+    for rises, ways in ((True, result.up), (False, result.down)):
+        if np.all(np.bitwise_and(ways, bit)):
+            return rises
+    return None
+
+
+def _point_text(at: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in at.items()) or "any configuration"

@@ -1,0 +1,124 @@
+"""A compiled body: called from Python, or from other bodies."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, overload
+
+from stochastic.compile_cache.cache import load, save
+from stochastic.compile_cache.keys import Compilable, notify_listeners
+from stochastic.compile_cache.native import NativeCodeError, kind_of, load_function
+
+_lock = threading.RLock()
+_compile_times = [0.0]
+
+
+def is_jit_disabled() -> bool:
+    """Whether Numba is told to compile nothing: bodies are then the functions that they were."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def compile_seconds() -> float:
+    """Return the seconds in which this process has compiled bodies, Numba's import included."""
+    return _compile_times[0]
+
+
+class CompiledFunction(Compilable):
+    """A function whose machine code is kept; called from Python, or from other bodies.
+
+    From Python it takes numbers, arrays and tuples of these; what comes back are numbers, arrays in
+    C order, and tuples of these. It runs without the GIL.
+    """
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        super().__init__(function, options)
+        self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it, once it is compiled for such arguments."""
+        kinds = tuple(map(kind_of, args))
+        ready = self._functions.get(kinds)
+        return (ready or self._get_or_compile(kinds, args))(*args)
+
+    def prepare(self, *args: Any) -> None:
+        """Compile it for arguments such as these, or find it compiled; nothing is run."""
+        kinds = tuple(map(kind_of, args))
+        if kinds not in self._functions:
+            self._get_or_compile(kinds, args)
+
+    def compile_separately(self, *args: Any) -> None:
+        """Compile what others call of it, where it ``gives`` something; see :func:`compiled`."""
+        from stochastic.compile_cache.build import separate_bitcode, argument_types
+
+        separate_bitcode(self, argument_types(self, args))
+
+    def _get_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+        with _lock:
+            ready = self._functions.get(kinds)
+            if ready is None:
+                ready = self._functions[kinds] = self._load_or_compile(kinds, args)
+            return ready
+
+    def _load_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+        if is_jit_disabled():
+            return self.function
+        key = self.key(kinds)
+        ready = _load_cached(key, kinds)
+        if ready is None and notify_listeners(self.__name__):
+            ready = _load_cached(key, kinds)  # a listener may have waited for another process
+        if ready is not None:
+            return ready
+        began = time.monotonic()
+        try:
+            return self._compile(key, kinds, args)
+        finally:
+            _compile_times[0] += time.monotonic() - began
+
+    def _compile(
+        self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]
+    ) -> Callable[..., Any]:
+        from stochastic.compile_cache.build import build_code, dispatcher
+
+        try:
+            data = build_code(self, args)
+            ready = load_function(data, kinds)
+        except (NativeCodeError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
+            # not to be called without Numba, or by another version of it than those known
+            return dispatcher(self, from_python=True, self_contained=True)  # type: ignore[no-any-return]
+        save(key, data)
+        return ready
+
+
+def _load_cached(key: str, kinds: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """Return what was kept under a key, if it can be used; else it is made anew."""
+    try:
+        data = load(key)
+        return None if data is None else load_function(data, kinds)
+    except Exception:
+        return None
+
+
+@overload
+def compiled(function: Callable[..., Any], **options: Any) -> Any: ...
+@overload
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
+def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Mark a body: compiled when it is first used, without the GIL, with NumPy's division.
+
+    ``options`` are those of ``numba.njit``; ``_nrt=False`` leaves out the counts of who holds an
+    array, in bodies that make none and in which a name is of one type throughout. ``noalias`` says
+    that what is written through one argument is not read or written through another. ``flat`` is
+    for bodies of many branches whose arrays are in C order and whose indices count from the
+    beginning: there arrays and tuples are addresses, and loops stay as they are. ``gives``, a value
+    such as what comes back, has a large body compiled apart from those that call it: once for all
+    of them, by whichever process comes first.
+    """
+    if function is None:
+        return lambda body: compiled(body, **options)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"no function to compile: {function!r}")
+    return CompiledFunction(function, {"nogil": True, "error_model": "numpy", **options})

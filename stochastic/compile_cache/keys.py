@@ -1,0 +1,159 @@
+"""What a body is known by, all that its machine code depends on; who listens to compilation."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from stochastic import sizes
+from stochastic.compile_cache.native import NativeCodeError
+
+
+class LazyImport:
+    """What bodies use and only Numba knows, an intrinsic say: imported when one is compiled."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def resolve(self) -> Any:
+        """The thing itself."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+    def identity(self) -> str:
+        """What it is known by: its name, and the text of its module."""
+        return f"{self.module}.{self.name} {_module_digest(self.module)}"
+
+
+class Compilable:
+    """A function marked to be compiled, with the options of ``numba.njit``."""
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+        self._identity: str | None = None
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.__module__, self.__wrapped__ = function.__module__, function
+
+    def identity(self) -> str:
+        """What its machine code depends on: its text, that of all it calls, and its options."""
+        if self._identity is None:
+            options = sorted((name, _as_text(value)) for name, value in self.options.items())
+            digest = hashlib.sha256(repr(options).encode())
+            for part in _function_parts(self.function):
+                digest.update(part.encode() + b"\0")
+            self._identity = digest.hexdigest()
+        return self._identity
+
+    def key(self, kinds: tuple[Any, ...]) -> str:
+        """What its machine code for some kinds of arguments is kept under."""
+        return hashlib.sha256(f"{_platform()}\0{self.identity()}\0{kinds}".encode()).hexdigest()
+
+
+@cache
+def _platform() -> str:
+    """The processor, the compilers, and what changes what they make."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features().flatten()
+    given = sorted(item for item in os.environ.items() if _affects_code(item[0]))
+    versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
+    own = [_module_digest(f"stochastic.compile_cache.{name}") for name in ("build", "flat", "native")]
+    processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
+    return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
+
+
+def _affects_code(setting: str) -> bool:
+    """Whether a setting is one of Numba's, and not of GPUs, such as that of their simulator."""
+    return setting.startswith("NUMBA_") and "CUDA" not in setting
+
+
+@cache
+def _module_digest(module: str) -> str:
+    """A digest of the text of a module, which is not run."""
+    result = importlib.util.find_spec(module)
+    if result is None or result.origin is None:
+        raise NativeCodeError(f"no text of {module}")
+    return hashlib.sha256(Path(result.origin).read_bytes()).hexdigest()
+
+
+def _function_parts(function: FunctionType) -> Iterator[str]:
+    """All that a function says, and what the names in it stand for."""
+    yield repr(function.__defaults__)
+    for code in _nested_codes(function.__code__):
+        yield from (code.co_name, code.co_code.hex(), str(code.co_flags))
+        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount))
+        yield from (_as_text(value) for value in code.co_consts if not isinstance(value, CodeType))
+    yield from (f"{name}={_as_text(value)}" for name, value in used_globals(function))
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield f"{name}={_as_text(cell.cell_contents)}"
+
+
+def used_globals(function: FunctionType) -> list[tuple[str, Any]]:
+    """The names of its module that a function uses, and what they stand for."""
+    used = {name for code in _nested_codes(function.__code__) for name in code.co_names}
+    known = function.__globals__
+    return [(name, known[name]) for name in sorted(used & known.keys())]
+
+
+def _nested_codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _nested_codes(value)
+
+
+def _as_text(value: Any) -> str:
+    """What a body is compiled with, as text."""
+    if isinstance(value, Compilable | LazyImport):
+        return value.identity()
+    if isinstance(value, ModuleType) and value is not sizes:  # a size is known by its value
+        return value.__name__
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_as_text, value))})"
+    if isinstance(value, set | frozenset):  # in an order that differs between processes
+        return f"{{{', '.join(sorted(map(_as_text, value)))}}}"
+    if isinstance(value, np.generic | np.dtype):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, type | BuiltinFunctionType | np.ufunc):
+        return f"{getattr(value, '__module__', '')}.{value.__name__}"
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return f"{type(value).__name__} {value!r}"
+    if value is ... or value is builtins:
+        return repr(value)
+    raise TypeError(f"a body cannot use {value!r}: name it as Later(module, name)")
+
+
+# --- who listens when something is about to be compiled
+_listeners: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
+    """Have a listener told the name of each body that is about to be compiled, which takes time."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def notify_listeners(name: str) -> bool:
+    """Tell of a body; whether anybody listened."""
+    for listener in _listeners:
+        listener(name)
+    return bool(_listeners)

@@ -1,0 +1,186 @@
+"""Machine code that is called without Numba: what it takes, as words of 64 bits, by ctypes.
+
+A function takes where to put what it returns, and its arguments, arrays and tuples in pieces, a
+word each; it returns 0 where all went well. Arguments have *kinds*, which are what the code was
+compiled for: ``"i"``, ``"f"``, ``"b"``, a tuple of kinds after the name of its class, or the type
+of the items of an array, its dimensions, and whether it lies in C order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+_LONG, _REAL, _BYTE, _POINTER = ctypes.c_int64, ctypes.c_double, ctypes.c_int8, ctypes.c_void_p
+_SCALARS: dict[str, Any] = {"i": _LONG, "f": _REAL, "b": _BYTE}
+_engines: list[Any] = []
+_llvm_started = threading.Event()
+
+
+class NativeCodeError(Exception):
+    """Machine code, or an argument, that cannot be used in this way."""
+
+
+def kind_of(value: Any) -> Any:
+    """The kind of an argument.
+
+    Raises
+    ------
+    UnfitError
+        If it is no number, array or tuple of these.
+    """
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.ndim, value.flags.c_contiguous
+    if isinstance(value, float | np.floating):
+        return "f"
+    if isinstance(value, bool | np.bool_):
+        return "b"
+    if isinstance(value, int | np.integer):
+        return "i"
+    if isinstance(value, tuple):
+        return type(value).__qualname__, *map(kind_of, value)
+    raise NativeCodeError(f"no compiled code takes a {type(value).__name__}")
+
+
+def _is_tuple(kind: Any) -> bool:
+    return isinstance(kind, tuple) and isinstance(kind[0], str)
+
+
+def _word_format(kind: Any) -> str:
+    """The words in which an argument is passed, as :mod:`struct` names them."""
+    if isinstance(kind, str):
+        return "d" if kind == "f" else "q"
+    if _is_tuple(kind):
+        return "".join(map(_word_format, kind[1:]))
+    dimensions: int = kind[1]
+    return "q" * (5 + 2 * dimensions)
+
+
+def _append_words(value: Any, into: list[Any]) -> None:
+    """Pass an argument in pieces."""
+    if isinstance(value, np.ndarray):
+        into += (0, 0, value.size, value.itemsize, value.ctypes.data)
+        into += value.shape
+        into += value.strides
+    elif isinstance(value, tuple):
+        for part in value:
+            _append_words(part, into)
+    else:
+        into.append(value)
+
+
+def pack_code(symbol: str, returned: Any, needed: Sequence[str], code: bytes) -> bytes:
+    """Machine code with what is needed to call it."""
+    head = json.dumps([symbol, returned, sorted(needed)]).encode()
+    return len(head).to_bytes(4, "little") + head + code
+
+
+def load_function(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
+    """Machine code as a function of arguments of these kinds.
+
+    Raises
+    ------
+    UnfitError
+        If it needs what this process does not have.
+    """
+    size = int.from_bytes(data[:4], "little")
+    symbol, returned, needed = json.loads(data[4 : 4 + size])
+    library = ctypes.CDLL(None)
+    if not all(hasattr(library, name) for name in needed):
+        raise NativeCodeError(f"{symbol} needs {', '.join(needed)}")
+    address = _link(data[4 + size :], symbol)
+    words = struct.Struct("".join(map(_word_format, kinds))).pack
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, ctypes.c_char_p)(address)
+    room, unpacked = _result_buffer(returned)
+    reference = ctypes.byref
+
+    def function(*args: Any) -> Any:
+        into: list[Any] = []
+        for value in args:
+            _append_words(value, into)
+        result = room()
+        if call(reference(result), words(*into)):
+            raise MemoryError(f"no memory for {symbol}")
+        return unpacked(result.value)
+
+    return function
+
+
+def _link(code: bytes, symbol: str) -> int:
+    """The address of a function of an object file."""
+    import llvmlite.binding as llvm
+
+    if not _llvm_started.is_set():
+        if hasattr(llvm, "initialize") and llvm.llvm_version_info[0] < 20:
+            llvm.initialize()
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _llvm_started.set()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)  # the code lives as long as it
+    address: int = engine.get_function_address(symbol)
+    if not address:
+        raise NativeCodeError(f"no {symbol} in its machine code")
+    return address
+
+
+# --- what comes back: None, "i", "f", "b", ["tuple", ...] or ["array", type, dimensions]
+def _result_buffer(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Room for what comes back, as a type with one field, and how it is read."""
+    field, read = _result_type(kind)
+    room = type("Room", (ctypes.Structure,), {"_fields_": [("value", field)]})
+    return room, read
+
+
+def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
+    if kind is None:
+        return _POINTER, lambda _: None
+    if isinstance(kind, str):
+        return _SCALARS[kind], bool if kind == "b" else _unchanged
+    if kind[0] == "tuple":
+        parts = [_result_type(part) for part in kind[1:]]
+        fields = [(f"f{k}", field) for k, (field, _) in enumerate(parts)]
+        names = [(f"f{k}", read) for k, (_, read) in enumerate(parts)]
+        form = type("Parts", (ctypes.Structure,), {"_fields_": fields})
+        return form, lambda found: tuple(read(getattr(found, name)) for name, read in names)
+    dtype, dimensions = np.dtype(kind[1]), kind[2]
+    pointers = [("memory", _POINTER), ("parent", _POINTER), ("items", _LONG), ("size", _LONG)]
+    shape = _LONG * dimensions
+    fields = [*pointers, ("data", _POINTER), ("shape", shape), ("strides", shape)]
+    form = type("Array", (ctypes.Structure,), {"_fields_": fields})
+    return form, lambda found: _array_from_result(found, dtype)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array that compiled code made, without a copy, freed when nothing holds it any more."""
+    count = descriptor.items * dtype.itemsize
+    memory = (ctypes.c_char * count).from_address(descriptor.data or 0)
+    values = np.ndarray(tuple(descriptor.shape), dtype, buffer=memory)
+    if not descriptor.memory:  # part of an argument
+        return values.copy()
+    weakref.finalize(memory, _release, descriptor.memory).atexit = False
+    return values
+
+
+def _release(memory: int) -> None:
+    """One holder fewer; see ``NRT`` in :mod:`stochastic.compile_cache.build`."""
+    count = ctypes.c_int64.from_address(memory)
+    count.value -= 1
+    if count.value == 0:
+        free = ctypes.CDLL(None).free
+        free.argtypes, free.restype = [_POINTER], None
+        free(memory)

@@ -1,0 +1,609 @@
+"""How many blocks a slot has begun, from the probability of every count: sums of positive terms.
+
+q_n(u) = P(S_n = u), S_n a sum of n durations, and with N(s) the starts by s of a slot that never
+runs out of blocks, P(N(s) = n + 1) = Σ_{u<=s} q_n(u) P(D > s - u). Then, with c about the mean
+count, z**-c A_s of a slot (see stochastic.launch_time.inversion) is 1 - D,
+
+    D = Σ_n P(N(s) = n) (1 - z**(n - c)) + Σ_n z**(n - c) P(N(s) = n, its block ends after t),
+
+of positive probabilities and of phases known to the last digit, so that D is as precise as they
+are, relative to itself; for the nodes that count it is some 8/√M at most. What rounding can do to
+the law then grows as √M. ``_rounding_bound`` bounds it, step by step:
+
+Let u be half the distance of 1 to the next double. Sums of positive terms are off by a number of
+roundings, relative to themselves: 10 for each duration of q_n (7 of the sum, 3 of the law), so that
+D is off by u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), and by as much of what the end takes. With
+Λ = P(a slot's block ends after t), |A| <= 1 - Λ and |A| <= (1 + |phi|)/2, and (1 - D)**M is off by
+at most M|A|**(M-1) times that; of its powers, each squaring adds what later squarings double.
+The sum over starts is one by parts, Σ_s (r_s - r_{s+1}) P_s, r = x/(x - 1): an error of P counts as
+often as r varies, that of r and of sums as Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
+
+The starts that the last block can have follow from Chernoff's bounds. With N(s) the blocks that a
+slot with endless work has begun by s, the last of B blocks has begun by s if all slots together
+have begun B by then. For every l > 0, P(ΣN >= B) <= exp(-l·B) Π E[exp(l·N)] and so for l < 0 the
+other way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stochastic import sizes
+from stochastic.arrays import Floats, Ints
+from stochastic.errors import LawError
+from stochastic.kernels.launch_counts import TILE
+
+if TYPE_CHECKING:
+    from stochastic.launch_time.settings import SlotKind, LaunchSetting
+
+#: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
+_LogMoments = Callable[[Any], Any]
+
+#: The logarithm of a probability that is left out.
+LOG_LEFT_OUT = -37.0
+_TILTS = np.array([4.0, 7.0, 9.0, 14.0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Window:
+    """The starts that the last block can have, and what is needed to tell them apart.
+
+    Attributes
+    ----------
+    first, last : int
+        It begins before the one, or after the other, with a probability below exp(NOTHING) each.
+    period : int
+        How many numbers of blocks are told apart: those as far away are as improbable. Even.
+    """
+
+    first: int
+    last: int
+    period: int
+
+    @cached_property
+    def _circle_points(self) -> tuple[Floats, Floats]:
+        """exp(iπk/period) and 1 less it, for k = 0..2·period - 1, (2, 2·period) each."""
+        period = self.period
+        k = np.arange(2 * period)
+        angle = np.where(k > period, k - 2 * period, k) * (math.pi / period)
+        sine = np.sin(angle)
+        return np.array([np.cos(angle), sine]), np.array([2.0 * np.sin(angle / 2) ** 2, -sine])
+
+    def powers(self, nodes: Ints, exponents: Any) -> Floats:
+        """Return z**n of the z of each node and each exponent n, (2, ..., nodes, exponents)."""
+        return np.asarray(self._circle_points[0][:, self._circle_places(nodes, exponents)])
+
+    def one_minus_powers(self, nodes: Ints, exponents: Any) -> Floats:
+        """Return 1 - z**n, as precise relative to itself."""
+        return np.asarray(self._circle_points[1][:, self._circle_places(nodes, exponents)])
+
+    def ratios(self, kinds: Sequence[SlotKind], nodes: Ints) -> Floats:
+        """Return x/(x - 1) of durations 0..K, x = z·F, (2, kinds, nodes, K + 1)."""
+        (a, b), (p, q) = self.powers(nodes, [1]), self.one_minus_powers(nodes, [1])
+        tails = np.array([kind.sf for kind in kinds])[:, None]
+        below = np.array([kind.cdf for kind in kinds])[:, None]
+        p, q = p + a * tails, q + b * tails
+        size = below / (p * p + q * q)
+        return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
+
+    def _circle_places(self, nodes: Ints, exponents: Any) -> Ints:
+        """Return which point of the circle each power of each node is."""
+        turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
+        return np.asarray(turns % (2 * self.period))
+
+
+def _window_within(
+    setting: LaunchSetting, low: int, high: int, moments: Sequence[_LogMoments]
+) -> Window | None:
+    """Return when the last block can begin if that lies within low..high, else None."""
+    far = _TILTS / setting.start_spread
+    bound = np.zeros((2 * len(far), high - low + 2))
+    for kind, of in zip(setting.kinds, moments, strict=True):
+        bound += kind.slots * of(np.concatenate([far, -far]))
+    bound[np.isnan(bound)] = math.inf  # no bound
+    up, down = bound[: len(far)], bound[len(far) :]
+    up += setting.log_weight(far)[:, None]
+    down += (setting.log_weight(-far) - far)[:, None]  # at most one less has begun
+    early, late = up.min(axis=0), down.min(axis=0)  # of s = low - 1, ..., high
+    if (low > 0 and early[0] > LOG_LEFT_OUT) or late[-1] > LOG_LEFT_OUT:
+        return None
+    first = low + int(np.argmax(early[1:] > LOG_LEFT_OUT)) if np.any(early[1:] > LOG_LEFT_OUT) else high
+    last = max(low - 1 + int(np.argmax(late <= LOG_LEFT_OUT)), first)
+    above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
+    below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
+    shortest = min(int(np.flatnonzero(kind.law)[0]) for kind in setting.kinds)
+    above = min(above, setting.slots * (last // shortest + 1) + 1)  # more never begin by then
+    if first == 0:
+        below = min(below, setting.blocks)
+    return Window(first=first, last=last, period=2 * math.ceil(max(above, below, 2.0) / 2))
+
+
+_MARGIN = -8.0  # beyond NOTHING, of nodes that are left out: there are many nodes and starts
+_MEMORY = sizes.SEQUENCES_BYTES  # bytes of counts, or of what is known at nodes
+_NOISE = 2.0**-52  # of the largest probability, for each duration: what transforms may be off
+_FAINT = 1e-20  # of a spectrum, that is left out
+_FEW = 10  # products that take as long as one place of a transform
+_ROUNDS = 30
+_TAILS = 8  # products with tails that take as long as one with the law
+_SHARE = 0.3  # of what may be left out, that is left out at places where it is less
+_MAX_PRODUCTS = sizes.CENTRED_DEAR  # products
+_COUNT_LEFT_OUT = 1e-16  # of all slots, that any has begun more blocks than are counted
+_RARE = 1e-12
+_MAX_NODES = sizes.CENTRED_LOOKED  # places and nodes that are looked at
+_BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
+_UNIT = 2.0**-53
+_LONG = float(np.finfo(np.longdouble).eps)
+_LAW = 3  # roundings of a probability of the law, and of a sum of them that is rounded once more
+_SUM = 7  # of stochastic.kernels.launch_counts.convolve
+_CIRCLE = 10  # of a point of the circle, and of 1 less it
+_PLAIN = math.sqrt(2.0)  # of a complex number, as both its parts may be off
+_SQUARE = 3.0 * _PLAIN  # of D(2 - D), relative to |D|(2 + |D|)
+_JOIN = 1.0 + 3.0 * _SQUARE  # of E + D(1 - E), relative to the larger of the two
+
+
+def is_affordable(setting: LaunchSetting) -> bool:
+    """Whether counting is quicker than going through transforms."""
+    low, high = _estimated_window(setting, 11.0)
+    return sum(_product_count(kind, low, high) for kind in setting.kinds) < _MAX_PRODUCTS and (
+        setting.start_spread * 9.0 * _window_margin(setting, 11.0) * 2.0 < _MAX_NODES
+    )
+
+
+def _window_margin(setting: LaunchSetting, sigmas: float) -> float:
+    rate = sum(kind.slots / kind.mean for kind in setting.kinds)
+    return sigmas * setting.start_spread / rate + 2.0
+
+
+def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
+    """About between which starts the last block begins."""
+    rate = sum(kind.slots / kind.mean for kind in setting.kinds)
+    ahead = sum(kind.slots * (1 + kind.var / kind.mean**2) / 2 for kind in setting.kinds)
+    middle, slack = (setting.busy_blocks - ahead) / rate, _window_margin(setting, sigmas)
+    return max(math.floor(middle - slack), 0), max(math.ceil(middle + slack), 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StartCounts:
+    """Of one kind of slots, a row for each count n = least, least + 1, ...; K the longest duration.
+
+    Attributes
+    ----------
+    least : int
+        The first count.
+    low, high : int
+        The places s that are told apart, low - 1 besides.
+    starts : array, shape (counts, high - low + K + 1)
+        P(S_{n-1} = u) for u = low - K..high; none for n = 0.
+    held : array, shape (counts, high - low + 2)
+        P(N(s) = n) for s = low - 1..high.
+    beyond : float
+        Bound on the probability that is left out: of any count above these, by high.
+    noise : float
+        Probabilities of a count up to this may be rounding alone.
+    """
+
+    first_count: int
+    low: int
+    high: int
+    starts: Floats
+    probabilities: Floats
+    left_out: float
+    noise: float = 0.0
+
+    @cached_property
+    def counts(self) -> Ints:
+        """The counts themselves."""
+        return np.arange(self.first_count, self.first_count + len(self.probabilities))
+
+    @cached_property
+    def centre(self) -> int:
+        """About the mean count."""
+        middle = self.probabilities[:, self.probabilities.shape[1] // 2]
+        return round(float(self.counts @ middle / middle.sum()))
+
+    def restrict(self, low: int, high: int, rows: int) -> StartCounts:
+        """The same of fewer places, and as many rows, the last of nothing."""
+        longest = self.starts.shape[1] - (self.high - self.low + 1)
+        begin, stop = low - self.low, high - self.low + 1
+        starts = np.zeros((rows, stop - begin + longest))
+        held = np.zeros((rows, stop - begin + 1))
+        starts[: len(self.starts)] = self.starts[:, begin : stop + longest]
+        held[: len(self.probabilities)] = self.probabilities[:, begin : stop + 1]
+        return replace(self, low=low, high=high, starts=starts, probabilities=held)
+
+    def moments(self, tilts: Floats) -> Floats:
+        """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""
+        held = np.where(self.probabilities > self.noise, self.probabilities, 0.0)
+        result = np.exp(np.outer(tilts, self.counts - self.centre)) @ held
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(result) + (tilts * self.centre)[:, None])
+
+
+def _product_count(kind: SlotKind, low: int, high: int) -> float:
+    """Return about how many products it takes to count between two places.
+
+    Each count is a product with the law, where that has any chance, and one with its tails.
+    """
+    most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
+    tails = float(high - low + 1) * kind.longest / _TAILS
+    return float(most * (high * np.count_nonzero(kind.law) + tails))
+
+
+def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
+    """All counts by high but those that together have a probability below ``beyond``."""
+    from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
+
+    longest = len(kind.law) - 1
+    pad = (longest // AT_ONCE + 1) * AT_ONCE
+    law, tails = np.zeros(pad), np.zeros(pad)
+    law[: longest + 1] = kind.law
+    tails[:longest] = kind.sf[:longest]
+    room = np.empty((2, TILE))
+    row = np.zeros(pad + high + 1 + TILE)
+    row[pad] = 1.0
+    into = np.empty(high - max(low - 1, 0) + 1 + TILE)
+    first = n = 0
+    little, left = _SHARE * left_out / (high + 1), 0.0
+    shortest = int(np.flatnonzero(kind.law)[0])
+    least = 0
+    starts: list[Floats] = []
+    held: list[Floats] = []
+    if low == 0:  # nothing has begun before
+        starts.append(np.zeros(high + longest + 1))
+        held.append(np.append(1.0, np.zeros(high + 1)))
+    while True:
+        begin = max(low - longest, 0)
+        seen = row[pad + begin : pad + high + 1]
+        if starts or seen.max() > little:
+            least = least if starts else n + 1
+            starts.append(np.concatenate([np.zeros(begin - low + longest), seen]))
+            convolve(tails, row, first, max(low - 1, 0), high, room, into)
+            held.append(np.concatenate([np.zeros(int(low == 0)), into[:-TILE]]))
+        after = np.zeros_like(row)
+        first += shortest
+        if first > high:
+            break
+        if n:
+            convolve(law, row, first - shortest, first, high, room, after[pad + first :])
+        else:
+            after[pad : pad + min(longest, high) + 1] = law[: min(longest, high) + 1]
+        after[pad + high + 1 :] = 0.0
+        row, n = after, n + 1
+        few = row[pad + first : pad + high + 1]
+        less = int(np.argmax(few > little))
+        left += float(few[:less].sum())
+        few[:less] = 0.0
+        first += less
+        mass = float(few.sum())  # P(S_n <= high), that of any count above n
+        if mass < left_out:
+            left += mass
+            break
+    return StartCounts(
+        first_count=least,
+        low=low,
+        high=high,
+        starts=np.array(starts),
+        probabilities=np.array(held),
+        left_out=left,
+    )
+
+
+def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
+    """Return the same by Fourier transforms: quick for any number, but rounding is not bounded.
+
+    It stays beside ``count_by_products`` for launches of which products take too long: 50,000 blocks on 864
+    slots, of up to 1,000 steps, are counted in less than half the time, a million of up to 100
+    steps in a tenth. Chernoff's bounds on S_n say which counts there are, and which length the
+    transforms need so that nothing wraps around.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    longest, values = len(kind.law) - 1, np.flatnonzero(kind.law)
+    scale = math.sqrt(kind.var * (high / kind.mean + 1.0) + kind.mean**2)
+    tilts = np.geomspace(0.1 / scale, 40.0 / values[0], 80)
+    up, down = (_cumulants(kind, values, one) for one in (tilts, -tilts))
+    left = math.log(left_out)
+    most = math.ceil(((tilts * high - left) / -down).min())
+    least = max(math.floor(((tilts * low + left) / up).max()), 0) + 1
+    above = min(float((((most - 1) * up - left) / tilts).min()), (most - 1.0) * longest)
+    below = max(float((((least - 1) * down - left) / -tilts).max()), -1.0)
+    width = high - low + longest + 1
+    length = max(width, math.ceil(above) + 1 - (low - longest), high - math.floor(below))
+    length = next_fast_len(length, real=True)
+    rows, none = most - least + 1, int(low == 0)  # none: nothing has begun before
+    _check_memory(width, rows, 24.0)
+    spectrum = rfft(np.bincount(values % length, kind.law[values], length))
+    starts = np.zeros((none + rows, width))
+    places = np.arange(max(low - longest, 0), high + 1)
+    late = starts[none:, width - len(places) :]
+    some = np.flatnonzero(np.abs(spectrum) ** (least - 1) > _FAINT)
+    if len(some) * len(places) < _FEW * length:
+        sides = np.where((some == 0) | (2 * some == length), 1.0, 2.0) / length
+        waves = np.exp(2j * math.pi / length * (some[:, None] * places % length))
+        powers = spectrum[some] ** np.arange(least - 1, most)[:, None] * sides
+        late[:] = powers.real @ waves.real - powers.imag @ waves.imag
+    else:
+        step = max(1, _BLOCK // length)
+        powers = spectrum ** np.arange(step)[:, None]
+        for row in range(0, rows, step):
+            few = powers[: rows - row] * spectrum ** (least - 1 + row)
+            late[row : row + step] = irfft(few, length)[:, places % length]
+    size = next_fast_len(width, real=True)  # what wraps around stays below the first place
+    both = rfft(starts, size) * rfft(kind.sf[:longest], size)
+    held = irfft(both, size)[:, longest - 1 : width]
+    held[:none] = np.arange(held.shape[1]) == 0
+    return StartCounts(
+        first_count=least - none,
+        low=low,
+        high=high,
+        starts=starts,
+        probabilities=held,
+        left_out=left_out,
+        noise=_NOISE * most * float(held.max()),
+    )
+
+
+def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
+    """log E[exp(tilt·D)] of each tilt."""
+    logs = np.outer(tilts, values) + np.log(kind.law[values])
+    most = logs.max(axis=1, keepdims=True)
+    return np.asarray(most[:, 0] + np.log(np.exp(logs - most).sum(axis=1)))
+
+
+def _check_memory(width: float, rows: int, each: float) -> None:
+    """Refuse a launch whose rows of so many steps, of so many bytes each, are too many."""
+    if each * rows * width > _MEMORY:
+        raise LawError(
+            f"the last block begins within {width:,.0f} steps, told apart at {rows:,} nodes, "
+            "too large to be exact. Count the work in units "
+            f"{max(2, width // 5000):,.0f} times as large, "
+            "rounded up and rounded down: the law lies between the two. Or draw it "
+            "with sample, from a law of any size"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockCounts:
+    """What nodes need of a launch, from counts of blocks.
+
+    Attributes
+    ----------
+    setting : Setting
+        The launch.
+    products : bool
+        Count by products, whose rounding is bounded; else by transforms, which are estimated.
+    """
+
+    setting: LaunchSetting
+    products: bool
+
+    @cached_property
+    def _window_and_counts(self) -> tuple[Window, list[StartCounts]]:
+        """When the last block begins, and the counts of each kind around that."""
+        setting, wide = self.setting, 11.0
+        if not self.products:
+            _check_memory(2.0 * _window_margin(setting, 12.0) + setting.longest, 16, 64.0)
+        count = count_by_products if self.products else count_by_transforms
+        for _ in range(_ROUNDS):
+            low, high = _estimated_window(setting, wide)
+            seen = [count(kind, low, high, _COUNT_LEFT_OUT / setting.slots) for kind in setting.kinds]
+            window = _window_within(setting, low, high, [one.moments for one in seen])
+            if window is not None:
+                rows = max(len(one.probabilities) for one in seen)
+                return window, [one.restrict(window.first, window.last, rows) for one in seen]
+            wide *= 2.0
+        raise LawError(
+            f"the start of the last of {setting.blocks:,} blocks cannot be enclosed in doubles: "
+            "count the work in larger units, or draw it with sample"
+        )
+
+    @property
+    def window(self) -> Window:
+        """When the last block begins."""
+        return self._window_and_counts[0]
+
+    @property
+    def counts(self) -> list[StartCounts]:
+        """How many blocks a slot of each kind has begun."""
+        return self._window_and_counts[1]
+
+    @property
+    def slots(self) -> Ints:
+        """How many there are of each kind."""
+        return np.array([kind.slots for kind in self.setting.kinds])
+
+    @cached_property
+    def error(self) -> float:
+        """Bound on the error of a probability; rounding of transforms is an estimate.
+
+        The law at other nodes differs by up to 1.3 roundings for each block, in hundreds of random
+        laws of up to 60 blocks a slot.
+        """
+        if self.products:
+            return _rounding_bound(self)
+        blocks = self.setting.blocks + int(self.slots.max())
+        return 6.0 * math.exp(LOG_LEFT_OUT) + 2.0 * _UNIT * (4.0 * blocks + 64.0)
+
+    @property
+    def centres(self) -> list[int]:
+        """Counts around which those of each kind are centred."""
+        return [one.centre for one in self.counts]
+
+    @cached_property
+    def powers(self) -> Ints:
+        """n - c of each kind, (kinds, counts)."""
+        return np.array([one.counts - one.centre for one in self.counts])
+
+    def modulus(self, places: slice) -> Floats:
+        """The most that |E[z**N(s)]| is at some of s = first - 1..last, (kinds, all nodes)."""
+        from scipy.fft import ifft
+
+        period, result = self.window.period, []
+        step = max(1, _BLOCK // period)
+        for one, powers in zip(self.counts, self.powers, strict=True):
+            held = one.probabilities[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
+            most = np.zeros(period // 2)
+            for begin in range(0, held.shape[1], step):
+                folded = np.zeros((period, held[:, begin : begin + step].shape[1]), complex)
+                np.add.at(folded, powers % period, held[:, begin : begin + step])
+                seen = np.abs(ifft(folded, axis=0, norm="forward")[: period // 2])
+                most = np.maximum(most, seen.max(axis=1))
+            result.append(np.minimum(most * (1.0 + 1e-12) + 1e-14, 1.0))
+        return np.array(result)
+
+    @cached_property
+    def nodes(self) -> Ints:
+        """Those that count, by three of the starts; the bound of error asks all."""
+        width = self.window.last - self.window.first + 1
+        few = self.modulus(slice(0, None, max(1, width // 2)))
+        result = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > LOG_LEFT_OUT + _MARGIN)
+        if not self.products:
+            _check_memory(width + self.setting.longest, len(result) * len(self.slots), 64.0)
+        return result
+
+    @cached_property
+    def node_powers(self) -> Floats:
+        """z**(n - c), (2, kinds, nodes, counts)."""
+        return self.window.powers(self.nodes, self.powers)
+
+    @cached_property
+    def rows(self) -> tuple[Floats, Floats]:
+        """Rows of places first - K..first - 1, and factors that add them up at each node.
+
+        A row for each count and the ``turns``; where nodes are fewer, what they make at each node.
+        """
+        before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
+        kinds, nodes = len(before), len(self.nodes)
+        if self.products or before.shape[1] <= 2 * nodes:
+            return before, self.node_powers
+        factors = np.eye(2 * nodes).reshape(2, 1, nodes, 2 * nodes)
+        return np.concatenate(self.node_powers @ before, axis=1), np.repeat(factors, kinds, axis=1)
+
+    @cached_property
+    def one_minus_powers(self) -> Floats:
+        """1 - z**(n - c), (2, kinds, nodes, counts)."""
+        return self.window.one_minus_powers(self.nodes, self.powers)
+
+    @cached_property
+    def frequent_counts(self) -> npt.NDArray[np.bool_]:
+        """Rows of counts that are no rarity: the others are added apart, and round little."""
+        most = np.array([one.probabilities.max(axis=1) for one in self.counts]).max(axis=0)
+        return np.asarray(most > _RARE)
+
+    @cached_property
+    def unbounded_deficits(self) -> Floats:
+        """D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
+        held, often = np.array([one.probabilities for one in self.counts]), self.frequent_counts
+        result = np.asarray(self.one_minus_powers[..., often] @ held[:, often])
+        result += self.one_minus_powers[..., ~often] @ held[:, ~often]
+        if self.window.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
+            centres = -self.slots * np.array(self.centres)
+            result[..., 0] = self.window.one_minus_powers(self.nodes, centres[:, None])[..., 0]
+        return result
+
+    @cached_property
+    def starts(self) -> Floats:
+        """Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
+        longest = self.setting.longest
+        return np.asarray(self.node_powers @ np.array([one.starts[:, longest:] for one in self.counts]))
+
+
+def _rounding_bound(law: BlockCounts) -> float:
+    """Return a bound on the error of a probability: of rounding, and of what is left out."""
+    share = 2.0 / law.window.period
+    ratio = law.window.ratios(law.setting.kinds, law.nodes)
+    varies = _variation(ratio)
+    off = np.zeros(len(law.nodes))
+    for g in range(len(law.counts)):
+        lack = np.hypot(*law.unbounded_deficits[:, g])
+        most = (1.0 + np.minimum(np.hypot(1.0 - law.unbounded_deficits[0, g], law.unbounded_deficits[1, g]), 1.0)) / 2.0
+        if law.window.first == 0:  # what was before is a point of the circle
+            off += varies * _PLAIN * _CIRCLE
+            lack[:, 0] = 0.0
+        off += varies * _power_rounding(law, g, lack, most)
+        off += _sum_rounding(law, g, most)
+    off += varies * 6.0 * (len(law.counts) - 1)
+    result = share * _UNIT * float(off.sum())
+    beyond = sum(int(m) * one.left_out for m, one in zip(law.slots, law.counts, strict=True))
+    result += share * float(varies.sum()) * beyond
+    return result + _skipped_nodes_bound(law) + 6.0 * math.exp(LOG_LEFT_OUT)
+
+
+def _variation(ratio: Floats) -> Floats:
+    """Σ |r_s - r_{s+1}| over all durations, and the first |r|, of each node."""
+    path = ratio[..., ::-1].transpose(0, 2, 3, 1)  # from the longest duration, kinds in order
+    steps = np.diff(path.reshape(*path.shape[:2], -1), axis=2)
+    return np.asarray(np.hypot(*steps).sum(axis=1) + np.hypot(*ratio).max(axis=(0, 2)))
+
+
+def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
+    """Roundings of (1 - D)**M of a kind, absolutely, of each node and the worst of starts.
+
+    ``lack`` is |D| without an end, ``most`` what |A| cannot exceed, of nodes and starts.
+    """
+    one, slots = law.counts[g], int(law.slots[g])
+    rows, places = one.probabilities.shape
+    longest = law.setting.longest
+    each = (_SUM + _LAW) * np.maximum(one.counts - 1.0, 0.0)
+    tail = 1.0 + _LAW + longest * _LONG / _UNIT
+    sizes = np.hypot(law.one_minus_powers[0, g], law.one_minus_powers[1, g])
+    added = np.where(law.frequent_counts, np.count_nonzero(law.frequent_counts), rows) + 1.0
+    shares = each + tail + _SUM + added + _CIRCLE + 2.0
+    endless = _PLAIN * (sizes @ (one.probabilities * shares[:, None]))
+    endless[lack == 0.0] = 0.0
+    ahead = one.counts[:, None] - one.counts
+    above = (np.maximum(ahead.T, 0.0) @ one.probabilities).max(axis=1)  # E[(N - n)+] of each n
+    reached = int(np.argmax(above <= 1e-3 / slots))
+    ended = each[reached] + tail + longest / TILE + 8.0 + rows + _CIRCLE
+    ended = _PLAIN * (ended + TILE + places / TILE + 4.0)
+    result = slots * endless * most ** (slots - 1)
+    result += _squaring_rounding(lack, most, slots)
+    return np.asarray(result.max(axis=1) + ended + (_SUM + _LAW) * _PLAIN * 1e-3)
+
+
+def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
+    """Roundings of the squarings and products of which (1 - D)**slots is made."""
+    top = slots.bit_length() - 1
+    result = np.zeros(lack.shape)
+    for k in range(top + 1):
+        power = 2.0**k
+        after = slots & ((1 << (k + 1)) - 1)  # of the power that is made by now
+        if slots >> k & 1:
+            size = np.minimum(after * lack, 2.0) if k < top else 2.0
+            result += _JOIN * size * most ** (slots - after) + (_JOIN if k < top else 0.0)
+        if k < top:
+            size = np.minimum(power * lack, 1.0 + most**power)
+            if k + 1 == top:
+                size = 1.0 + most**power
+            else:
+                result += 4.0 * _SQUARE  # of what the end takes: MΛ(1 - Λ)**(M/2) is below 1
+            left = most ** (slots - 2.0 * power)
+            result += slots / (2.0 * power) * _SQUARE * size * (2.0 + size) * left
+    return result
+
+
+def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
+    """Roundings of ratios, products and sums over starts, of each node."""
+    slots = int(law.slots[g])
+    near = np.maximum(most[:, 1:], most[:, :-1]) ** (slots - 1)
+    each = slots * (np.hypot(*law.starts[:, g]) * near).sum(axis=1)
+    lack = 2.0 * np.sin((law.nodes + 0.5) * (math.pi / law.window.period))
+    idle = law.setting.blocks * law.setting.idle_probability * lack * (4.0 + 8.0 * _LONG / _UNIT)
+    width = law.window.last - law.window.first
+    return np.asarray(each * (3 * _CIRCLE + 3 * _LAW + 24.0 + width / TILE + idle))
+
+
+def _skipped_nodes_bound(law: BlockCounts) -> float:
+    """Bound on what nodes hold that are not looked at."""
+    logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
+    logs[law.nodes] = -math.inf
+    angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)
+    starts = len(law.slots) * (law.window.last - law.window.first + 3)
+    return float((np.exp(logs) / np.sin(angles / 2)).sum()) * 2.0 * starts / law.window.period

@@ -1,0 +1,206 @@
+"""The law of a launch whose blocks take any time: enclosed by two that are on a lattice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic import sizes
+from stochastic.checks import check_real, check_integer
+from stochastic.errors import LawError
+from stochastic.launch_time.launch import launch
+from stochastic.launch_time.settings import longest_item_law
+from stochastic.work.pmf import Pmf
+
+if TYPE_CHECKING:
+    from stochastic.launch_time.launch import Launch
+
+_STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
+_MOST = sizes.CONTINUOUS_MOST
+_WIDTH = sizes.LAUNCH_STARTS  # steps at which the last block may begin
+_SIGMAS = 24.0  # how far from the mean
+_CUT_TAIL = 1e-15  # probability that a cut leaves out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """A launch that is no earlier than one law and no later than another.
+
+    Attributes
+    ----------
+    early, late : Launch
+        Every duration rounded down, and up, to whole steps. Their times are in steps.
+    step : float
+        How much time a step is.
+    missing : float
+        Bound on the probability that any block takes longer than what is looked at. It is counted
+        in ``cdf``, ``chance`` and ``quantile``; a mean is that of blocks which do not.
+    """
+
+    early: Launch
+    late: Launch
+    step: float
+    missing: float
+
+    def cdf(self, t: float) -> tuple[float, float]:
+        """Bounds on P(C <= t); a t that is whole steps but for its last digits is taken so."""
+        steps = t / self.step
+        whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
+        low = self.late.cdf(whole_steps) - self.late.error - self.missing
+        high = self.early.cdf(whole_steps) + self.early.error
+        return max(float(low), 0.0), min(float(high), 1.0)
+
+    def chance(self, deadline: float) -> tuple[float, float]:
+        """Bounds on the probability that all blocks have ended by the deadline."""
+        return self.cdf(deadline)
+
+    def mean(self) -> tuple[float, float]:
+        """Bounds on E[C]."""
+        return self.step * float(self.early.mean()), self.step * float(self.late.mean())
+
+    def quantile(self, q: float) -> tuple[float, float]:
+        """Bounds on the smallest t with P(C <= t) >= q; no upper one where q is too near 1."""
+        low = self.early.quantile(max(q - self.early.error, 0.0))
+        above = q + self.late.error + self.missing
+        high = self.late.quantile(above) if above <= 1.0 else math.inf
+        return self.step * low, self.step * high
+
+
+def launch_between(
+    work: Any,
+    *,
+    blocks: int,
+    slots: int,
+    step: float | None = None,
+    lanes: int = 1,
+    warps: int = 1,
+    tol: float = 1e-13,
+) -> Between:
+    """A launch whose durations are of a continuous law, between two laws on a lattice.
+
+    A launch never gets shorter when a block gets longer, so that durations rounded up and down to
+    whole steps enclose it; half the step, about half the distance, and some four times the work.
+
+    Parameters
+    ----------
+    work : frozen law of scipy.stats, or callable
+        The law of one item, none negative; or t -> P(duration <= t).
+    step : float, optional
+        What durations are rounded to; a thousandth of the longest where none is given.
+    blocks, slots, lanes, warps, tol
+        As in :func:`stochastic.launch`; ``tol`` bounds what is longer than all that is looked at.
+
+    Raises
+    ------
+    LawError
+        For a law that is negative or decreases, or steps so small that the exact way is too large,
+        with what works instead.
+
+    >>> found = launch_between(lambda t: min(t, 1.0), step=0.01, blocks=6, slots=2)
+    >>> low, high = found.mean()
+    >>> low < 6 / 4 + 1 / 6 < high < low + 0.05
+    True
+    """
+    blocks = check_integer("blocks", blocks, least=1, example=4096)
+    items = check_integer("lanes", lanes, least=1) * check_integer("warps", warps, least=1)
+    above, below = _sf_and_cdf(work)
+    allowed = tol / (2.0 * float(blocks) * items)
+    if above(-1e-300) < 1.0 - 1e-15:
+        raise LawError("work: expected durations of 0 or more")
+    longest = _tail_time(above, allowed)
+    given_step = longest / _STEPS if step is None else step
+    step = check_real("step", given_step, lambda x: x > 0, "a length of time above 0, such as 0.01")
+    count = math.ceil(longest / step)
+    if count > _MOST:
+        raise LawError(
+            f"step = {step!r}: a block of {longest:.6g} takes {count:,} of them; expected a step "
+            f"of {longest / _STEPS:.3g} or so"
+        )
+    places = np.arange(count + 1) * step
+    left = np.array([above(float(t)) for t in places])
+    begun = np.array([below(float(t)) for t in places])
+    chances = np.where(left[1:] < 0.5, left[:-1] - left[1:], np.diff(begun))
+    if chances.min() < -1e-12:
+        at = places[int(np.argmin(chances))]
+        raise LawError(f"work: P(duration <= t) falls after t = {at:.6g}; expected it to rise")
+    chances = np.maximum(chances, 0.0)
+    chances[0] += begun[0]
+    missing = float(blocks) * items * max(float(left[-1]), 0.0)
+    up = Pmf.from_weights(chances, low=1, normalise=True)
+    given: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    return Between(
+        early=launch(up.shift(-1), **given), late=launch(up, **given), step=step, missing=missing
+    )
+
+
+def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """P(D > t) and P(D <= t)."""
+    if hasattr(work, "sf") and hasattr(work, "cdf"):
+        return lambda t: float(work.sf(t)), lambda t: float(work.cdf(t))
+    if callable(work):
+        return lambda t: 1.0 - float(work(t)), lambda t: float(work(t))
+    raise LawError(
+        f"work = {work!r:.60}: expected a frozen law of scipy.stats, such as expon(), or a "
+        "function t -> P(duration <= t)"
+    )
+
+
+def _tail_time(sf: Callable[[float], float], tail: float) -> float:
+    """A time that is surpassed with a probability below what is allowed, nearly the first."""
+    high = 1.0
+    while sf(high) > tail:
+        high *= 2.0
+        if high > 1e30:
+            raise LawError("work: its tail does not end within 1e30; expected a finite mean")
+    low = 0.0
+    while high - low > 1e-3 * high and high > 1e-30:
+        middle = (low + high) / 2
+        low, high = (middle, high) if sf(middle) > tail else (low, middle)
+    return high
+
+
+def coarse_unit(
+    work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, correlation: float = 0.0
+) -> int:
+    """Return how many steps to count as one, for the law of a launch within seconds.
+
+    1 where the steps are few enough: the time grows with the square of how many the last block may
+    begin at.
+
+    >>> coarse_unit(Pmf.uniform(1, 1000), blocks=4096, slots=864)
+    1
+    >>> coarse_unit(Pmf.uniform(10**6, 2 * 10**6), blocks=4096, slots=864) > 50
+    True
+    """
+    lanes = check_integer("lanes", lanes, least=1, example=32)
+    warps = check_integer("warps", warps, least=1, example=8)
+    blocks = check_integer("blocks", blocks, least=1, example=4096)
+    slots = check_integer("slots", slots, least=1, example=864)
+    block, _ = longest_item_law(work, lanes * warps, _CUT_TAIL / blocks, correlation)
+    mean, var, served = block.mean(), block.var(), min(slots, blocks)
+    if not mean > 0 or block.low == block.high:
+        return 1
+    spread = math.sqrt(served * (blocks / served * var / mean**2 + 0.1))
+    width = _SIGMAS * spread * mean / served + int(block.high)
+    values = block.low + np.flatnonzero(block.weights)
+    return max(math.ceil(width / int(np.gcd.reduce(values)) / _WIDTH), 1)
+
+
+def round_durations(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:
+    """Return the laws of durations rounded down, and up, to so many steps, counted in these.
+
+    >>> [law.low for law in round_durations(Pmf.uniform(15, 16), 10)]
+    [1, 2]
+    """
+    law = work.cut(_CUT_TAIL)
+    values = law.low + np.arange(len(law.weights))
+    result = []
+    for steps in (values // unit, -(-values // unit)):
+        low = int(steps[0])
+        weights = np.bincount(steps - low, law.weights)
+        result.append(Pmf.from_weights(weights, low=low, normalise=True))
+    return result[0], result[1]

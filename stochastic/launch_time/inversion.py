@@ -1,0 +1,360 @@
+"""The law of a launch by coefficients of generating functions, at nodes of the unit circle.
+
+Let every slot draw blocks without end: M renewal processes, and the launch is their first B starts.
+H(u) = Σ_n z**n P(S_n = u) counts starts in powers of z. A slot whose running block began by s, ends
+after s and by t, has A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)), A_{-1} = 1, and
+
+    P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
+
+The term of s is the probability that the B-th block begins at s and all end by t: it is computed
+for those s and told apart from those B that Chernoff's bounds leave over. Kinds of slots multiply:
+those named first are served first, so that they have A_s where the later ones have A_{s-1}.
+
+Jointly with the total work T, each duration k carries exp(i·phase·k): H(u) has exp(i·phase·u), F is
+a sum of phases, and the formula stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stochastic import sizes
+from stochastic.arrays import Floats, Ints
+from stochastic.errors import LawError
+from stochastic.kernels.launch_counts import TILE, launch_probabilities
+from stochastic.launch_time.block_counts import LOG_LEFT_OUT, BlockCounts, Window, is_affordable
+from stochastic.launch_time.law import TimeLaw
+from stochastic.threads import cpu_count
+
+if TYPE_CHECKING:
+    from stochastic.launch_time.settings import LaunchSetting
+
+
+_CLEAR = 1e-14  # probabilities below it are left to the error bound
+_WIDE = 0.03  # of an angle, over the longest total's standard deviation
+_TILT = 1e-3  # of a tilt, over the total's standard deviation
+_STEEP = 2e-3  # of a tilt, over the longest block
+_EACH = sizes.TIMES_EACH  # times that are worth a thread
+_JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LaunchInversion:
+    """The law of a launch, in doubles; times are in steps."""
+
+    setting: LaunchSetting
+    counts: BlockCounts
+    method = "inversion"
+
+    @classmethod
+    def from_setting(cls, setting: LaunchSetting) -> LaunchInversion:
+        """Return the law from counts of blocks: by products, or transforms if that takes long."""
+        counts = BlockCounts(setting=setting, products=is_affordable(setting))
+        return cls(setting=setting, counts=counts)
+
+    @cached_property
+    def error(self) -> float:
+        """Bound on the numerical error of a probability: what is left out, and rounding.
+
+        Rounding is bounded where blocks are counted by products, else estimated.
+        """
+        return self.counts.error + _CLEAR
+
+    @property
+    def window(self) -> Window:
+        """When the last block begins."""
+        return self.counts.window
+
+    @property
+    def _idle_probability(self) -> float:
+        """P(no block has any work)."""
+        return float(self.setting.idle_probability**self.setting.blocks)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """2/period · z**(Σ M·c) E[z**-(blocks with work)], (2, nodes)."""
+        setting, window, nodes = self.setting, self.window, self.counts.nodes
+        kinds = zip(setting.kinds, self.counts.centres, strict=True)
+        power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
+        real, imag = window.powers(nodes, [power])[..., 0]
+        result = real + 1j * imag
+        if setting.idle_probability:
+            real, imag = window.one_minus_powers(nodes, [1])[..., 0]
+            share = np.log1p(-setting.idle_probability * (real + 1j * imag).astype(np.clongdouble))
+            result = result * np.exp(setting.blocks * share).astype(np.complex128)
+        return 2.0 / window.period * np.array([result.real, result.imag])
+
+    @cached_property
+    def _tables(self) -> tuple[Any, ...]:
+        """What the kernel takes, from the first start on."""
+        kinds, seen = self.setting.kinds, self.counts
+        tails = np.array([kind.sf[::-1] for kind in kinds])
+        tails = np.array([tails, np.zeros_like(tails)])
+        ratio = self.window.ratios(kinds, seen.nodes)
+        before, factors = seen.rows
+        arrays = factors, seen.starts, seen.unbounded_deficits, ratio, self._weights
+        slots = np.array([kind.slots for kind in kinds])
+        return slots, before, tails, *map(np.ascontiguousarray, arrays)
+
+    def cdf(self, times: Ints) -> Floats:
+        """P(C <= t)."""
+        result = self._sum_over_nodes(times, self._tables).real
+        result[times >= self.window.last + self.setting.longest] = 1.0
+        return np.clip(result + np.where(times >= 0, self._idle_probability, 0.0), 0.0, 1.0)
+
+    def _sum_over_nodes(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
+        """Return what the nodes add up to at each time; each thread takes some of the times."""
+        kinds, rows = tables[1].shape[:2]
+        count = min(cpu_count(), max(len(times) // _EACH, 1))
+        result = np.zeros((len(times), 2))
+
+        def part(i: int) -> None:
+            some = np.ascontiguousarray(times[i::count], dtype=np.int64)
+            into = np.zeros((len(some), 2))
+            room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((2, kinds, rows))
+            launch_probabilities(some, self.window.first, self.window.last, *tables, room, ends, into)
+            result[i::count] = into
+
+        if count == 1:
+            part(0)
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                list(pool.map(part, range(count)))
+        return result.view(np.complex128)[:, 0]
+
+    @cached_property
+    def cdf_table(self) -> tuple[int, Floats]:
+        """The first time with a probability, and P(C <= t) from there on."""
+        low, high = self.window.first - 1, self.window.last + self.setting.longest
+        nothing = self._idle_probability
+        first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
+        last = self._first_time(1.0 - _CLEAR, max(first, low), high)
+        result = self.cdf(np.arange(first, last + 1))
+        result[-1] = 1.0
+        return first, np.maximum.accumulate(result)
+
+    def _first_time(self, q: float, low: int, high: int) -> int:
+        """The first time by which the launch has ended with probability q, if after ``below``."""
+        while high - low > 1:
+            ask = np.unique(np.linspace(low, high, 10).astype(np.int64)[1:-1])
+            ask = ask[(ask > low) & (ask < high)]
+            seen = self.cdf(ask) >= q
+            at = int(np.argmax(seen)) if seen.any() else len(ask)
+            low, high = (
+                int(ask[at - 1]) if at > 0 else low,
+                int(ask[at]) if at < len(ask) else high,
+            )
+        return high
+
+    def last_start(self) -> TimeLaw:
+        """The start of the last block."""
+        window, nodes, endless = self.window, self.counts.nodes, self.counts.unbounded_deficits
+        gone = np.zeros(endless.shape[2:], dtype=np.complex128)
+        for kind, one in zip(self.setting.kinds, endless[0] + 1j * endless[1], strict=True):
+            lost = _one_minus_power(one, kind.slots)
+            if window.first == 0:
+                lost[:, 0] = one[:, 0]
+            gone = gone + lost - gone * lost
+        z, lack = window.powers(nodes, [1])[..., 0], window.one_minus_powers(nodes, [1])[..., 0]
+        factor, z, lack = (a + 1j * b for a, b in (self._weights, z, lack))
+        result = (factor * z / lack @ (gone[:, 1:] - gone[:, :1])).real + self._idle_probability
+        result = np.maximum.accumulate(np.clip(result, 0.0, 1.0))
+        result[-1] = 1.0
+        return TimeLaw(first=window.first, cdf_values=result, span=self.setting.span)
+
+    # --- jointly with the total work
+    def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
+        """E[exp(i Σ_g phases[g]·T_g); C <= t], T_g the work on slots of each kind.
+
+        At all nodes, which are turned so far that no x is near 1 at any.
+        """
+        setting, window = self.setting, self.window
+        first, last, longest, period = window.first, window.last, setting.longest, window.period
+        durations, places = np.arange(longest + 1), np.arange(first - longest, last + 1)
+        sums = [
+            np.cumsum(kind.law * np.exp(1j * phase * durations))
+            for kind, phase in zip(setting.kinds, phases, strict=True)
+        ]
+        poles = np.array([-np.angle(one[-1]) * period / (2.0 * math.pi) for one in sums])
+        offsets = np.arange(1, 17) / 17
+        apart = np.abs((poles[:, None] - offsets + 0.5) % 1.0 - 0.5).min(axis=0)
+        z = np.exp(2j * math.pi / period * (np.arange(period) + offsets[np.argmax(apart)]))
+        counts = self.counts.counts
+        turns = np.array([z[:, None] ** one.counts for one in counts])
+        turned = np.exp(1j * np.outer(phases, places))
+        rows = np.array([one.starts for one in counts]) * turned[:, None]
+        starts = turns @ rows
+        each = zip(sums, starts, strict=True)
+        alive = np.array([_unbounded_starts(z, total, begun, first, longest) for total, begun in each])
+        # log of the most that Π |A_s|**M can be, of many nodes and starts
+        logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
+        most = np.tensordot(self.counts.slots, logs, 1)
+        some = most.max(axis=1) > LOG_LEFT_OUT - 8.0
+        x = z[some, None] * np.array(sums)[:, None]
+        weights = np.exp(setting.log_weight(np.log(z[some].astype(np.clongdouble))))
+        early = rows[..., :longest]
+        tables = (
+            np.array([total[-1] - total[::-1] for total in sums]),
+            np.concatenate([turns, 1j * turns], axis=2)[:, some],
+            starts[:, some, longest:],
+            1.0 - alive[:, some],
+            x / (x - 1.0),
+            weights.astype(np.complex128) / period,
+        )
+        result = self._sum_over_nodes(
+            times,
+            (
+                self.counts.slots,
+                np.concatenate([early.real, early.imag], axis=1),
+                *(np.array([table.real, table.imag]) for table in tables),
+            ),
+        )
+        return result + np.where(times >= 0, self._idle_probability, 0.0)
+
+    def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
+        """The first time, P(C = t, T = w) and the steps of work w."""
+        setting = self.setting
+        first, below = self.cdf_table
+        least = setting.blocks * min(k.shortest for k in setting.kinds) if setting.idle_probability == 0 else 0
+        count = setting.blocks * setting.longest - least + 1
+        if float(count) ** 2 * len(below) * self.window.period > _JOINT:
+            raise LawError(
+                f"the joint law of {len(below):,} times and {count:,} totals is too large: "
+                "energy(...) tells mean and standard deviation without it, sample draws both"
+            )
+        times = np.arange(first, first + len(below))
+        angles = 2.0 * math.pi / count * np.arange(count // 2 + 1)
+        turned = np.array([self.transform(times, [a] * len(setting.kinds)) for a in angles])
+        totals = np.arange(least, least + count)
+        result = np.fft.irfft(np.conj(turned), count, axis=0)[totals % count]
+        return first, np.diff(result.T, axis=0, prepend=0.0), totals
+
+    @cached_property
+    def _phase_transform(self) -> tuple[float, npt.NDArray[np.complex128]]:
+        """A small phase, and E[exp(i·phase·T); C <= t] of all times."""
+        first, below = self.cdf_table
+        angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
+        times = np.arange(first, first + len(below))
+        return angle, self.transform(times, [angle] * len(self.setting.kinds))
+
+    def _total_transform(self, phases: Sequence[float]) -> complex:
+        """E[exp(i Σ_g phases[g]·T_g)]."""
+        first, below = self.cdf_table
+        return complex(self.transform(np.array([first + len(below) - 1]), phases)[0])
+
+    @property
+    def mean_totals(self) -> list[float]:
+        """Return E[T] of the blocks on each kind of slots."""
+        if len(self.setting.kinds) == 1:
+            return [self.setting.busy_blocks * self.setting.kinds[0].mean]
+        angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
+        turned = [self._total_transform(one) for one in angle * np.eye(len(self.setting.kinds))]
+        return [max(float(np.angle(one)) / angle, 0.0) for one in turned]
+
+    @property
+    def total_var(self) -> float:
+        """Var(T): blocks are independent where slots are alike, else by how |E[e**iaT]| bends."""
+        setting = self.setting
+        if len(setting.kinds) > 1:
+            wide = self._total_var_at(_WIDE)
+            return wide + (self._total_var_at(_WIDE / 2.0) - wide) * 4.0 / 3.0
+        kind, p = setting.kinds[0], setting.idle_probability
+        return setting.blocks * (1 - p) * (kind.var + p * kind.mean**2)
+
+    def _total_var_at(self, phase: float) -> float:
+        """Var(T), but for a part that falls as the square of the turn."""
+        angle = phase / (self.setting.longest * math.sqrt(self.setting.blocks))
+        turned = self._total_transform([angle] * len(self.setting.kinds))
+        return -2.0 * math.log(abs(turned)) / angle**2
+
+    @cached_property
+    def covariance(self) -> float:
+        """Cov(C, T) of time and total work, in steps.
+
+        Where slots are alike it is how the mean of C rises as blocks of k steps become exp(tilt·k)
+        times as likely; else E[T; C > t] over all t.
+        """
+        if len(self.setting.kinds) > 1:
+            angle, turned = self._phase_transform
+            mean = sum(self.mean_totals)
+            return -float(np.imag(turned * np.exp(-1j * angle * mean)).sum()) / angle
+        if not self.total_var:
+            return 0.0
+        tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
+        more, less = (LaunchInversion.from_setting(self.setting.tilt_durations(one)).mean_time for one in (tilt, -tilt))
+        return (more - less) / (2.0 * tilt)
+
+    @property
+    def mean_time(self) -> float:
+        """E[C], in steps."""
+        first, below = self.cdf_table
+        return first + math.fsum(1.0 - below)
+
+
+def _unbounded_starts(
+    z: npt.NDArray[np.complex128],
+    sums: npt.NDArray[np.complex128],
+    starts: npt.NDArray[np.complex128],
+    first: int,
+    longest: int,
+) -> npt.NDArray[np.complex128]:
+    """A_s of each node for blocks that may end at any time, s = first - 1, first, ..."""
+    steps = ((sums[-1] * z - 1.0) / z)[:, None] * starts[:, longest:]
+    early = starts[:, :longest] @ (sums[-1] - sums[:-1])[::-1] if first else np.ones(len(z))
+    return np.asarray(np.cumsum(np.column_stack([early, steps]), axis=1))
+
+
+def _one_minus_power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
+    """1 - (1 - base)**exponent, as the kernel does it."""
+    result = np.zeros_like(base)
+    while exponent:
+        if exponent & 1:
+            result = result + base * (1.0 - result)
+        exponent >>= 1
+        base = base * (2.0 - base)
+    return result
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CertainLaunch:
+    """All blocks take one time on slots of a kind, so that the launch takes one time as well."""
+
+    setting: LaunchSetting
+    method = "exact"
+    error = 0.0
+    total_var = covariance = 0.0
+
+    @cached_property
+    def _schedule(self) -> tuple[int, int, tuple[int, ...]]:
+        """Return the end, the start of the last block, and the work on each kind of slots."""
+        return self.setting.schedule([kind.longest for kind in self.setting.kinds])
+
+    @property
+    def cdf_table(self) -> tuple[int, Floats]:
+        """Return the time, and its chance."""
+        return self._schedule[0], np.ones(1)
+
+    def cdf(self, times: Ints) -> Floats:
+        """Return P(C <= t)."""
+        return np.where(times < self._schedule[0], 0.0, 1.0)
+
+    def last_start(self) -> TimeLaw:
+        """Return the start of the last block."""
+        return TimeLaw(first=self._schedule[1], cdf_values=np.ones(1), span=self.setting.span)
+
+    def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
+        """Return the time, its chance, and the steps of work."""
+        return self._schedule[0], np.ones((1, 1)), np.array([sum(self._schedule[2])])
+
+    @property
+    def mean_totals(self) -> list[float]:
+        """Return the work on each kind of slots."""
+        return [float(one) for one in self._schedule[2]]

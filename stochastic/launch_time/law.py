@@ -1,0 +1,194 @@
+"""The time of a launch: its law, where the time of slots and lanes goes, and the energy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stochastic.arrays import Ints
+from stochastic.checks import check_probability
+from stochastic.errors import LawError
+from stochastic.labels import law_array
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TimeLaw:
+    """Times first·span, (first + 1)·span, ... and the probability that none is later.
+
+    Attributes
+    ----------
+    first : int
+        The first step with any probability.
+    below : array
+        P(time <= (first + i)·span); the last is 1.
+    span : int or float
+        How much time a step is.
+    least, most : int or float, optional
+        The least and the most steps that have any chance, however small, where they are known.
+    """
+
+    first: int
+    cdf_values: npt.NDArray[Any]
+    span: Any = 1
+    minimum: int | None = None
+    maximum: float | None = None
+
+    def __repr__(self) -> str:
+        last = self.first + len(self.cdf_values) - 1
+        return f"Times({self.first * self.span}..{last * self.span}, mean {self.mean():.6g})"
+
+    @property
+    def probabilities(self) -> npt.NDArray[Any]:
+        """P(time = (first + i)·span)."""
+        return np.diff(self.cdf_values, prepend=0.0)
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The times themselves."""
+        return np.asarray((self.first + np.arange(len(self.cdf_values))) * self.span)
+
+    def mean(self) -> float:
+        """E[time]."""
+        return float(self.span * (self.first + sum((1.0 - self.cdf_values).tolist())))
+
+    def var(self) -> float:
+        """Variance."""
+        apart = self.first + np.arange(len(self.cdf_values)) - self.mean() / self.span
+        return float(self.span**2 * float(self.probabilities @ (apart * apart)))
+
+    def std(self) -> float:
+        """Standard deviation."""
+        return math.sqrt(max(self.var(), 0.0))
+
+    def cdf(self, t: Any) -> Any:
+        """P(time <= t), for a number or an array of them."""
+        steps, shape = whole_steps(t, self.span)
+        at = np.clip(steps - self.first, -1, len(self.cdf_values) - 1)
+        result = np.where(at < 0, 0.0, self.cdf_values[at])
+        return result.reshape(shape) if shape else result.item()
+
+    def pmf(self) -> xr.DataArray:
+        """P(time = t) along ``time``."""
+        return law_array(self.probabilities, {}, time=self.values)
+
+    def quantile(self, q: Any) -> Any:
+        """The smallest t with P(time <= t) >= q, for a number or an array of probabilities."""
+        asked = np.asarray(q, dtype=object)
+        result = np.array([self._quantile(one) for one in asked.reshape(-1).tolist()])
+        return result.reshape(asked.shape) if asked.shape else result.item()
+
+    def _quantile(self, q: Any) -> Any:
+        check_probability("q", q)
+        if q == 0:
+            first = self.first + int(np.argmax(self.cdf_values > 0))
+            return (first if self.minimum is None else self.minimum) * self.span
+        if q == 1 and self.maximum is not None:
+            return self.maximum * self.span
+        at = int(np.argmax(self.cdf_values >= q)) if self.cdf_values[-1] >= q else len(self.cdf_values) - 1
+        return (self.first + at) * self.span
+
+    def cvar(self, q: Any) -> Any:
+        """Mean of the latest share 1 - q of times: (1/(1 - q)) ∫ quantile(p) dp from q to 1.
+
+        >>> fair = np.arange(1, 7) / 6
+        >>> round(TimeLaw(first=1, below=fair).cvar(0.5), 12)
+        5.0
+        """
+        check_probability("q", q)
+        if q == 1:
+            return self._quantile(1)
+        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than this) of the share
+        return self.span * (self.first + float(share.sum()) / (1 - q))
+
+
+def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
+    """Whole steps up to each of the times, and the shape in which they were asked."""
+    asked = np.asarray(t, dtype=object)
+    flat = asked.reshape(-1).tolist()
+    try:
+        if any(isinstance(one, str | bytes) or one != one for one in flat):
+            raise TypeError
+        steps = [
+            max(min(math.floor(one / span), 2**62), -1)
+            if abs(one) < math.inf
+            else (2**62 if one > 0 else -1)
+            for one in flat
+        ]
+    except TypeError:
+        raise LawError(f"t = {t!r}: expected times to compare with, such as 1000") from None
+    return np.array(steps, dtype=np.int64), asked.shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBreakdown:
+    """Means over launches. Shares are of all the time of all slots, M·E[C]; they sum to 1.
+
+    Attributes
+    ----------
+    slot_time : float
+        Time that slots wait for the end of the launch, M·E[C] - E[T].
+    slot_share : float
+        Its share: the tail.
+    lane_share : float
+        Share that lanes wait for the longest of their warp, inside blocks.
+    warp_share : float
+        Share that warps wait for the longest of their block.
+    working_share : float
+        Share of useful work.
+    """
+
+    slot_time: float
+    slot_share: float
+    lane_share: float
+    warp_share: float
+    working_share: float
+
+    @classmethod
+    def from_means(
+        cls, *, slots: int, time: float, total: float, parts: Sequence[tuple[float, float, float]]
+    ) -> TimeBreakdown:
+        """Return the shares, from mean times of the launch and of all its blocks.
+
+        ``parts`` are numbers of blocks, with the mean work of an item and of a warp.
+        """
+        whole = slots * time
+        if whole == 0:
+            return cls(
+                slot_time=0.0, slot_share=0.0, lane_share=0.0, warp_share=0.0, working_share=1.0
+            )
+        used = min(total / whole, 1.0)  # what follows is above 1, or below 0, by rounding alone
+        working = min(sum(count * item for count, item, _ in parts) / whole, used)
+        lanes = min(max(sum(c * (warp - item) for c, item, warp in parts) / whole, 0.0), 1.0)
+        return cls(
+            slot_time=max(whole - total, 0.0),
+            slot_share=1.0 - used,
+            lane_share=lanes,
+            warp_share=max(used - working - lanes, 0.0),
+            working_share=working,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Energy:
+    """The energy of a launch: the means of its parts, and the standard deviation of all.
+
+    The standard deviation is exact to some 1e-6 of itself.
+    """
+
+    working: float
+    on: float
+    idling: float
+    std: float
+
+    @property
+    def mean(self) -> float:
+        """Of all."""
+        return self.working + self.on + self.idling

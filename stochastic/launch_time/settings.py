@@ -1,0 +1,248 @@
+"""What a launch is in plain numbers: blocks, the slots that run them, how long a block takes."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stochastic import sizes
+from stochastic.arrays import Floats, Ints
+from stochastic.errors import LawError
+from stochastic.work.correlated_lanes import CommonShock, parse_correlation
+
+if TYPE_CHECKING:
+    from stochastic.work.pmf import Pmf
+
+
+_MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
+_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SlotKind:
+    """Slots that are alike, and how long a block with work takes on them.
+
+    Attributes
+    ----------
+    slots : int
+        How many there are.
+    law : array, shape (K + 1,)
+        P(D = k), k = 0..K; none is 0.
+    """
+
+    slots: int
+    law: Floats
+
+    @cached_property
+    def cdf(self) -> Floats:
+        """P(D <= k), k = 0..K, each rounded once where numbers longer than doubles exist."""
+        result = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
+        result[-1] = 1.0
+        return result
+
+    @cached_property
+    def sf(self) -> Floats:
+        """P(D > k), k = 0..K, as precise relative to itself."""
+        result = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
+        return np.append(result, 0.0).astype(np.float64)
+
+    @property
+    def shortest(self) -> int:
+        """Return the fewest steps that a block takes."""
+        return int(np.flatnonzero(self.law)[0])
+
+    @property
+    def longest(self) -> int:
+        """Return the most steps that a block takes."""
+        return int(np.flatnonzero(self.law)[-1])
+
+    @cached_property
+    def mean(self) -> float:
+        """E[D]."""
+        return float(np.arange(len(self.law)) @ self.law)
+
+    @cached_property
+    def var(self) -> float:
+        """Variance of D."""
+        return float((np.arange(len(self.law)) - self.mean) ** 2 @ self.law)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LaunchSetting:
+    """Blocks go to the first slot that is free; of kinds free at once, to the first named.
+
+    Attributes
+    ----------
+    kinds : tuple of Kind
+        The slots; all laws are of one length.
+    blocks : int
+        How many blocks there are.
+    idle : float
+        Probability that a block has no work.
+    span : int
+        How much time a step of the laws is.
+    """
+
+    kinds: tuple[SlotKind, ...]
+    blocks: int
+    idle_probability: float
+    span: int = 1
+
+    @property
+    def slots(self) -> int:
+        """All of them."""
+        return sum(kind.slots for kind in self.kinds)
+
+    @property
+    def longest(self) -> int:
+        """The most steps that a block takes."""
+        return len(self.kinds[0].law) - 1
+
+    @property
+    def is_certain(self) -> bool:
+        """True if nothing is random, and it does not take long to schedule all blocks.
+
+        All blocks have work then, of one length on each kind of slots.
+        """
+        rounds = self.blocks / max(kind.slots for kind in self.kinds)
+        quick = len(self.kinds) == 1 or rounds < _ROUNDS
+        return quick and self.idle_probability == 0 and all(k.shortest == k.longest for k in self.kinds)
+
+    def end_range(self) -> tuple[int, int] | None:
+        """Return the least and most steps of a launch; None if slots are unlike.
+
+        Where they are alike a launch never ends earlier because a block takes longer.
+        """
+        if len(self.kinds) > 1:
+            return None
+        kind = self.kinds[0]
+        rounds = -(-self.blocks // kind.slots)
+        return (0 if self.idle_probability else rounds * kind.shortest), rounds * kind.longest
+
+    def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
+        """Return the end, the start of the last block, and the work on each kind of slots.
+
+        Blocks take one of ``lengths``, by the kind. All slots of a kind are free at the same times.
+        """
+        queue = [(0, number) for number in range(len(self.kinds))]
+        counts, left, end, start = [0] * len(self.kinds), self.blocks, 0, 0
+        while left > 0:
+            start, number = queue[0]
+            kind, length = self.kinds[number], lengths[number]
+            rounds = 1 if len(self.kinds) > 1 else -(-left // kind.slots)
+            begun = min(rounds * kind.slots, left)
+            start += (rounds - 1) * length
+            counts[number] += begun
+            left -= begun
+            end = max(end, start + length)
+            heapq.heapreplace(queue, (start + length, number))
+        work = tuple(count * length for count, length in zip(counts, lengths, strict=True))
+        return end, start, work
+
+    def tilt_durations(self, tilt: float) -> LaunchSetting:
+        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, to scale."""
+        [kind] = self.kinds
+        law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
+        size = math.fsum(law)
+        work = (1.0 - self.idle_probability) * size * math.exp(tilt * kind.mean)
+        return replace(
+            self,
+            kinds=(SlotKind(slots=kind.slots, law=law / size),),
+            idle_probability=self.idle_probability / (self.idle_probability + work),
+        )
+
+    @property
+    def busy_blocks(self) -> float:
+        """Blocks with work, on average."""
+        return self.blocks * (1.0 - self.idle_probability)
+
+    @property
+    def start_spread(self) -> float:
+        """About the standard deviation of how many blocks have begun when the last one does."""
+        rate = sum(kind.slots / kind.mean for kind in self.kinds)
+        result = self.blocks * self.idle_probability * (1.0 - self.idle_probability)
+        for kind in self.kinds:
+            each = self.busy_blocks / rate / kind.mean
+            result += kind.slots * (each * kind.var / kind.mean**2 + 0.1)
+        return math.sqrt(result)
+
+    def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """log E[exp(-tilt · blocks with work)]."""
+        if self.idle_probability == 0.0:
+            return -tilt * self.blocks
+        return np.asarray(self.blocks * np.log(self.idle_probability + (1.0 - self.idle_probability) * np.exp(-tilt)))
+
+    def simulate(self, size: int, seed: int) -> Ints:
+        """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
+        from stochastic.kernels.schedule import simulate_schedules
+
+        rng = np.random.default_rng(seed)
+        kind = np.repeat(np.arange(len(self.kinds)), [one.slots for one in self.kinds])
+        result = np.zeros((3, size), dtype=np.int64)
+        step = max(1, _AT_ONCE // self.blocks)
+        for first in range(0, size, step):
+            count = min(step, size - first)
+            drawn = rng.random((count, self.blocks))
+            busy = rng.random((count, self.blocks)) >= self.idle_probability if self.idle_probability else 1
+            durations = np.array(
+                [np.searchsorted(one.cdf, drawn, side="right") * busy for one in self.kinds]
+            )
+            into = np.zeros((3, count), dtype=np.int64)
+            simulate_schedules(durations, kind, np.empty(len(kind), dtype=np.int64), into)
+            result[:, first : first + count] = into
+        return result
+
+
+def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
+    """Return the law of the longest of so many items, and the probability that its cut omits."""
+    how = parse_correlation(correlation, work)
+    if how is None or isinstance(how, CommonShock):
+        block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)
+        return block, block.missing
+    cut = work.cut(tail / items)
+    return how.longest(cut, items), items * cut.missing
+
+
+def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
+    """Return the launch in the largest steps that fit; None if no block has any work.
+
+    Raises
+    ------
+    LawError
+        For blocks of too many steps, and where the probability of no work depends on the slot.
+    """
+    for law in laws:
+        if law.high > _MOST:
+            raise LawError(
+                f"a block takes up to {int(law.high):,} steps, too large to be exact: expected up "
+                f"to {_MOST:,}. Count the work in units {math.ceil(law.high / 5e5):,} times as "
+                "large, rounded up and rounded down: the law lies between the two"
+            )
+    weights = [np.concatenate([np.zeros(law.low), law.weights]) for law in laws]
+    idle = {float(one[0]) for one in weights}
+    if max(idle) - min(idle) > 1e-15:
+        raise LawError(
+            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, by the slot "
+            "it runs on: expected laws of work that have none with the same probability"
+        )
+    values = np.unique(np.concatenate([np.flatnonzero(one) for one in weights]))
+    values = values[values > 0]
+    if not len(values):
+        return None
+    span = int(np.gcd.reduce(values))
+    longest = int(values[-1]) // span
+    kinds = []
+    for one, count in zip(weights, slots, strict=True):
+        steps = one[span::span]
+        chances = np.zeros(longest + 1)
+        chances[1 : len(steps) + 1] = steps / math.fsum(steps)
+        kinds.append(SlotKind(slots=count, law=chances))
+    return LaunchSetting(kinds=tuple(kinds), blocks=blocks, idle_probability=idle.pop(), span=span)

@@ -1,0 +1,186 @@
+"""The time of a launch whose warps share the rate of their multiprocessor: simulated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stochastic import sizes
+from stochastic.arrays import Floats
+from stochastic.checks import check_probability, check_real, check_integer
+from stochastic.errors import LawError
+from stochastic.launch_time.settings import longest_item_law
+from stochastic.launch_time.law import TimeBreakdown
+
+if TYPE_CHECKING:
+    from stochastic.work.pmf import Pmf
+
+_LEVEL = 0.99
+_AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST  # warps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharing:
+    """How the warps of a multiprocessor share its rate: of n running ones each has min(1, full/n).
+
+    Attributes
+    ----------
+    full : float
+        How many warps run at full rate, as MWP and CWP tell.
+    resident : int
+        Blocks that a multiprocessor holds at a time.
+    launches : int
+        How many launches are simulated.
+    seed : int
+        Of the draws.
+    """
+
+    full: float
+    resident: int
+    launches: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SharedLaunch:
+    """Simulated times of a launch, with intervals (Dvoretzky, Kiefer, Wolfowitz; Massart 1990).
+
+    Attributes
+    ----------
+    times : array
+        Of the simulated launches, ascending.
+    work_bound : float
+        Mean work of all warps over the rate of all multiprocessors: no launch is faster on average.
+    lane_share : float
+        Share of a warp's work that its lanes wait for the longest of them, on average.
+    certain : bool
+        True if all warps take one time, so that all launches do.
+    """
+
+    times: Floats
+    work_bound: float
+    lane_share: float
+    certain: bool = False
+    method = "simulated, shared rate"
+
+    @property
+    def error(self) -> float:
+        """By how much no probability is off, at all times at once, with a chance of 99 %."""
+        if self.certain:
+            return 0.0
+        return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
+
+    @property
+    def values(self) -> Floats:
+        """The times, as :class:`~stochastic.launch_time.law.TimeLaw` has them."""
+        return self.times
+
+    @property
+    def cdf_values(self) -> Floats:
+        """P(C <= each of them), within ``error``."""
+        return np.arange(1, len(self.times) + 1) / len(self.times)
+
+    def cdf(self, t: Any) -> Any:
+        """P(C <= t), within ``error``; for a number or an array of them."""
+        result = np.searchsorted(self.times, t, side="right") / len(self.times)
+        return result if np.ndim(t) else float(result)
+
+    def chance(self, deadline: Any) -> Any:
+        """Probability that all blocks have ended by the deadline, within ``error``."""
+        return self.cdf(deadline)
+
+    def interval(self, t: float) -> tuple[float, float]:
+        """Where P(C <= t) lies with a chance of 99 %."""
+        chance = float(self.cdf(t))
+        return max(chance - self.error, 0.0), min(chance + self.error, 1.0)
+
+    def quantile(self, q: float) -> float:
+        """The smallest simulated time with P(C <= t) >= q."""
+        check_probability("q", q)
+        return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
+
+    def cvar(self, q: float) -> float:
+        """Mean of the slowest share 1 - q of the simulated launches."""
+        check_probability("q", q)
+        return float(self.times[min(math.ceil(q * len(self.times)), len(self.times) - 1) :].mean())
+
+    def idle(self) -> TimeBreakdown:
+        """Where the rate of all multiprocessors goes; a warp that waits for its block needs none.
+
+        What is not asked of the rate is the tail: slots that are empty, and too few warps in them.
+        """
+        used = min(self.work_bound / self.mean(), 1.0)  # above 1 by chance alone
+        return TimeBreakdown(
+            slot_time=math.nan,
+            slot_share=1.0 - used,
+            lane_share=used * self.lane_share,
+            warp_share=0.0,
+            working_share=used * (1.0 - self.lane_share),
+        )
+
+    def mean(self) -> float:
+        """E[C]; its standard error is ``std() / sqrt(len(times))``."""
+        return float(self.times.mean())
+
+    def std(self) -> float:
+        """Standard deviation of C."""
+        return float(self.times.std(ddof=1))
+
+
+def simulate_shared_launch(
+    work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, correlation: Any
+) -> SharedLaunch:
+    """Launches whose blocks go to the first free slot, multiprocessor after multiprocessor."""
+    from stochastic.kernels.schedule import simulate_shared_rate
+
+    if not isinstance(sharing, Sharing):
+        raise LawError(
+            f"sharing = {sharing!r:.60}: expected Sharing(full=8, resident=4), the warps that run "
+            "at full rate on a multiprocessor and the blocks that it holds"
+        )
+    resident = check_integer("resident", sharing.resident, least=1, example=4)
+    size = check_integer("launches", sharing.launches, least=20, example=2000)
+    full = check_real("full", sharing.full, lambda x: x > 0, "a number of warps above 0")
+    if slots % resident:
+        raise LawError(
+            f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
+            "times resident blocks"
+        )
+    if blocks * warps > _MOST:
+        raise LawError(
+            f"{blocks:,} blocks of {warps:,} warps that share a rate are too many to be simulated: "
+            f"expected up to {_MOST:,} warps a launch; without sharing, blocks may be more"
+        )
+    warp, _ = longest_item_law(work, lanes, 1e-15, correlation)
+    if float(warp.cdf(0)) > 0:
+        raise LawError(
+            "sharing: expected warps that all have work, P(0) = 0; without sharing, blocks may "
+            "have none"
+        )
+    below = np.cumsum(warp.weights)
+    places = slots // resident
+    rng = np.random.default_rng(check_integer("seed", sharing.seed, least=0))
+    times = np.empty(size)
+    step = max(1, _AT_ONCE // (blocks * warps))
+    room = (
+        np.empty((2, places, resident), dtype=np.int64),
+        np.empty((2, places, resident)),
+        np.empty((4, places)),
+    )
+    for first in range(0, size, step):
+        count = min(step, size - first)
+        drawn = rng.random((count, blocks, warps)) * below[-1]
+        lengths = (warp.low + np.searchsorted(below, drawn, side="right")).astype(np.float64)
+        lengths.sort(axis=-1)
+        simulate_shared_rate(lengths, full, *room, times[first : first + count])
+    rate = places * min(full, float(resident * warps))
+    bound = blocks * warps * warp.mean() / rate
+    return SharedLaunch(
+        times=np.sort(times),
+        certain=warp.low == warp.high,
+        work_bound=bound,
+        lane_share=max(1.0 - work.mean() / warp.mean(), 0.0),
+    )

@@ -1,0 +1,343 @@
+"""The first point where a condition holds, and checks before any work that are made of it.
+
+Formulas stay in their domains, and some point is feasible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.bounds.merge_axes import merge_axes
+from sweeps.bounds.problem import MergedProblem
+from sweeps.bounds.search import Incumbent, search
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import FEASIBLE, Grid, Tiling
+from sweeps.runtime.search_loop import SearchStats
+from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
+from symbolic.graph import Condition
+from symbolic.intervals import trend_algebra
+from symbolic.ops import (
+    Node,
+    both,
+    constant,
+    either,
+    equal,
+    floor,
+    interpret_arrays,
+    negate,
+    references,
+    walk,
+    where,
+)
+from symbolic.quantities import Domain
+
+#: Points looked at together, and those looked at before all others: most grids hold a feasible one.
+_BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
+#: Beyond so many points they are not looked at one by one, but in boxes.
+_MAX_SCAN_POINTS = sizes.FIRST_MANY
+
+
+def first_point(
+    grid: Grid, condition: Any, dims: Sequence[str], stats: SearchStats | None = None
+) -> dict[str, int] | None:
+    """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
+
+    ``condition`` maps the labels of the switch axes to a node over the leaves.
+
+    Raises
+    ------
+    OutOfTimeError
+        The time of the tally was up before that was known.
+    """
+    best: tuple[int, ...] | None = None
+    for at, key in grid.keys(dims):
+        result = _first_point_of_case(grid, condition(key), key, grid.non_switch_axes(dims), stats or SearchStats())
+        if result is not None:
+            point = {**at, **result}
+            place = tuple(point[d] for d in dims)
+            best = place if best is None else min(best, place)
+    return None if best is None else dict(zip(dims, best, strict=True))
+
+
+def _first_point_of_case(
+    grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], stats: SearchStats
+) -> dict[str, int] | None:
+    own = grid.sort_axes(grid.node_dims(node, key) & set(axes))
+    shape = grid.shape(own) or (1,)
+    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS))
+    many = math.prod(shape) > _MAX_SCAN_POINTS
+    for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
+        for number in range(count):
+            bounds = tiling.bounds(number)[0].reshape(-1, 2)
+            place = _first_point_in_box(grid, node, key, own, bounds)
+            if place is not None:
+                return {**dict.fromkeys(axes, 0), **dict(zip(own, place, strict=False))}
+            if stats.is_late and number + 1 < tiling.count:
+                raise _domain_time_error()
+    if not many:
+        return None
+    root = constant(where(node, 0.0, math.inf))  # by bounds over boxes
+    with np.errstate(all="ignore"):
+        sizes = {axis: grid.axes[axis].size for axis in own}
+        space = merge_axes(root, grid.leaves[key], sizes, {}, stats)
+        result, proven = first_configuration(space, own, None, 0.0, stats)
+    if result is None and not proven:
+        raise _domain_time_error()
+    return None if result is None else {**dict.fromkeys(axes, 0), **result}
+
+
+def _domain_time_error() -> OutOfTimeError:
+    return OutOfTimeError(
+        "whether all formulas stay in their domains was not known in time: give more time"
+    )
+
+
+def _first_point_in_box(
+    grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], bounds: NDArray[np.int64]
+) -> list[int] | None:
+    """The lowest point inside a box where a condition holds."""
+    values = {}
+    box = {axis: slice(*ends) for axis, ends in zip(axes, bounds.tolist(), strict=False)}
+    for name in references(node):
+        values[name] = np.atleast_1d(grid.leaves[key][name].slice_axes(box).align_to(axes))
+    holds = interpret_arrays((node,), values)[0]
+    sizes = tuple(bounds[:, 1] - bounds[:, 0])
+    holds = np.broadcast_to(holds, sizes)
+    if not holds.any():
+        return None
+    place = unravel(int(np.argmax(holds.reshape(-1))), sizes)
+    return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
+
+
+# --- The first of equal configurations, in the order of the axes: one axis after the other
+
+
+def _find_as_low(space: MergedProblem, target: float, stats: SearchStats) -> tuple[dict[str, int] | None, bool]:
+    """Return a configuration as low as a target; without one, whether the time was up before."""
+    goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
+    late = search(space.problem, goal, stats) < math.inf
+    return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
+
+
+def lowest_along_axis(
+    space: MergedProblem, axis: str, low: int, high: int, target: float, stats: SearchStats
+) -> tuple[dict[str, int] | None, bool]:
+    """The configuration as low as a target with the lowest index along an axis; if that is proven.
+
+    The index is at least ``low`` and below ``high``.
+    """
+    number, along = space.rows_of_axis(axis)
+    result: dict[str, int] | None = None
+    middle = high - 1  # most often nothing else is as low
+    while low < high:  # then the lower half of what is left, each time
+        rows = np.flatnonzero((along >= low) & (along <= middle))
+        earlier, late = None, False
+        if rows.size:
+            earlier, late = _find_as_low(space.select_rows(number, rows), target, stats)
+        if late:
+            return result, False
+        if earlier is None:
+            low = middle + 1
+        else:
+            result, high = earlier, earlier[axis]
+        middle = (low + high - 1) // 2
+    return result, True
+
+
+def first_configuration(
+    space: MergedProblem, axes: Sequence[str], place: Mapping[str, int] | None, target: float, stats: SearchStats
+) -> tuple[dict[str, int] | None, bool]:
+    """The first configuration at which an objective is as low as a target; whether that is proven.
+
+    Each row of a merged axis stands for the first of its combinations, so that the first of all is
+    found among them: those with the lowest index along one axis, then along the next.
+
+    Parameters
+    ----------
+    space : Space
+        The objective.
+    axes : sequence of str
+        The axes of the grid, in their order.
+    place : mapping of str to int, optional
+        One such configuration, if one is known.
+    """
+    if place is None:
+        place, late = _find_as_low(space, target, stats)
+        if place is None:
+            return None, not late
+    result = dict(place)
+    for axis in axes:
+        if axis in space.fixed_indices:
+            continue
+        earlier, proven = lowest_along_axis(space, axis, 0, result[axis], target, stats)
+        result = earlier or result
+        if not proven:
+            return result, False
+        number, along = space.rows_of_axis(axis)
+        rows = np.flatnonzero(along == result[axis])
+        if rows.size < along.size:
+            space = space.select_rows(number, rows)
+    return result, True
+
+
+# --- Checks: formulas stay in their domains, and some point is feasible
+
+
+#: Points drawn to tell which of several conditions excludes most.
+_SAMPLE = sizes.CHECK_SAMPLE
+
+
+def check_point_count(grid: Grid) -> None:
+    """Raise where there are more points than can be counted."""
+    if grid.points >= 2**63:
+        raise DseError(
+            f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
+            "axis (optimum with method='certified' counts no points)"
+        )
+
+
+def check_grid(
+    grid: Grid, *, count_points: bool = True, require_feasible: bool = True, stats: SearchStats | None = None
+) -> None:
+    """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
+
+    ``counted``: the points will be counted, so that there must be less than 2**63 of them.
+    ``possible``: some point must be feasible, unless the time of a tally is up before that is known
+    (what is asked of the grid then tells). Formulas must be checked in time.
+    """
+    if count_points:
+        check_point_count(grid)
+    if not grid.cache.get("formulas"):
+        for name in dict.fromkeys(
+            name
+            for graph in grid.graphs.values()
+            for name, definition in graph.definitions.items()
+            if definition.kind == "formula"
+        ):
+            _check_formula(grid, name, stats)
+        grid.cache["formulas"] = True
+    if require_feasible and not grid.cache.get("checked"):
+        try:
+            dims = grid.dims(FEASIBLE)
+            if grid.conditions and first_point(grid, grid.feasible_node, dims, stats) is None:
+                raise InfeasibleError(_why_infeasible(grid, stats))
+        except OutOfTimeError:
+            return
+        grid.cache["checked"] = True
+
+
+def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
+    """What each condition leaves, and which excludes most where all together leave nothing."""
+    lines = []
+    for condition in grid.conditions:
+        dims = grid.condition_dims(condition)
+
+        def holds(key: tuple[str, ...], condition: Condition = condition) -> Node:
+            graph = grid.graphs[key]
+            applies = any(c.text == condition.text for c in graph.conditions)
+            return graph.flat_condition(condition) if applies else constant(True)
+
+        try:
+            broken = first_point(grid, holds, dims, stats) is None
+        except OutOfTimeError:
+            broken = False
+        if broken:
+            names = references(condition.node)
+            values = grid.evaluate_point(dict.fromkeys(grid.axes, 0), names)
+            told = dict(grid.decode_value(name, value) for name, value in values.items())
+            shown = ", ".join(
+                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in told.items()
+            )
+            kind = "rule" if condition.is_rule else "constraint"
+            lines.append(
+                f"the {kind} {condition.text!r} is broken at every point (at the first: {shown})"
+            )
+    if not lines:
+        texts = " and ".join(repr(c.text) for c in grid.conditions)
+        lines.append(f"no point satisfies {texts} together{_most_excluding_condition(grid)}")
+    return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
+
+
+def _most_excluding_condition(grid: Grid) -> str:
+    """Which condition the fewest of some points meet, drawn the same each time."""
+    if len(grid.conditions) < 2:
+        return ""
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.integers(0, axis.size, _SAMPLE) for name, axis in grid.axes.items()}
+    met = {}
+    for condition in grid.conditions:
+        count = 0
+        for at, key in grid.keys(grid.switch_axes):
+            chosen = np.ones(_SAMPLE, dtype=bool)
+            for axis, label in at.items():
+                chosen &= drawn[axis] == label
+            graph, leaves = grid.graphs[key], grid.leaves[key]
+            if not any(c.text == condition.text for c in graph.conditions):
+                count += int(chosen.sum())
+                continue
+            node = graph.flat_condition(condition)
+            values = {name: np.atleast_1d(leaves[name].gather(drawn)) for name in references(node)}
+            holds = interpret_arrays((node,), values)[0]
+            count += int((np.broadcast_to(holds, _SAMPLE) & chosen).sum())
+        met[condition.text] = count
+    least = min(met, key=lambda text: met[text])
+    return f"; {least!r} excludes most: {met[least]:,} of {_SAMPLE:,} points drawn meet it"
+
+
+def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
+    row = grid.model.quantity(name)
+    everywhere = all(name in graph.definitions for graph in grid.graphs.values())
+    dims = grid.sort_axes({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
+
+    def outside(key: tuple[str, ...]) -> Node:
+        graph = grid.graphs[key]
+        if name not in graph.definitions:  # of another switch's branch
+            return constant(False)
+        return outside_domain(graph.flat(name), row.domain)
+
+    point = first_point(grid, outside, dims, stats)
+    if point is not None:
+        value = float(grid.evaluate_point({**dict.fromkeys(grid.axes, 0), **point}, [name])[name])
+        raise DomainError(
+            f"{name} = {value:g} by its formula, at {grid.describe(point) or 'every point'}, "
+            f"is outside its domain {row.domain}: change the formula or the axes"
+        )
+
+
+def check_enclosable(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
+    """Raise where something below the roots has no enclosure, naming the quantity it is in."""
+    for key, root in roots.items():
+        for name in references(root):
+            if grid.leaves[key][name].failures:
+                why = next(iter(grid.leaves[key][name].failures.values()))
+                raise DseError(
+                    f"{name} has no value at some points ({why}), so that nothing can be proven: "
+                    "ask method='scan', or leave these points out"
+                )
+    known = {*trend_algebra(), "constant", "reference"}
+    for key, root in roots.items():
+        missing = {node.op for node in walk((root,))} - known
+        if missing:
+            for name, definition in grid.graphs[key].definitions.items():
+                used = {node.op for node in walk((definition.node,))} & missing
+                if used:
+                    raise DseError(
+                        f"{name} has no enclosure, for it uses {', '.join(sorted(used))}: ask "
+                        "method='scan', which looks at every point"
+                    )
+
+
+def outside_domain(node: Node, domain: Domain) -> Node:
+    """Whether a value is none of a domain."""
+    below = node <= domain.low if domain.low_open else node < domain.low
+    above = node >= domain.high if domain.high_open else node > domain.high
+    tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]
+    if domain.whole:
+        tests.append(negate(equal(floor(node), node)))
+    return constant(either(*tests))

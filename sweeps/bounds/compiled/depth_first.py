@@ -1,0 +1,422 @@
+"""Depth first into some boxes: bound, cut, look at a point, halve, until a budget is spent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stochastic import sizes
+from sweeps.bounds.compiled.enclosure import MAXIMUM, ONE, SUB, enclose, compiled_no_nrt, copy_into
+from sweeps.bounds.compiled.planes import axis_term, cut_range, add_weight, minimize_axis, relax, sign_of
+from sweeps.bounds.compiled.tape import Tape, pruning_bound
+from symbolic.primitives.rule_operations import ALL_AXES
+
+# --- What is known of the objective over a box: enclosures, directions, planes, what they cut
+
+
+INF = math.inf
+#: What rounding can make of a plane, as a share of the parts that are added: far above a thousand
+#: steps of one ulp each.
+_SLACK = 1e-10
+
+
+@compiled_no_nrt
+def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
+    """A bound below the objective over a box whose steps are worked out; it may cut the box.
+
+    First the plane below the objective, then, for each comparison that must hold, the plane below
+    what is too much, and both together, so many times the second, where the best place of the
+    first breaks it.
+    """
+    lo, hi, und = state[0], state[1], state[2]
+    wide, deep, ends, weights, low, at, loss, other, spot = buffers
+    v, root = tape.value[0], tape.value[1]
+    table = (tape.axis_leaves, tape.leaves, tape.numbers, tape.logs)
+    steps_of, args, musts_of, atoms_of = tape.leaves, tape.args, tape.musts, tape.atoms
+    ops = tape.ops
+    dims, leaves = first.size, steps_of.shape[0]
+    bound = lo[root]
+    for k in range(leaves):
+        n = steps_of[k, 6]
+        ends[k, 0], ends[k, 1] = lo[n], hi[n]
+    sign = sign_of(lo[v], hi[v], und[v])
+    log = sign != 0 and not (limit < INF and (limit > 0) != (sign > 0))
+    goal = limit
+    if log and limit < INF:
+        goal = sign * math.log(abs(limit))
+    known, constant, scale = False, 0.0, 0.0
+    musts, atoms = musts_of.size, atoms_of.size
+    for c in range(-1, musts + atoms):
+        for n in range(ops.size):
+            wide[0, n], wide[1, n], deep[0, n], deep[1, n] = 0.0, 0.0, 0.0, 0.0
+        top, row = v, 0
+        if c < 0:
+            add_weight(deep if log else wide, v, float(sign) if log else 1.0)
+        else:
+            n = musts_of[c] if c < musts else atoms_of[c - musts]
+            a, b = args[n, 0], args[n, 1]
+            if c >= musts:
+                if assumptions[n] == 0:
+                    continue
+                if (assumptions[n] == 2) != (ops[n] == MAXIMUM):
+                    a, b = b, a
+            if und[a] or und[b] or hi[a] <= lo[b]:
+                continue
+            if lo[b] == 0 == hi[b] and ops[a] == SUB:  # x - y against 0 is x against y
+                a, b = args[a, 0], args[a, 1]
+            elif lo[a] == 0 == hi[a] and ops[b] == SUB:
+                a, b = args[b, 1], args[b, 0]
+            if und[a] or und[b]:
+                continue
+            row, top = 1, max(a, b)
+            if sign_of(lo[a], hi[a], False) > 0 and sign_of(lo[b], hi[b], False) > 0:
+                add_weight(deep, a, 1.0)
+                add_weight(deep, b, -1.0)
+            else:
+                add_weight(wide, a, 1.0)
+                add_weight(wide, b, -1.0)
+        if c < 0:
+            for n in range(loss.size):
+                loss[n] = 0.0
+        lost = loss if c < 0 else other
+        over, size = relax(tape, top, lo, hi, und, assumptions, wide, deep, lost, spot[0])
+        if not over > -INF:
+            continue
+        for k in range(leaves):
+            n = steps_of[k, 6]
+            weights[row, 0, k], weights[row, 1, k] = wide[0, n], deep[0, n]
+        most = 0.0 if row == 1 else goal
+        factor, below, above = 0.0, 0.0, INF
+        for turn in range(14):
+            # turn 0: the plane itself; later the objective and so many times what is too much
+            if turn == 1:
+                if row == 0 or not known:
+                    break
+                row, most = 2, goal
+            if turn > 0:
+                value = over
+                for axis in range(dims):
+                    value += axis_term(table, axis, at[0, axis], weights, 1)
+                if value > 0:
+                    below = factor
+                else:
+                    above = factor
+                if factor == 0.0 and value <= 0:
+                    break
+                if above < INF:
+                    factor = 0.5 * (below + above)
+                    if above - below < 0.05 * above:
+                        break
+                else:
+                    factor = 1.0 if factor == 0.0 else 4.0 * factor
+                for k in range(leaves):
+                    weights[2, 0, k] = weights[0, 0, k] + factor * weights[1, 0, k]
+                    weights[2, 1, k] = weights[0, 1, k] + factor * weights[1, 1, k]
+            place = 1 if row == 1 else 0
+            total, more = 0.0, 0.0
+            for axis in range(dims):
+                low[axis], at[place, axis] = minimize_axis(
+                    table, axis, first[axis], last[axis], weights, row, ends
+                )
+                total += low[axis]
+                more += abs(low[axis])
+            if row == 0:
+                constant, scale, known = over, size, True
+                total += over - _SLACK * (1.0 + size + more)
+            elif row == 1:
+                total += over - _SLACK * (1.0 + size + more)
+                if total > 0:
+                    return INF
+            else:
+                total += constant + factor * over - _SLACK * (1.0 + scale + factor * size + more)
+            if row != 1:
+                value = total
+                if log:
+                    value = math.exp(total) if sign > 0 else -math.exp(-total)
+                if value > bound:
+                    bound = value
+                if bound >= prune_at:
+                    return bound
+            if cut_box and most < INF:
+                for axis in range(dims):
+                    if first[axis] < last[axis]:
+                        one, two = cut_range(
+                            table,
+                            axis,
+                            first[axis],
+                            last[axis],
+                            weights,
+                            row,
+                            low[axis] + most - total,
+                        )
+                        if one > two:
+                            return INF
+                        first[axis], last[axis] = one, two
+                        at[0, axis] = min(max(at[0, axis], one), two)
+    return bound
+
+
+@compiled_no_nrt
+def _enclose_middle(tape, first, last, points, buffers):
+    """The steps at the middle of a box, where curves are touched."""
+    for axis in range(first.size):
+        points[1, axis] = (first[axis] + last[axis]) // 2
+    lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers
+    enclose(tape, points[1], points[1], nothing, lo, hi, und, up, dn, loose, alias, ranks)
+
+
+@compiled_no_nrt
+def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
+    """A bound over a box, which is cut while that pays, for so many turns; 0: only looked at.
+
+    It ends where the bound is ``enough`` for the box to be set aside. What is cut off is nowhere
+    below ``limit``, so that nobody need hear of it; between the two lies what must be told of, so
+    nothing is cut against ``enough``. Or it is no better than what is left along an axis: that may
+    break what is supposed, which is then forgotten (``forced``).
+    """
+    lo, hi, und, up, dn, loose, alias, ranks = state
+    root = tape.value[1]
+    dims = first.size
+    bound = -INF
+    for turn in range(max(max_turns, 1)):
+        before = 1.0
+        for axis in range(dims):
+            before *= last[axis] - first[axis] + 1
+        if not enclose(tape, first, last, assumptions, lo, hi, und, up, dn, loose, alias, ranks):
+            return INF
+        bound = max(bound, lo[root])
+        if bound >= prune_at or before == 1.0:
+            return bound
+        if max_turns > 0:
+            for axis in range(dims):  # along which nothing gets better
+                bit = ONE << np.uint64(axis)
+                if up[root] & bit:
+                    last[axis] = first[axis]
+                elif dn[root] & bit:
+                    first[axis] = last[axis]
+            points = 1.0
+            for axis in range(dims):
+                points *= last[axis] - first[axis] + 1
+            if points < before:
+                for k in range(tape.atoms.size):
+                    assumptions[tape.atoms[k]] = 0
+                if turn < max_turns - 1:
+                    continue
+                return bound
+        _enclose_middle(tape, first, last, plane_buffers[5], plane_buffers[8])
+        bound = max(
+            bound, _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns > 0)
+        )
+        points = 1.0
+        for axis in range(dims):
+            points *= last[axis] - first[axis] + 1
+        if bound >= prune_at or points > 0.7 * before:
+            break
+    return bound
+
+
+_pruning_bound = compiled_no_nrt(pruning_bound)
+#: Comparisons that are tried as something to halve along, those on which most is lost.
+_MAX_BRANCH_TESTS = sizes.DIG_TRIED
+#: What the half with the higher bound counts for, beside the other.
+_WORSE_HALF_WEIGHT = 0.17
+
+
+def make_buffers(tape: Tape, dims: int) -> Any:
+    """The arrays in which :func:`search_depth_first` works, made here since that compiles nothing."""
+    steps, leaves, atoms = tape.ops.size, tape.leaves.shape[0], tape.branch_steps.size
+
+    def enclosure_buffers() -> tuple[Any, ...]:
+        ends = (tape.fixed_ranges[0].copy(), tape.fixed_ranges[1].copy(), tape.fixed_ranges[2] > 0)
+        ways = (np.full(steps, ALL_AXES), np.full(steps, ALL_AXES), np.zeros(steps, dtype=np.bool_))
+        return (*ends, *ways, np.arange(steps), np.zeros((atoms + 1, 3), dtype=np.int64))
+
+    forced = np.zeros((2, steps), dtype=np.int8)
+    plane = (
+        *(
+            np.zeros((2, steps)),
+            np.zeros((2, steps)),
+            np.zeros((leaves, 2)),
+            np.zeros((3, 2, leaves)),
+        ),
+        *(np.zeros(dims), np.zeros((2, dims), dtype=np.int64), np.zeros(steps), np.zeros(steps)),
+        (*enclosure_buffers(), forced[1]),
+    )
+    ends = tuple(np.zeros(dims, dtype=np.int64) for _ in range(4))
+    told = np.zeros(atoms, dtype=np.int8), np.zeros(atoms), np.zeros(atoms, dtype=np.bool_)
+    return (enclosure_buffers(), plane, ends, forced[0], *told)
+
+
+def compile_parts(tape: Tape, buffers: Any) -> None:
+    """Compile what :func:`search_depth_first` calls and is compiled apart from it."""
+    state, plane, (first, last, *_), forced, *_ = buffers
+    relax.apart(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
+    enclose.apart(tape, first, last, forced, *state)
+
+
+@compiled_no_nrt
+def search_depth_first(
+    tape, count, firsts, lasts, assumptions, bounds, limit, gap, budget, best, counters, place, near_points, buffers
+):
+    """Take boxes from the end of a stack of ``count``; how many of it are left.
+
+    A box is a range along each axis and what is supposed of some steps (``facts``); ``limit`` is
+    the least value known, ``gap`` the share of it by which an answer may miss. ``best`` holds the
+    least value found and the least bound set aside, ``place`` where the first is; ``near`` points
+    that may be as good within what the library's functions may be off; ``counters`` the boxes
+    bounded, the points looked at, those that are boxes, and how many are told in ``near``; ``room``
+    is from :func:`make_buffers`.
+    """
+    dims, atoms = firsts.shape[1], tape.atoms.size
+    state, plane, ends, forced, supposed, worth, open_to = buffers
+    lo, hi, at, loss = state[0], state[1], plane[5], plane[6]
+    first, last, one, two = ends
+    root = tape.value[1]
+    spent = 0
+    till = _pruning_bound(limit, gap)
+    while count > 0 and spent < budget and counters[3] < near_points.shape[0]:
+        count -= 1
+        known = bounds[count]
+        copy_into(first, firsts[count])
+        copy_into(last, lasts[count])
+        copy_into(supposed, assumptions[count])
+        alive = known < till
+        points = 2.0
+        left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
+        chosen: Any = -1
+        stage = -2  # the box, a point of it, then both parts along each axis and comparison
+        while alive and stage < 2 * (dims + atoms):
+            number, side = stage // 2, stage % 2
+            if stage < 0:
+                number = -1
+            copy_into(one, first)
+            copy_into(two, last)
+            for k in range(atoms):
+                forced[tape.atoms[k]] = 0 if stage == -1 else supposed[k]
+            if stage == -1:
+                for axis in range(dims):
+                    one[axis] = min(max(at[0, axis], first[axis]), last[axis])
+                    two[axis] = one[axis]
+            elif stage >= 0 and number < dims:
+                if first[number] >= last[number]:
+                    stage += 2
+                    continue
+                middle = (first[number] + last[number]) // 2
+                if side == 0:
+                    two[number] = middle
+                else:
+                    one[number] = middle + 1
+            elif stage >= 0:
+                if supposed[number - dims] != 0 or not open_to[number - dims]:
+                    stage += 2
+                    continue
+                forced[tape.atoms[number - dims]] = side + 1
+            turns = 4 if stage == -2 else 0
+            result = bound_box(tape, one, two, forced, limit, till, state, plane, turns)
+            spent += 1
+            if stage == -2:
+                copy_into(first, one)
+                copy_into(last, two)
+                for k in range(atoms):
+                    supposed[k] = forced[tape.atoms[k]]
+                known = max(known, result)
+                alive = known < till
+                points = 1.0
+                for axis in range(dims):
+                    points *= last[axis] - first[axis] + 1
+                # the comparisons on which most is lost
+                for k in range(atoms):
+                    open_to[k] = False
+                    worth[k] = loss[tape.atoms[k]]
+                for k in range(tape.choices.shape[0]):
+                    n = tape.choices[k, 0]
+                    if loss[n] > 0:
+                        for j in range(1, tape.choices.shape[1]):
+                            m = tape.choices[k, j]
+                            if m >= 0 and lo[tape.atoms[m]] != hi[tape.atoms[m]]:
+                                worth[m] += loss[n]
+                for _ in range(_MAX_BRANCH_TESTS):
+                    most = -1
+                    for k in range(atoms):
+                        if worth[k] > 1e-9 and (most < 0 or worth[k] > worth[most]):
+                            most = k
+                    if most >= 0:
+                        open_to[most], worth[most] = True, 0.0
+            elif stage == -1:
+                counters[1] += 1
+                spent -= 1
+                if hi[root] < limit:
+                    limit = hi[root]
+                    best[0] = limit
+                    for axis in range(dims):
+                        place[axis] = one[axis]
+                    till = _pruning_bound(limit, gap)
+                    alive = known < till
+                if points == 1.0:
+                    counters[2] += 1
+                    if lo[root] < limit <= hi[root]:
+                        copy_into(near_points[counters[3]], one)
+                        counters[3] += 1
+                    alive, known = False, INF
+            elif side == 0:
+                left = max(result, known)
+            else:
+                right = max(result, known)
+                gone_left, gone_right = left >= till, right >= till
+                if gone_left or gone_right:
+                    known = max(known, min(left, right))
+                    if gone_left and left < limit:
+                        best[1] = min(best[1], left)
+                    if gone_right and right < limit:
+                        best[1] = min(best[1], right)
+                    if gone_left and gone_right:
+                        alive, known = False, INF
+                    elif number < dims:
+                        middle = (first[number] + last[number]) // 2
+                        if gone_left:
+                            first[number] = middle + 1
+                        else:
+                            last[number] = middle
+                        if chosen == number:
+                            score, chosen = -INF, -1
+                    else:
+                        supposed[number - dims] = 2 if gone_left else 1
+                else:
+                    less, more = min(left, right) - known, max(left, right) - known
+                    if less == INF:
+                        less, more = 1.0, 1.0
+                    gain = less + _WORSE_HALF_WEIGHT * min(more, 1e300)
+                    if gain > score or chosen == -1:
+                        score, chosen = gain, number
+                        left_score, right_score = left, right
+            stage += 1
+        if not alive:
+            if known < limit:
+                best[1] = min(best[1], known)
+            continue
+        if chosen == -1:  # cut along every axis that could be halved: look again
+            copy_into(firsts[count], first)
+            copy_into(lasts[count], last)
+            copy_into(assumptions[count], supposed)
+            bounds[count] = known
+            count += 1
+            continue
+        for turn in range(2):
+            second = (turn == 0) == (left_score <= right_score)
+            copy_into(firsts[count], first)
+            copy_into(lasts[count], last)
+            copy_into(assumptions[count], supposed)
+            bounds[count] = max(right_score if second else left_score, known)
+            if chosen >= dims:
+                assumptions[count, chosen - dims] = 2 if second else 1
+            else:
+                middle = (first[chosen] + last[chosen]) // 2
+                if second:
+                    firsts[count, chosen] = middle + 1
+                else:
+                    lasts[count, chosen] = middle
+            count += 1
+    counters[0] += spent
+    return count

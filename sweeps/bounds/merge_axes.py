@@ -1,0 +1,263 @@
+"""Axes that act together as one: of the combinations that no equation tells apart one is kept.
+
+Registers and shared memory act on the run time only through the blocks that fit; thousands of
+combinations of them, and of the threads of a block, come to a few. A set of axes is merged by
+evaluating every quantity that depends on these axes alone and is read elsewhere: the distinct rows
+of such values are the indices of one axis that replaces the set. Each row stands for the first of
+its combinations in the order of the axes; rows that break a condition are left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.bounds.problem import Indices, BoxProblem, MergedProblem, order_by_similarity, evenly_spaced
+from sweeps.grid.build import fold_constants
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import Leaf
+from sweeps.runtime.search_loop import SearchStats
+from symbolic.node import conjuncts
+from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
+
+#: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
+#: combinations that may be left; points below which nothing is merged.
+_MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = sizes.MERGE_MOST, sizes.MERGE_TRIED, 0.75, sizes.MERGE_WORTH
+
+
+def merge_axes(
+    root: Node,
+    leaves: Mapping[str, Leaf],
+    sizes: Mapping[str, int],
+    fixed: Mapping[str, int],
+    stats: SearchStats | None = None,
+    *,
+    unmerged_axis: str | None = None,
+    more: Sequence[Node] = (),
+) -> MergedProblem:
+    """The objective with some axes fixed, others but ``apart`` merged, ready to be searched.
+
+    ``more`` are objectives that are infinite where the first is; once the time of a tally is up, no
+    more axes are merged.
+    """
+    used = {}
+    for name in references(root, *more):
+        leaf = leaves[name]
+        index = tuple(fixed.get(axis, slice(None)) for axis in leaf.axes)
+        axes = tuple(axis for axis in leaf.axes if axis not in fixed)
+        used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
+    plain = {name: float(leaf.array) for name, leaf in used.items() if not leaf.axes}
+    roots = fold_constants([root, *more], plain, {})[0]
+    known = {axis: index for axis, index in fixed.items() if axis in sizes}
+    left = {axis: size for axis, size in sizes.items() if axis not in fixed}
+    merging = _AxisMerger(roots, used, left, stats or SearchStats(), unmerged_axis)
+    while math.prod(merging.sizes.values()) > _MIN_POINTS and merging.step():
+        pass
+    first, *others = merging.roots
+    problem = BoxProblem(first, merging.leaves, merging.sizes, others)
+    return MergedProblem(problem=problem, rows=tuple(merging.rows.values()), fixed_indices=known)
+
+
+class _AxisMerger:
+    def __init__(
+        self,
+        roots: Sequence[Node],
+        leaves: dict[str, Leaf],
+        sizes: dict[str, int],
+        stats: SearchStats,
+        unmerged_axis: str | None,
+    ) -> None:
+        self.roots, self.leaves, self.sizes, self.axis_order = roots, leaves, sizes, tuple(sizes)
+        self.stats, self.unmerged_axis = stats, unmerged_axis
+        self.failed_groups: set[tuple[str, ...]] = set()
+        self.injective_leaves: dict[str, bool] = {}
+        self.rows: dict[str, tuple[tuple[str, ...], Indices]] = {
+            axis: ((axis,), np.arange(size)[None]) for axis, size in sizes.items()
+        }
+        self.nodes, self.step_axes = self._walk_steps()
+
+    def step(self) -> bool:
+        """Merge one set of axes, if any is worth it."""
+        axes = list(self.sizes)
+        pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
+        best: tuple[float, tuple[str, ...]] | None = None
+        for some in pairs:
+            if self.stats.is_late:
+                return False
+            count = math.prod(self.sizes[axis] for axis in some)
+            if some in self.failed_groups or self.unmerged_axis in some or not 1 < count <= _MAX_COMBINATIONS:
+                continue
+            if self._has_shared_table(some):
+                continue
+            tried = {axis: evenly_spaced(self.sizes[axis], _TRIED_VALUES) for axis in some}
+            share = self._distinct_share(some, tried)
+            if share > _MAX_SHARE:
+                self.failed_groups.add(some)
+            elif best is None or share < best[0]:
+                best = share, some
+        if best is None:
+            return False
+        return self._merge_group(best[1])
+
+    def _has_shared_table(self, group: Iterable[str]) -> bool:
+        """Whether a table lies along some of these axes and of others, too."""
+        inside = set(group)
+        return any(
+            inside & set(leaf.axes) and set(leaf.axes) - inside for leaf in self.leaves.values()
+        )
+
+    def _walk_steps(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
+        """Every step, and the axes on which each depends."""
+        nodes, result = walk(self.roots), dict[int, frozenset[str]]()
+        for node in nodes:
+            if node.op == "reference":
+                result[id(node)] = frozenset(self.leaves[node.args[0]].axes)
+            elif node.op == "constant":
+                result[id(node)] = frozenset()
+            else:
+                result[id(node)] = frozenset().union(*(result[id(arg)] for arg in node.args))
+        return nodes, result
+
+    def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
+        """What depends on some axes alone and is read elsewhere; conditions that must hold."""
+        inside = set(group)
+        own = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
+        read = {id(root): root for root in self.roots if id(root) in own}
+        for node in self.nodes:
+            if node.op not in ("constant", "reference") and id(node) not in own:
+                read.update({id(arg): arg for arg in node.args if id(arg) in own})
+        return list(read.values()), [node for node in _required_conditions(self.roots) if id(node) in own]
+
+    def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
+        """Whether every value of every axis is read as it is, so that none are alike."""
+        left = set(group)
+        for node in nodes:
+            if node.op == "reference" and self._is_injective(node.args[0]):
+                left -= self.step_axes[id(node)]
+        return not left
+
+    def _is_injective(self, name: str) -> bool:
+        """Whether a leaf has another value at each index of its one axis."""
+        if name not in self.injective_leaves:
+            array = self.leaves[name].array
+            self.injective_leaves[name] = array.ndim == 1 and np.unique(array).size == array.size
+        return self.injective_leaves[name]
+
+    def _values(
+        self, nodes: Sequence[Node], group: Sequence[str], index: Mapping[str, Indices]
+    ) -> list[NDArray[Any]]:
+        shape = tuple(len(index[axis]) for axis in group)
+        values = {}
+        for name in references(*nodes):
+            values[name] = np.atleast_1d(self.leaves[name].transpose(group).take(index).align_to(group))
+        result = interpret_arrays(nodes, values)
+        return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
+
+    def _distinct_share(self, group: tuple[str, ...], index: Mapping[str, Indices]) -> float:
+        """Which share of some combinations is told apart."""
+        read, needed = self._read_nodes(group)
+        if not read:
+            return 0.0
+        if not needed and self._has_distinct_values(read, group):
+            return 1.0
+        kept, rows = self._evaluate_rows(read, needed, group, index)
+        bits = np.ascontiguousarray(rows[:, kept].T).view(np.int64)
+        return len(np.unique(bits, axis=0)) / rows.shape[1] if kept.any() else 0.0
+
+    def _evaluate_rows(
+        self,
+        read: Sequence[Node],
+        needed: Sequence[Node],
+        group: Sequence[str],
+        index: Mapping[str, Indices],
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        values = self._values([*read, *needed], group, index)
+        kept = np.ones(values[0].size, dtype=bool)
+        for condition in values[len(read) :]:
+            kept &= condition != 0
+        return kept, np.stack(values[: len(read)])
+
+    def _grid_indices(self, group: Sequence[str], places: Indices) -> dict[str, Indices]:
+        """The indices along the axes of the grid of some combinations, by axis."""
+        split = unravel(places, tuple(self.sizes[axis] for axis in group))
+        return {
+            name: table[k][at]
+            for axis, at in zip(group, split, strict=True)
+            for (names, table) in (self.rows[axis],)
+            for k, name in enumerate(names)
+        }
+
+    def _grid_order(self, group: Sequence[str], places: Indices) -> Indices:
+        """The order of the axes of the grid, in which the rows of merged axes do not stand."""
+        result = self._grid_indices(group, places)
+        return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
+
+    def _merge_group(self, group: tuple[str, ...]) -> bool:
+        """Replace some axes by one; whether there was time for it."""
+        read, needed = self._read_nodes(group)
+        index = {axis: np.arange(self.sizes[axis]) for axis in group}
+        if read:
+            kept, rows = self._evaluate_rows(read, needed, group, index)
+            places = np.flatnonzero(kept) if kept.any() else np.zeros(1, dtype=np.int64)
+            places = places[self._grid_order(group, places)]
+            code = np.zeros(places.size, dtype=np.int64)
+            for values in rows:
+                if self.stats.is_late:
+                    return False
+                row = np.unique(values[places].view(np.int64), return_inverse=True)[1]
+                code = code * (int(row.max()) + 1) + row
+                code = np.unique(code, return_inverse=True)[1]
+            places = places[np.sort(np.unique(code, return_index=True)[1])]
+            rows = rows[:, places]
+            order = order_by_similarity(rows, self.stats)
+            places, rows = places[order], rows[:, order]
+        else:
+            places = np.arange(math.prod(self.sizes[axis] for axis in group))
+            places, rows = places[self._grid_order(group, places)][:1], np.empty((0, 1))
+        originals = list(self._grid_indices(group, places).items())
+        merged = f"merged_{len(self.failed_groups)}_{group[0]}"
+        swap = {}
+        for number, (node, row) in enumerate(zip(read, rows, strict=True)):
+            name = f"{merged}_{number}"
+            self.leaves[name] = Leaf(axes=(merged,), array=row)
+            new = reference(name)
+            swap[id(node)] = constant(new > 0.5) if node.is_boolean else new
+        self.roots = _replace_nodes(self.roots, swap)
+        names = references(*self.roots)
+        self.leaves = {name: self.leaves[name] for name in names}
+        order_of = [merged if axis == group[0] else axis for axis in self.sizes]
+        order_of = [axis for axis in order_of if axis == merged or axis not in group]
+        self.sizes[merged] = len(places)
+        self.rows[merged] = tuple(n for n, _ in originals), np.stack([t for _, t in originals])
+        self.sizes = {axis: self.sizes[axis] for axis in order_of}
+        self.rows = {axis: self.rows[axis] for axis in order_of}
+        self.failed_groups.add((merged,))
+        self.nodes, self.step_axes = self._walk_steps()
+        return True
+
+
+def _required_conditions(roots: Sequence[Node]) -> list[Node]:
+    """Conditions without which the objectives are infinite: those joined in the choice of each."""
+    result: list[dict[int, Node]] = []
+    for root in roots:
+        tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()
+        result.append({id(node): node for node in conjuncts(tests)})
+    return [node for key, node in result[0].items() if all(key in other for other in result)]
+
+
+def _replace_nodes(roots: Sequence[Node], swap: Mapping[int, Node]) -> list[Node]:
+    done: dict[int, Node] = {}
+    for node in walk(roots):
+        if id(node) in swap:
+            done[id(node)] = swap[id(node)]
+        elif node.op in ("constant", "reference"):
+            done[id(node)] = node
+        else:
+            done[id(node)] = Node(node.op, tuple(done[id(arg)] for arg in node.args))
+    return [done[id(root)] for root in roots]

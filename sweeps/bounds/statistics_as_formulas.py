@@ -1,0 +1,159 @@
+"""Statistics as part of the equations, so that bounds over boxes tell of them as of anything else.
+
+A statistic over few points is one copy of its formula for each of them, joined in the order and
+with the rounding of :mod:`sweeps.nest.statistics`: what is proven of it is what a scan finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stochastic import sizes
+from sweeps.bounds.problem import BoxProblem
+from sweeps.grid.lazy_statistics import LazyStatistic
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.runtime.interrupts import raise_if_interrupted
+from symbolic.graph import Definition, Graph
+from symbolic.intervals import trend_algebra
+from symbolic.ops import (
+    Node,
+    constant,
+    reference,
+    references,
+    substitute,
+    walk,
+)
+from symbolic.statistics import STATISTICS, statistic_as_formula
+
+#: Most points over which a statistic becomes part of the equations; values up to which it is
+#: computed at once, wherever it is known; values, and numbers of its own, up to which it may be
+#: computed before a proof.
+MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
+    sizes.EXPAND_POINTS,
+    sizes.EXPAND_CHEAP,
+    sizes.EXPAND_MOST,
+    sizes.EXPAND_HELD,
+)
+_LEAF_OPS = ("constant", "reference")
+
+
+def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
+    """A grid in which statistics over few points are formulas.
+
+    Others stay leaves, whose values are computed when they are first read; so do those that take
+    little, unless quantities on which they depend are to be ``moved``.
+    """
+    cheap = -1 if inputs_move else CHEAP_VALUES
+    if (known := grid.cache.get(("expanded", cheap))) is not None:
+        return known  # type: ignore[no-any-return]
+    result = {key: _expand_graph(grid, key, cheap) for key in grid.graphs}
+    whole = grid
+    if any(graph is not grid.graphs[key] for key, (graph, _) in result.items()):
+        whole = replace(
+            grid,
+            graphs={key: graph for key, (graph, _) in result.items()},
+            leaves={key: leaves for key, (_, leaves) in result.items()},
+            _dims={},
+            cache={name: grid.cache[name] for name in ("formulas",) if name in grid.cache},
+        )
+    grid.cache["expanded", cheap] = whole
+    return whole
+
+
+def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
+    """A statistic below some roots that is to be computed and takes too much; empty where none."""
+    for key, root in roots.items():
+        for name in references(root):
+            leaf = grid.leaves[key][name]
+            if isinstance(leaf, LazyStatistic) and not leaf.group.is_computed:
+                shape = leaf.group.grid.shape
+                own, each = math.prod(shape(leaf.group.result_axes)), math.prod(shape(leaf.reduced_axes))
+                if own > MAX_RESULTS or own * each > MAX_VALUES:
+                    return name
+    return ""
+
+
+def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, Mapping[str, Leaf]]:
+    graph, leaves = grid.graphs[key], dict(grid.leaves[key])
+    expansion = _Expansion(grid, leaves, cheap)
+    known = set(leaves)
+    definitions: dict[str, Definition] = {}
+    for name, definition in graph.definitions.items():
+        definitions[name] = definition
+        if definition.kind == "statistic" and not _stays_leaf(leaves[name], cheap):
+            node = expansion.leaf_node(name, leaves[name], {})
+            needs = tuple(dict.fromkeys((*definition.needs, *references(node))))
+            definitions[name] = replace(definition, kind="expanded", node=node, needs=needs)
+    if all(definition is graph.definitions[name] for name, definition in definitions.items()):
+        return graph, leaves
+    points = {
+        name: Definition(name=name, kind="given", node=reference(name), needs=())
+        for name in leaves
+        if name not in known
+    }
+    given = {name: one for name, one in definitions.items() if one.is_leaf}  # some read later ones
+    return replace(graph, definitions={**points, **given, **definitions}, _flat_nodes={}), leaves
+
+
+def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
+    """Whether a leaf stays one: no statistic, one of many points, or one that takes little."""
+    if not isinstance(leaf, LazyStatistic):
+        return True
+    folding = leaf.group
+    about = folding.statistics[leaf.name]
+    count = math.prod(folding.grid.shape(folding.reduced_axes))
+    return (
+        STATISTICS[about.kind].formula is None
+        or count > MAX_EXPANDED_POINTS
+        or (folding.is_computed and cheap >= 0)
+        or count * math.prod(folding.grid.shape(folding.result_axes)) <= cheap
+    )
+
+
+class _Expansion:
+    """Statistics as formulas; what these are made of is entered among the leaves."""
+
+    def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
+        self.leaves, self.cheap = leaves, cheap
+        self.sizes = {n: grid.axes[n].size for n in grid.non_switch_axes(grid.axes)}
+
+    def leaf_node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
+        """A leaf at indices along some axes."""
+        if _stays_leaf(leaf, self.cheap):
+            own = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
+            if not own:
+                return reference(name)
+            told = f"{name} at {', '.join(f'{axis} {index}' for axis, index in own.items())}"
+            if told not in self.leaves:
+                self.leaves[told] = _leaf_at(leaf, own)
+            return reference(told)
+        assert isinstance(leaf, LazyStatistic)
+        folding, values = leaf.group, []
+        inner: Mapping[str, Leaf] = folding.grid.leaves[()]
+        for index in np.ndindex(*folding.grid.shape(folding.reduced_axes)):
+            raise_if_interrupted()
+            here = {**fixed, **dict(zip(folding.reduced_axes, index, strict=True))}
+            used = {n: self.leaf_node(n, inner[n], here) for n in references(folding.root)}
+            values.append(constant(substitute(folding.root, used)))
+        about = folding.statistics[leaf.name]
+        return statistic_as_formula(about, values, folding.weights, self._is_never_nan(values))
+
+    def _is_never_nan(self, values: Sequence[Node]) -> bool:
+        """Whether bounds over all points tell that no value is ever NaN."""
+        if any(node.op not in trend_algebra() for node in walk(values) if node.op not in _LEAF_OPS):
+            return False
+        problem = BoxProblem(values[0], self.leaves, self.sizes, values[1:])
+        with np.errstate(all="ignore"):
+            result = problem.step_trends(problem.whole_box)
+        return not any(np.any(result[id(value)].enclosure.undefined) for value in values)
+
+
+def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
+    """A leaf at one index of some axes, without these; where it has no value it is NaN."""
+    cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
+    left = tuple(axis for axis in leaf.axes if axis not in fixed)
+    return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

@@ -1,0 +1,241 @@
+"""The next border of a case, from every point of a grid, along its axes and other quantities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import Grid, Leaf
+from symbolic.crossings import Crossings, find_crossings, border_positions
+from symbolic.ops import Node, interpret_arrays, references
+from symbolic.quantities import Domain
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: The case beyond a border that is not there.
+NO_BORDER = -2
+#: Points of the lines followed together.
+BLOCK_POINTS = sizes.BORDERS_TOGETHER
+#: A quantity that is no axis is followed over a factor of two to this power.
+OCTAVES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BorderQuantity:
+    """A quantity along which borders are sought; ``ends`` replace where it is looked for them."""
+
+    name: str
+    domain: Domain
+    ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextBorders:
+    """Along one way, downwards and upwards (first axis) from each point.
+
+    ``value`` is where the point stands, ``border`` the next border and ``beyond`` the case there.
+    """
+
+    value: Floats
+    border: Floats
+    case_beyond: NDArray[np.int16]
+    undecided_gaps: int
+
+
+def grid_borders(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    quantity: BorderQuantity,
+    places: Mapping[str, Indices],
+) -> NextBorders:
+    """The next borders along one way.
+
+    Parameters
+    ----------
+    grid : Grid
+    roots : mapping of str to Node
+        The case over the leaves, by the labels of the switch axes.
+    dims : sequence of str
+        The axes of the answer.
+    way : Way
+        An axis, or another quantity that is a leaf of the grid.
+    places : mapping of str to array
+        For each of the axes the indices from which to look.
+    """
+    shape = tuple(len(places[dim]) for dim in dims)
+    cells = shape or (1,)
+    value, border = np.full(cells, math.nan), np.full((2, *cells), math.nan)
+    beyond = np.full((2, *cells), NO_BORDER, dtype=np.int16)
+    undecided = 0
+    lines_of = [d for d in dims if d != quantity.name]
+    for key, cell in _switch_cells(grid, dims, places):
+        plain = grid.non_switch_axes(lines_of)
+        sizes = [len(places[d]) for d in plain]
+        steps = len(places[quantity.name]) if quantity.name in dims else 1
+        block = max(BLOCK_POINTS // (grid.axes[quantity.name].size if quantity.name in dims else 2 * OCTAVES), 1)
+        count = math.prod(sizes)
+        for first in range(0, count, block):
+            numbers = np.arange(first, min(first + block, count))
+            index = unravel(numbers, sizes)
+            at = {d: places[d][i] for d, i in zip(plain, index, strict=True)}
+            asked = grid.leaves[key], roots[key], quantity, at
+            if quantity.name in dims:
+                values = grid.axes[quantity.name].values
+                start = np.tile(values[places[quantity.name]], (numbers.size, 1))
+                result, exact = _borders_along_axis(*asked, values, numbers.size)
+            else:
+                result, exact, start = _borders_along_input(*asked, numbers.size)
+            undecided += result.undecided_gaps
+            borders, cases = _nearest_borders(result, start, exact)
+            spread = {d: i[:, None] for d, i in zip(plain, index, strict=True)}
+            spread |= {quantity.name: np.arange(steps)[None, :]}
+            target = tuple(cell[d] if d in cell else spread[d] for d in dims) or ([[0]],)
+            value[target] = start.reshape(numbers.size, steps)
+            for side in (0, 1):
+                border[(side, *target)] = borders[side].reshape(numbers.size, steps)
+                beyond[(side, *target)] = cases[side].reshape(numbers.size, steps)
+    return NextBorders(
+        value=value.reshape(shape),
+        border=border.reshape(2, *shape),
+        case_beyond=beyond.reshape(2, *shape),
+        undecided_gaps=undecided,
+    )
+
+
+def _switch_cells(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]) -> Any:
+    """The labels of the switch axes, and which cell of the answer each combination fills."""
+    for at, key in grid.keys(dims):
+        held = {a: np.flatnonzero(places[a] == i) for a, i in at.items()}
+        if all(result.size for result in held.values()):
+            yield key, {a: result[:1, None] for a, result in held.items()}
+
+
+def _other_leaf_values(
+    leaves: Mapping[str, Leaf], root: Node, indices: Mapping[str, Indices], name: str
+) -> dict[str, Any]:
+    """The values of the leaves on each line, but for those along it."""
+    result = {}
+    for used in references(root):
+        leaf = leaves[used]
+        if used != name:
+            result[used] = leaf.array[tuple(indices[axis] for axis in leaf.axes)]
+    return result
+
+
+def _borders_along_axis(
+    leaves: Mapping[str, Leaf],
+    root: Node,
+    quantity: BorderQuantity,
+    indices: Mapping[str, Indices],
+    values: Floats,
+    count: int,
+) -> tuple[Crossings, bool]:
+    """The borders along an axis, and whether only its values count."""
+    tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
+    if tables or (quantity.domain.whole and quantity.ends is None):
+        return _borders_between_values(leaves, root, quantity.name, values, indices, count), True
+    edges = np.unique(np.concatenate([values, quantity.ends or ()]))
+    if quantity.ends is not None:
+        edges = edges[(edges >= min(quantity.ends)) & (edges <= max(quantity.ends))]
+    others, lines = _other_leaf_values(leaves, root, indices, quantity.name), np.tile(edges, (count, 1))
+    return find_crossings(root, quantity.name, others, lines, whole=quantity.domain.whole), quantity.domain.whole
+
+
+def _borders_between_values(
+    leaves: Mapping[str, Leaf],
+    root: Node,
+    name: str,
+    values: Floats,
+    indices: Mapping[str, Indices],
+    count: int,
+) -> Crossings:
+    """The borders between the values of an axis between which there is nothing."""
+    order = np.argsort(values)
+    along = {axis: index[:, None] for axis, index in indices.items()} | {name: order[None, :]}
+    held = {
+        used: np.atleast_1d(leaves[used].array[tuple(along[axis] for axis in leaves[used].axes)])
+        for used in references(root)
+    }
+    case = np.broadcast_to(interpret_arrays((root,), held)[0], (count, order.size))
+    case = np.asarray(case, dtype=float)
+    case = np.where(np.isnan(case), -1.0, case)
+    line, place = np.nonzero(case[:, 1:] != case[:, :-1])
+    low, high = values[order][place], values[order][place + 1]
+    return Crossings(line, low, high, case[line, place], case[line, place + 1], 0)
+
+
+def _borders_along_input(
+    leaves: Mapping[str, Leaf], root: Node, quantity: BorderQuantity, indices: Mapping[str, Indices], count: int
+) -> tuple[Crossings, bool, Floats]:
+    """The borders along a leaf that is no axis, whether only whole values count, and its values."""
+    leaf = leaves.get(quantity.name)
+    value = math.nan if leaf is None else leaf.array[tuple(indices[axis] for axis in leaf.axes)]
+    start = np.asarray(np.broadcast_to(value, (count,)), dtype=float)
+    if leaf is None or quantity.name not in references(root):
+        none = np.zeros(0)
+        return Crossings(np.zeros(0, np.int64), none, none, none, none, 0), True, start[:, None]
+    others, edges = _other_leaf_values(leaves, root, indices, quantity.name), octave_grid(start, quantity.domain, quantity.ends)
+    result = find_crossings(root, quantity.name, others, edges, whole=quantity.domain.whole)
+    return result, quantity.domain.whole, start[:, None]
+
+
+def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
+    """Places on both sides of a value, by octaves, to the ends of its domain.
+
+    >>> octave_grid(np.array([4.0]), Domain(low=1, low_open=False, whole=True), (2, 9)).tolist()
+    [[2.0, 4.0, 8.0, 9.0]]
+    """
+    low = np.nextafter(domain.low, math.inf) if domain.low_open else domain.low
+    high = np.nextafter(domain.high, -math.inf) if domain.high_open else domain.high
+    if ends is not None:
+        low, high = max(low, min(ends)), min(high, max(ends))
+    base = np.where(start == 0, 1.0, np.abs(start))[:, None]
+    away = base * np.exp2(np.arange(-OCTAVES, OCTAVES + 1.0))
+    below = -away[:, ::-1] if domain.low < 0 else np.zeros((len(start), 0))
+    column = np.ones((len(start), 1))
+    known = [0.0, *(end for end in (low, high) if math.isfinite(end))]
+    places = np.concatenate([below, away, start[:, None], *(column * at for at in known)], axis=1)
+    places = np.rint(places) if domain.whole else places
+    endless = ends is None and domain.low == 0 and domain.low_open
+    places = np.sort(
+        np.clip(places, away[:, :1] if endless else low, np.minimum(high, away[:, -1:])), axis=1
+    )
+    keep = np.any(places[:, 1:] > places[:, :-1], axis=0)
+    return np.asarray(places[:, np.concatenate([[True], keep])])
+
+
+def _nearest_borders(line_crossings: Crossings, start: Floats, exact: bool) -> tuple[Floats, NDArray[np.int16]]:
+    """The borders next to some places on each line; if ``exact`` the first value beyond counts."""
+    lines, steps = start.shape
+    position = border_positions(line_crossings)
+    border = np.full((2, lines, steps), math.nan)
+    beyond = np.full((2, lines, steps), NO_BORDER, dtype=np.int16)
+    if line_crossings.line.size:
+        first = np.searchsorted(line_crossings.line, np.arange(lines))
+        last = np.searchsorted(line_crossings.line, np.arange(lines), side="right")
+        # how many borders of the line lie below each place, by one sort of both
+        line = np.concatenate([line_crossings.line, np.repeat(np.arange(lines), steps)])
+        x = np.concatenate([line_crossings.high, start.reshape(-1)])
+        is_start = np.arange(x.size) >= line_crossings.line.size
+        order = np.lexsort((is_start, x, line))
+        below = np.empty(x.size, dtype=np.int64)
+        below[order] = np.cumsum(~is_start[order])
+        passed = below[line_crossings.line.size :].reshape(lines, steps)  # of all lines before, too
+        for side, place, there, ends, case in (
+            (0, passed - 1, passed > first[:, None], line_crossings.low, line_crossings.before),
+            (1, passed, passed < last[:, None], line_crossings.high, line_crossings.after),
+        ):
+            chosen = np.clip(place, 0, line_crossings.line.size - 1)
+            at = (ends if exact else position)[chosen]
+            border[side] = np.where(there, at, math.nan)
+            beyond[side] = np.where(there, case[chosen], NO_BORDER)
+    return border, beyond

@@ -1,0 +1,810 @@
+"""The exact front of some objectives: no configuration that is left out adds to it.
+
+The axes are merged for all objectives together, then boxes are explored in which a point might
+stand beside those found, or beat them: the corner of a box that is as low in every objective as its
+bounds allow is compared with the points found so far. Where one of them dominates the corner, or
+equals it, no point of the box adds to the front. Axes along which every objective goes one way are
+taken at their better end; what is left is halved along the axis that lifts the corner most. Of
+equal points the first in the order of the axes stands for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.bounds.checks import check_grid, check_enclosable, first_configuration
+from sweeps.bounds.merge_axes import merge_axes
+from sweeps.bounds.problem import Boxes, Indices, BoxProblem, MergedProblem, best_axis, concatenate_boxes, evenly_spaced
+from sweeps.bounds.search import Incumbent, prepare_search, search
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.goals import Goal, objective_node
+from sweeps.grid.grid import Grid
+from sweeps.nest.emit import compile_nest, emit
+from sweeps.nest.reduce import non_dominated_by, non_dominated_in_order
+from sweeps.nest.run import flatten_leaf
+from sweeps.certify.optimum import SwitchCase, switch_cases
+from sweeps.runtime.search_loop import SearchStats, run_search
+from sweeps.runtime.resources import run_in_threads
+from sweeps.runtime.progress import add_total, report_front_size, add_done
+from sweeps.runtime.interrupts import raise_if_interrupted, run_with_deadline
+from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
+from symbolic.ops import Node, both, constant, reference, substitute, where
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# --- Every point of a small part of a problem, by a loop nest written for its objectives
+
+
+#: Least points of a row, if the whole problem were looked at.
+_ROW = sizes.LEAF_ROW
+
+
+class CompiledObjectives:
+    """The objectives of a problem at all combinations of some indices along each axis."""
+
+    def __init__(self, problem: BoxProblem) -> None:
+        self.problem = problem
+        order = np.argsort(problem.sizes, kind="stable").tolist()
+        count, length = 0, 1  # boxes are smaller than the whole
+        while count < len(order) and length < _ROW:
+            count += 1
+            length *= int(problem.sizes[order[-count]])
+        self.outer, self.row = order[: len(order) - count], order[len(order) - count :]
+        names = {name: f"x{k}" for k, name in enumerate(problem.used_leaves)}
+        place = {axis: f"axis{k}" for k, axis in enumerate(problem.dims)}
+        swap = {name: reference(short) for name, short in names.items()}
+        self.nest = emit(
+            outer=[f"axis{axis}" for axis in self.outer],
+            row=[f"axis{axis}" for axis in self.row],
+            leaves={
+                short: [place[axis] for axis in problem.used_leaves[name].axes]
+                for name, short in names.items()
+            },
+            outputs=[(substitute(root, swap), "float") for root in problem.roots],
+            names={},
+        )
+        self.leaf_of = {short: problem.used_leaves[name] for name, short in names.items()}
+        numbers = [float(self.leaf_of[name].array) for name in self.nest.scalars]
+        self.scalars = np.array(numbers, dtype=np.float64)
+        compile_nest(self.nest)
+
+    def values(self, indices: Sequence[Indices]) -> NDArray[np.float64]:
+        """The objectives (rows), the combinations in the order that :meth:`places` tells."""
+        dims = self.problem.dims
+        at = dict(zip(dims, indices, strict=True))
+        length = {axis: index.size for axis, index in at.items()}
+        outer, row = ([dims[axis] for axis in own] for own in (self.outer, self.row))
+        sizes = np.array([*(length[a] for a in outer), math.prod(length[a] for a in row)])
+        bounds = np.stack([np.zeros_like(sizes), sizes], axis=1).reshape(-1)
+        arrays = [
+            flatten_leaf(self.leaf_of[name].take(at).transpose(outer + row), outer, row, length)
+            for name in self.nest.arrays
+        ]
+        result = np.empty((len(self.problem.roots), int(np.prod(sizes))))
+        compile_nest(self.nest)(bounds, sizes, 0, self.scalars, *arrays, *result)
+        return result
+
+    def places(self, indices: Sequence[Indices], flat: Indices) -> Indices:
+        """The index along each axis (rows) of some of the values."""
+        order = (*self.outer, *self.row)
+        split = unravel(flat, [indices[axis].size for axis in order])
+        places = np.empty((len(indices), flat.size), dtype=np.int64)
+        for axis, index in zip(order, split, strict=True):
+            places[axis] = indices[axis][index]
+        return places
+
+
+def compile_objectives_in_time(problem: BoxProblem, stats: SearchStats) -> CompiledObjectives | None:
+    """Those of a problem, unless the time is up before they are compiled."""
+    result: list[CompiledObjectives] = []
+
+    def load() -> None:
+        made = CompiledObjectives(problem)
+        made.values([np.zeros(1, dtype=np.int64)] * len(problem.dims))  # compiles it
+        result.append(made)
+
+    if not stats.is_late:
+        with suppress(OutOfTimeError):
+            run_with_deadline(load, stats.deadline, "a nest was compiled")
+    return result[0] if result and not stats.is_late else None
+
+
+# --- Points of which none beats another, the best of all that were looked at
+
+
+#: Most points of a front that is certified.
+MAX_FRONT_POINTS = sizes.FRONT_MOST
+
+#: Most points that many others are held against first.
+_FIRST_COMPARED = sizes.ARCHIVE_JUDGES
+#: Points of which some tell which judges beat most, and how many of them.
+_PRESORT_MIN_POINTS, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
+
+
+class Archive:
+    """Objectives (rows) of some points, all finite, and what tells where they are (rows)."""
+
+    def __init__(self, objectives: int, axes: int) -> None:
+        self.values = np.empty((objectives, 0))
+        self.places = np.empty((axes, 0), dtype=np.int64)
+
+    def non_dominated_indices(self, values: NDArray[np.float64]) -> Indices:
+        """Which points are finite, and neither beaten by one held nor equal to it in all."""
+        rest = np.arange(values.shape[1])
+        held = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
+        if rest.size > _PRESORT_MIN_POINTS and held.shape[1]:  # those first that beat most of some points
+            some = values[:, :: rest.size // _SAMPLE, None]
+            beats = np.all(held[:, None] <= some, axis=0).sum(axis=0)
+            held = held[:, np.argsort(-beats, kind="stable")]
+        for judges in (held, self.values):
+            if rest.size:
+                part = values if rest.size == values.shape[1] else values[:, rest]
+                rest = rest[non_dominated_by(part, judges, np.full(judges.shape[1], -1))]
+        return rest[np.all(values[:, rest] < np.inf, axis=0)]
+
+    def non_dominated_mask(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Of each point, whether it is one of those."""
+        result = np.zeros(values.shape[1], dtype=bool)
+        result[self.non_dominated_indices(values)] = True
+        return result
+
+    def add(self, values: NDArray[np.float64], places: Indices) -> None:
+        """Points that are ``open_to``; those of them, and those held, that another beats go."""
+        if not values.shape[1]:
+            return
+        joined = np.concatenate([self.values, values], axis=1)
+        reach = np.ptp(joined, axis=1, keepdims=True)
+        rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
+        # those that beat many first; who beats another comes before it, for rounding is monotone
+        order = np.lexsort((*values[::-1], rank))
+        best = non_dominated_in_order(values[:, order], raise_if_interrupted)
+        values, places = values[:, order[best]], places[:, order[best]]
+        stay = non_dominated_by(self.values, values, np.full(best.size, self.values.shape[1]))
+        self.values = np.concatenate([self.values[:, stay], values], axis=1)
+        self.places = np.concatenate([self.places[:, stay], places], axis=1)
+        if self.places.shape[1] > MAX_FRONT_POINTS:
+            raise DseError(
+                f"the front has more than {MAX_FRONT_POINTS:,} points, which is the most that are "
+                "certified: round objectives by floor, or give coarser axes"
+            )
+
+
+#: Boxes taken together; points of a box that is scanned, and of boxes looked at together.
+BATCH, MAX_SCAN_POINTS, JOINT_SCAN_POINTS = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
+#: Points of a problem from which on a loop nest is compiled for it.
+COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
+#: Points drawn at first; points of a coarse grid; most points that are improved along each axis,
+#: values tried there, and how often.
+_SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
+    sizes.BEAT_DRAWN,
+    sizes.BEAT_COARSE,
+    sizes.BEAT_KEPT,
+    sizes.BEAT_TRIED,
+    sizes.BEAT_ROUNDS,
+)
+
+
+class FrontSearch:
+    """The boxes of one problem that may hold points of the front."""
+
+    def __init__(self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats) -> None:
+        self.problem, self.number = problem, number
+        self.archive, self.stats = archive, stats
+        sizes, points = problem.sizes, problem.points
+        self.compiled_objectives: CompiledObjectives | None = None
+        self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
+        self.ideals = np.zeros((len(problem.roots), 0))
+        #: Points of open boxes, as the watcher was told.
+        self.unreported_points = float(points)
+        add_total(int(points))
+        if points > MAX_SCAN_POINTS:
+            with suppress(OutOfTimeError):  # these points only make the search shorter
+                self._add_start_points()
+        self._add_boxes(problem.whole_box)
+
+    def has_open_pieces(self) -> bool:
+        """Whether a box is left."""
+        return bool(self.ideals.shape[1])
+
+    def step(self) -> None:
+        """Scan the small ones of some boxes, and halve the others.
+
+        Raises
+        ------
+        OutOfTimeError
+            The time was up before; the boxes are those of before.
+        """
+        before = self.boxes, self.ideals
+        try:
+            self._step()
+        except OutOfTimeError:
+            self.boxes, self.ideals = before
+            raise
+
+    def _step(self) -> None:
+        kept = self.archive.non_dominated_indices(self.ideals)
+        self.boxes, self.ideals = self.boxes.take(kept), self.ideals[:, kept]
+        count = max(kept.size - BATCH, 0)
+        some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
+        self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
+        small = some.points <= MAX_SCAN_POINTS
+        rest = np.flatnonzero(small)[~self._scan_boxes(some.take(small))]
+        if rest.size:  # the time was up before
+            self.boxes = concatenate_boxes([self.boxes, some.take(rest)])
+            self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
+        if not small.all():
+            some, ideals = some.take(~small), ideals[:, ~small]
+            axis_of = best_split_axis(self.problem, some, ideals, self._objective_ranges(), self._is_excluded, self.stats)
+            self._add_boxes(some.halves(axis_of))
+
+    def report(self) -> None:
+        """How many points the front has so far, and how much of the space is settled."""
+        left = float(self.boxes.points.sum())
+        report_front_size(self.archive.values.shape[1])
+        add_done(int(self.unreported_points - left))
+        self.unreported_points = left
+
+    # --- bounds
+    def _add_boxes(self, boxes: Boxes) -> None:
+        """Keep what may hold points of the front, at the better ends of its axes."""
+        ideals, up, down = self.problem.bound_boxes(boxes, self.stats)
+        kept = self.archive.non_dominated_indices(ideals)
+        before, ideals = boxes.take(kept), ideals[:, kept]
+        boxes = clip_monotone_axes(before, up[kept], down[kept])
+        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
+        cut = np.flatnonzero(np.any(changed, axis=0))
+        if cut.size:
+            ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
+        reach = self._objective_ranges()
+        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")  # the lowest come first
+        self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
+        self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
+
+    def _objective_ranges(self) -> Floats:
+        """How far apart the points found so far are in each objective."""
+        values = self.archive.values
+        reach = (
+            np.ptp(values, axis=1, keepdims=True) if values.shape[1] else np.ones((len(values), 1))
+        )
+        return np.where(reach > 0, reach, 1.0)
+
+    def _is_excluded(self, ideals: Floats, _: Indices) -> NDArray[np.bool_]:
+        return ~self.archive.non_dominated_mask(ideals)
+
+    # --- points
+    def offer(self, places: Indices) -> None:
+        """Keep those of some points that nothing known beats."""
+        values = self.problem.all_values(places)
+        kept = self.archive.non_dominated_indices(values)
+        rows = np.zeros((len(self.archive.places), kept.size), dtype=np.int64)
+        rows[0], rows[1 : 1 + len(places)] = self.number, places[:, kept]
+        self.archive.add(values[:, kept], rows)
+
+    def _visit(self, places: Indices) -> None:
+        self.stats.visited_points += places.shape[1]
+        self.offer(places)
+
+    def _scan_combinations(self, indices: Sequence[Indices]) -> Indices:
+        """Those of all combinations of some indices that may be on the front."""
+        if self.compiled_objectives is None:
+            mesh = np.meshgrid(*indices, indexing="ij")
+            places = (
+                np.stack([part.reshape(-1) for part in mesh]) if mesh else np.zeros((0, 1), int)
+            )
+            return places[:, self.archive.non_dominated_indices(self.problem.all_values(places))]
+        values = self.compiled_objectives.values(indices)
+        kept = self.archive.non_dominated_indices(values)
+        if kept.size > 2 * JOINT_SCAN_POINTS // 100:  # most beat each other
+            own = Archive(len(values), 1)
+            own.add(values[:, kept], kept[None])
+            kept = own.places[0]
+        return self.compiled_objectives.places(indices, kept)
+
+    def _scan_boxes(self, boxes: Boxes) -> NDArray[np.bool_]:
+        """Look at every point of some boxes; which of them were looked at in time."""
+        points = boxes.points
+        tiny = points * points.size <= JOINT_SCAN_POINTS
+        seen = np.ones(points.size, dtype=bool)
+        others = np.flatnonzero(~tiny)
+        if tiny.any():
+            self.offer(boxes.take(tiny).all_points())
+        ends = list(zip(boxes.lo[:, ~tiny].T, boxes.hi[:, ~tiny].T, strict=True))
+
+        def work(number: int) -> Indices:
+            low, high = ends[number]
+            if self.stats.is_late:
+                seen[others[number]] = False
+                return np.zeros((len(low), 0), dtype=np.int64)
+            return self._scan_combinations([np.arange(a, b + 1) for a, b in zip(low, high, strict=True)])
+
+        if ends:
+            with np.errstate(all="ignore"):
+                places = np.concatenate(run_in_threads(work, len(ends)), axis=1)
+            self.offer(places)
+        self.stats.visited_points += int(points[seen].sum())
+        self.stats.scanned_points += int(points[seen].sum())
+        return seen
+
+    def _add_start_points(self) -> None:
+        """Good points before any box: some drawn, a coarse grid, what is better along each axis."""
+        sizes = self.problem.sizes
+        drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _SAMPLED_STARTS))
+        drawn[:, 0], drawn[:, -1] = 0, sizes - 1
+        self._visit(drawn)
+        if self.problem.points > COMPILE_MIN_POINTS:
+            self.compiled_objectives = compile_objectives_in_time(self.problem, self.stats)
+            if self.compiled_objectives is None:
+                return
+        steps = np.ones(sizes.size, dtype=np.int64)
+        while np.prod(np.minimum(2 * steps, sizes).astype(np.float64)) <= _COARSE_POINTS:
+            steps = np.minimum(2 * steps, sizes)
+            if np.all(steps == sizes):
+                break
+        coarse = [evenly_spaced(int(n), int(k)) for n, k in zip(sizes, steps, strict=True)]
+        places = self._scan_combinations(coarse)
+        self._visit(places)
+        for _ in range(_ROUNDS):
+            if self.stats.is_late:
+                return
+            before = self.archive.values
+            mine = self.archive.places[1:, self.archive.places[0] == self.number][: sizes.size]
+            mine = mine[:, :: max(mine.shape[1] // _IMPROVED_POINTS, 1)]
+            for axis, size in enumerate(sizes.tolist()):
+                along = evenly_spaced(size, _AXIS_VALUES)
+                tried = np.repeat(mine, along.size, axis=1)
+                tried[axis] = np.tile(along, mine.shape[1])
+                self._visit(tried)
+            if self.archive.values is before:
+                return
+
+
+def clip_monotone_axes(
+    boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64], sought_axis: int | None = None
+) -> Boxes:
+    """Boxes at the better ends of their axes; at the first where the least index is sought."""
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
+    for axis in range(len(lo)):
+        bit = np.uint64(1) << np.uint64(axis)
+        rises = (up & bit) != 0
+        hi[axis] = np.where(rises, lo[axis], hi[axis])
+        if axis != sought_axis:
+            lo[axis] = np.where(~rises & ((down & bit) != 0), hi[axis], lo[axis])
+    return Boxes(lo, hi)
+
+
+def best_split_axis(
+    problem: BoxProblem,
+    boxes: Boxes,
+    ideals: Floats,
+    ranges: Floats,
+    is_excluded: Callable[[Floats, Indices], NDArray[np.bool_]],
+    stats: SearchStats,
+) -> Indices:
+    """The axis along which halving lifts the corner of each box most.
+
+    ``gone`` tells by the corners of halves, and the numbers of their boxes, which are done with;
+    ``reach`` is what counts as far in each objective.
+    """
+
+    def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
+        result = problem.bound_boxes(halves, stats)[0]
+        lifted = np.minimum((result - np.tile(ideals[:, numbers], 2)) / ranges, 1.0)
+        lift = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
+        both = np.where(is_excluded(result, np.tile(numbers, 2)), 1.0, lift).reshape(2, -1).sum(axis=0)
+        length = (boxes.hi - boxes.lo)[axis, numbers]
+        return np.asarray(both + 1e-9 * length / problem.sizes[axis])
+
+    return best_axis(boxes, score)
+
+
+# --- The gaps between the points of a front of two objectives, each shown to be empty by a search
+# What is on the front besides the points found lies, in both objectives, below the corner of a gap
+# between neighbours of them. Where boxes tell little of both objectives together, the search for
+# the least of the first, where the second is below the corner, may still show that nothing is
+# there.
+
+
+class _GapSearch:
+    """Every gap, and those that points found there leave; ``corners`` are those that are open."""
+
+    def __init__(self, searches: Sequence[FrontSearch], stats: SearchStats) -> None:
+        self.searches, self.stats = searches, stats
+        self.archive = searches[0].archive
+        self.open_corners = self.closed_corners = np.empty((2, 0))
+
+    def has_open_pieces(self) -> bool:
+        """Whether a gap is left between the points known by now."""
+        corners = _gap_corners(self.archive.values)
+        known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
+        self.open_corners = corners[:, ~known]
+        return bool(self.open_corners.shape[1])
+
+    def step(self) -> None:
+        """Look into the first; it is closed where nothing is found."""
+        before, corner = self.archive.values, self.open_corners[:, :1]
+        seen = all(_search_gap(one, corner[:, 0], self.stats) for one in self.searches)
+        if seen and self.archive.values is before:
+            self.closed_corners = np.concatenate([self.closed_corners, corner], axis=1)
+
+    def report(self) -> None:
+        """How many points the front has so far."""
+        self.searches[0].report()
+
+
+def _gap_corners(values: Floats) -> Floats:
+    """The corners of the gaps between neighbours, and beyond the first and last."""
+    order = np.argsort(values[0])
+    first = np.append(values[0, order], math.inf)
+    second = np.concatenate([[math.inf], values[1, order]])
+    return np.stack([first, second])
+
+
+def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
+    """Offer the archive what a part holds below a corner; whether there was time to see it all."""
+    problem = front_search.problem
+    first, second = problem.roots
+    limit, most = corner.tolist()
+    holds = second < most
+    if first.op == "where":
+        holds, first = both(first.args[0], second.args[1] < most), first.args[1]
+    root = constant(where(holds, first, math.inf))
+    goal = Incumbent()
+    goal.tighten(limit)
+    late = search(problem.with_objective(root), goal, stats) < math.inf
+    if goal.place is not None:
+        front_search.offer(goal.place[:, None])
+    return not late
+
+
+# --- Of configurations equal in every objective the first, for all points of a front together
+# One axis of the grid after the other, in their order: the lowest index along it with which a point
+# is still met, among those that agree along the axes before. All points are sought together, in
+# boxes that are halved until none of the points can be met earlier.
+
+
+#: What a nest may be off from NumPy, as a share.
+_RELATIVE_ERROR = 1e-12
+
+
+class _TieBreakSearch:
+    """The first configuration of each target in the order of some axes.
+
+    ``targets`` are objectives (rows) that no configuration beats; ``places`` (axes of the problem
+    in rows) is where each is met, -1 where that is not known. Once ``most`` boxes were bounded it
+    ends.
+    """
+
+    def __init__(
+        self,
+        space: MergedProblem,
+        axes: Sequence[str],
+        targets: Floats,
+        places: Indices,
+        stats: SearchStats,
+        max_boxes: float,
+    ) -> None:
+        self.space, moved = space.sort_rows(axes)
+        self.problem, self.axes, self.stats = self.space.problem, tuple(axes), stats
+        self.targets, self.max_boxes = targets, stats.boxes + max_boxes + 1
+        large = self.problem.points > COMPILE_MIN_POINTS
+        self.compiled_objectives = compile_objectives_in_time(self.problem, stats) if large else None
+        reach = np.ptp(targets, axis=1, keepdims=True)
+        self.objective_ranges = np.where(reach > 0, reach, 1.0)
+        #: Which targets are met, and where; the first and last row of each axis that are left.
+        self.is_met = np.all(places >= 0, axis=0)
+        self.places = np.zeros_like(places)
+        for row, at, own in zip(self.places, moved, places, strict=True):
+            row[:] = at[own]
+        if not self.axes:  # one point alone
+            result = self.problem.all_values(np.zeros((0, 1), dtype=np.int64))
+            self.is_met = np.all(result <= targets, axis=0)
+        self.low = np.zeros_like(self.places)
+        self.high = np.repeat(self.problem.sizes[:, None] - 1, self.is_met.size, axis=1)
+
+    def run(self) -> bool:
+        """Fix the axes one after the other, while there is time; whether all is proven then."""
+        for axis in self.axes:
+            number, along = self.space.rows_of_axis(axis)
+            if not self._find_lowest_indices(number, along, first=axis == self.axes[0]):
+                return False
+            for k in np.flatnonzero(self.is_met):  # in order along the axis from low to high
+                begin = self.low[number, k]
+                part = along[begin : self.high[number, k] + 1]
+                index = along[self.places[number, k]]
+                self.low[number, k] = begin + np.searchsorted(part, index)
+                self.high[number, k] = begin + np.searchsorted(part, index, "right") - 1
+        return True
+
+    def grid_places(self) -> Indices:
+        """The places along the axes of the grid."""
+        result = np.zeros((len(self.axes), self.is_met.size), dtype=np.int64)
+        for (names, table), rows in zip(self.space.rows, self.places, strict=True):
+            for name, column in zip(names, table, strict=True):
+                result[self.axes.index(name)] = column[rows]
+        return result
+
+    # --- one axis
+    def _find_lowest_indices(self, number: int, along: Indices, first: bool) -> bool:
+        """Find for each target the lowest index along an axis of the grid; whether there was time.
+
+        Targets for which the same is left are sought together; those of which it is not known
+        whether they are met, along the first axis.
+        """
+        self.number, self.along = number, along
+        self.limit = np.where(self.is_met, along[self.places[number]], along.max() + 1)
+        last = self.high.copy()
+        last[number] = [
+            low + np.searchsorted(along[low : high + 1], limit) - 1
+            for low, high, limit in zip(
+                self.low[number], self.high[number], self.limit, strict=True
+            )
+        ]
+        sought = np.flatnonzero(last[number] >= self.low[number])
+        sought = sought if first else sought[self.is_met[sought]]
+        if not sought.size:
+            return True
+        rest = np.delete(np.concatenate([self.low, self.high]), len(self.low) + number, axis=0)
+        rest = rest[:, sought]
+        groups, owner = np.unique(rest, axis=1, return_inverse=True)
+        owner = owner.reshape(-1)
+        order = np.argsort(owner, kind="stable")
+        self.members = sought[order]
+        self.begins = np.searchsorted(owner[order], np.arange(groups.shape[1] + 1))
+        one = self.members[self.begins[:-1]]
+        lo, hi = self.low[:, one], last[:, one]
+        hi[number] = np.maximum.reduceat(last[number, self.members], self.begins[:-1])
+        self.boxes, self.owner = Boxes(lo, hi), np.arange(lo.shape[1])
+        return run_search(self, self.stats, self.max_boxes)
+
+    def has_open_pieces(self) -> bool:
+        """Whether a box is left."""
+        return bool(self.owner.size)
+
+    def step(self) -> None:
+        """Scan the small ones of some boxes, and halve the others."""
+        count = max(self.owner.size - BATCH, 0)
+        some, own = self.boxes.take(slice(count, None)), self.owner[count:]
+        self.boxes, self.owner = self.boxes.take(slice(count)), self.owner[:count]
+        ideals, up, down = self.problem.bound_boxes(some, self.stats)
+        kept = ~self._is_excluded(ideals, own, some)
+        some = clip_monotone_axes(some.take(kept), up[kept], down[kept], self.number)
+        own, ideals = own[kept], ideals[:, kept]
+        small = some.points <= MAX_SCAN_POINTS
+        self._scan_boxes(some.take(small), own[small], ideals[:, small])
+        if small.all():
+            return
+        some, own, ideals = some.take(~small), own[~small], ideals[:, ~small]
+
+        def is_excluded(half_ideals: Floats, box_numbers: Indices) -> Mask:
+            return self._is_excluded(half_ideals, own[box_numbers], some.take(box_numbers))
+
+        axis_of = best_split_axis(self.problem, some, ideals, self.objective_ranges, is_excluded, self.stats)
+        parts = some.halves(axis_of)
+        order = np.argsort(-self.along[parts.lo[self.number]], kind="stable")
+        self.boxes = concatenate_boxes([self.boxes, parts.take(order)])
+        self.owner = np.concatenate([self.owner, np.tile(own, 2)[order]])
+
+    def report(self) -> None:
+        """The front is known; who stands for each of its points is not told."""
+
+    def _box_target_pairs(self, owners: Indices) -> tuple[Indices, Indices, Indices]:
+        """Each box with each of its targets: numbers of boxes, targets, where each box begins."""
+        counts = np.diff(self.begins)[owners]
+        begins = np.cumsum(counts) - counts
+        box = np.repeat(np.arange(owners.size), counts)
+        member = np.arange(box.size) - np.repeat(begins - self.begins[owners], counts)
+        return box, self.members[member], begins
+
+    def _open_pairs(
+        self, ideals: Floats, owners: Indices, boxes: Boxes
+    ) -> tuple[Mask, Indices, Indices, Indices]:
+        """Of each box and target whether the box may hold it, earlier than where it is known."""
+        box, target, begins = self._box_target_pairs(owners)
+        open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
+        for ideal, values in zip(ideals, self.targets, strict=True):
+            open_to &= ideal[box] <= values[target]
+        return open_to, box, target, begins
+
+    def _is_excluded(self, ideals: Floats, owners: Indices, boxes: Boxes) -> Mask:
+        if not owners.size:
+            return np.zeros(0, dtype=bool)
+        open_to, _, _, begins = self._open_pairs(ideals, owners, boxes)
+        return np.asarray(~np.logical_or.reduceat(open_to, begins))
+
+    # --- points
+    def _scan_boxes(self, boxes: Boxes, owners: Indices, ideals: Floats) -> None:
+        if not owners.size:
+            return
+        points = boxes.points.astype(np.int64)
+        self.stats.visited_points += int(points.sum())
+        open_to, _, target, begins = self._open_pairs(ideals, owners, boxes)
+        ends = np.append(begins[1:], open_to.size)
+        asked = [target[a:b][open_to[a:b]] for a, b in zip(begins, ends, strict=True)]
+        tiny = points * points.size <= JOINT_SCAN_POINTS
+        if tiny.any():
+            places = boxes.take(tiny).all_points()
+            values = self.problem.all_values(places)
+            last = np.cumsum(points[tiny])
+            for k, end in zip(np.flatnonzero(tiny), last.tolist(), strict=True):
+                part = slice(end - points[k], end)
+                self._record_met(values[:, part], places[:, part], asked[k])
+        large = np.flatnonzero(~tiny)
+
+        def work(number: int) -> Indices:
+            k = large[number]
+            ranges = [
+                np.arange(a, b + 1) for a, b in zip(boxes.lo[:, k], boxes.hi[:, k], strict=True)
+            ]
+            if self.compiled_objectives is None:
+                return boxes.take([k]).all_points()
+            near = self._near_target_points(self.compiled_objectives.values(ranges), self.targets[:, asked[k]])
+            return self.compiled_objectives.places(ranges, near)
+
+        if large.size:
+            with np.errstate(all="ignore"):
+                for k, places in zip(large, run_in_threads(work, large.size), strict=True):
+                    self._record_met(self.problem.all_values(places), places, asked[k])
+
+    def _near_target_points(self, values: Floats, targets: Floats) -> Indices:
+        """Which points may be as low as some target; the first objective tells of most."""
+        order = np.sort(targets[0])
+        first = values[0]
+        below = np.searchsorted(order, first - _RELATIVE_ERROR * np.abs(first))
+        above = np.searchsorted(order, first + _RELATIVE_ERROR * np.abs(first), "right")
+        near = np.flatnonzero(below < above)
+        least, most = (f(targets, axis=1, keepdims=True) for f in (np.min, np.max))
+        part, off = values[:, near], _RELATIVE_ERROR * np.abs(values[:, near])
+        return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
+
+    def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
+        """Take over where points meet targets earlier than was known."""
+        if not places.shape[1]:
+            return
+        index = self.along[places[self.number]]
+        for k in target_numbers.tolist():
+            met = np.flatnonzero(np.all(values <= self.targets[:, k, None], axis=0))
+            if met.size:
+                first = met[np.argmin(index[met])]
+                if index[first] < self.limit[k]:
+                    self.limit[k], self.is_met[k] = index[first], True
+                    self.places[:, k] = places[:, first]
+
+
+#: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
+#: equal points are found one by one; least points of a grid of which that may be asked.
+BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = sizes.FRONT_PATIENCE, sizes.FRONT_SINGLE, sizes.FRONT_VAST
+
+
+def certified_front(
+    grid: Grid, goals: Sequence[Goal], stats: SearchStats
+) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.bool_] | None]:
+    """The points that no other beats in every objective, proven: indices (points, axes) in order.
+
+    When the time is up, the best found so far are given: of what is told besides, ``complete`` is 0
+    then, ``boxes_left`` how many boxes may hold more; and which points none of these can beat.
+    """
+    report_front_size(0)
+    if len(goals) == 2 and grid.points > _GAP_MIN_POINTS:
+        prepare_search(stats.deadline)
+    for goal in goals:
+        check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
+    check_grid(grid, count_points=False, stats=stats)
+    parts = switch_cases(grid, goals, ())
+    with np.errstate(all="ignore"):
+        spaces = []
+        for part in parts:
+            root, *more = _finite_objectives(grid, part, goals)
+            spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
+        axes = max(len(space.rows) for space in spaces)
+        archive = Archive(len(goals), 1 + axes)
+        explored = [
+            FrontSearch(space.problem, number, archive, stats)
+            for number, space in enumerate(spaces)
+        ]
+        patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
+        with suppress(OutOfTimeError):
+            for one in explored:
+                run_search(one, stats, patience)
+        ideals = np.concatenate([one.ideals for one in explored], axis=1)
+        ideals = ideals[:, archive.non_dominated_mask(ideals)]
+        if ideals.shape[1] and not stats.is_late:
+            gaps = _GapSearch(explored, stats)
+            run_search(gaps, stats)
+            below = np.all(ideals[:, :, None] < gaps.open_corners[:, None], axis=0).any(axis=1)
+            ideals = ideals[:, below & archive.non_dominated_mask(ideals)]
+        complete = not ideals.shape[1]
+        result, settled = _break_ties(grid, parts, spaces, archive, stats)
+    if not result and not complete:
+        raise OutOfTimeError("no point of the front was found in time: give more time")
+    if not result:
+        raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
+    order = sorted(range(len(result)), key=result.__getitem__)
+    index = np.array([result[k] for k in order], dtype=np.int64).reshape(len(order), len(grid.axes))
+    told: dict[str, Any] = {
+        "method": "certified",
+        "complete": int(complete),
+        "settled": int(settled),
+        "boxes": stats.boxes,
+        "points_visited": stats.visited_points,
+    }
+    proven = None
+    if not complete:
+        proven = _proven_mask(archive.values, ideals)[order]
+        told |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
+    return index, told, proven
+
+
+def _finite_objectives(grid: Grid, case: SwitchCase, goals: Sequence[Goal]) -> list[Node]:
+    """The objectives where all are finite, else infinite."""
+    alone = [objective_node(grid, case.key, goal) for goal in goals]
+    holds = both(*(node.args[0] for node in alone), *(node.args[1] < math.inf for node in alone))
+    return [constant(where(holds, node.args[1], math.inf)) for node in alone]
+
+
+def _proven_mask(values: NDArray[np.float64], ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points the corner of no box beats."""
+    result = np.ones(values.shape[1], dtype=bool)
+    for ideal in ideals.T[:, :, None]:
+        result &= ~(np.all(ideal <= values, axis=0) & np.any(ideal < values, axis=0))
+    return result
+
+
+def _break_ties(
+    grid: Grid, cases: Sequence[SwitchCase], spaces: Sequence[MergedProblem], archive: Archive, stats: SearchStats
+) -> tuple[list[tuple[int, ...]], bool]:
+    """The first configuration of each point, an index along each axis; whether that is proven."""
+    result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
+    proven = True
+    if not result:
+        return [], True
+    for number, (part, space) in enumerate(zip(cases, spaces, strict=True)):
+        rows = archive.places[1 : 1 + len(space.rows)]
+        known = np.where(archive.places[0] == number, rows, -1)
+        axes = tuple(part.sizes)
+        met, sure = known[0] >= 0 if len(known) else archive.places[0] == number, False
+        own = [space.grid_place(place) for place in np.maximum(known, 0).T]
+        places = np.array([[place[axis] for place in own] for axis in axes])
+        places = places.reshape(len(axes), len(result))
+        if not stats.is_late:
+            with suppress(OutOfTimeError):  # else as they were found
+                settling = _TieBreakSearch(space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES)
+                sure = settling.run()
+                places, met = settling.grid_places(), settling.is_met
+        for k in range(len(result)):
+            place = dict(zip(axes, places[:, k].tolist(), strict=True)) if met[k] else None
+            if not sure:
+                place, one_sure = _first_tie(part, space, archive.values[:, k], place, stats)
+                proven &= one_sure
+            if place is not None:
+                whole = part.grid_index(grid, place)
+                result[k] = min(result[k] or whole, whole)
+    return result, proven
+
+
+def _first_tie(
+    case: SwitchCase,
+    space: MergedProblem,
+    target: NDArray[np.float64],
+    place: dict[str, int] | None,
+    stats: SearchStats,
+) -> tuple[dict[str, int] | None, bool]:
+    """The first configuration that meets one target, by searches for each axis."""
+    if stats.is_late:
+        return place, False
+    problem = space.problem
+    tests = []
+    for root, value in zip(problem.roots, target.tolist(), strict=True):
+        holds, root = root.args[:2] if root.op == "where" else (True, root)
+        tests += [holds, root <= value]
+    root = constant(where(both(*tests), 0.0, math.inf))
+    alone = replace(space, problem=problem.with_objective(root))
+    return first_configuration(alone, tuple(case.sizes), place, 0.0, stats)

@@ -1,0 +1,572 @@
+"""Inputs within ± over a grid: between which values each output lies, and what can be the best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.bounds.problem import Boxes, RangeExtremes, BoxProblem, concatenate_boxes
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.certify.optimum import best_in_cell, switch_cases
+from sweeps.certify.targets import CertifiedBoxes
+from sweeps.runtime.search_loop import SearchStats
+from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
+from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where
+from symbolic.primitives.rule_operations import ALL_AXES, either_flag, choose, is_empty
+
+# --- Between which values a quantity lies where some inputs are known within ±, point by point
+# An uncertain input lies between two ends at each configuration. Where a quantity goes one way
+# along it, its extreme is at one of them; otherwise the ends are drawn together, piece by piece,
+# until the extreme is bracketed closely or there are enough pieces.
+
+
+Floats = NDArray[np.float64]
+
+#: Rounds of halving; pieces of a configuration, on average; how close is close.
+ROUNDS, MEAN_PIECES, RELATIVE_TOLERANCE = 20, sizes.RANGES_PIECES, 1e-4
+#: Configurations looked at together.
+BLOCK_POINTS = sizes.RANGES_TOGETHER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToleranceProblem:
+    """A quantity over configurations, some of its inputs between ends of their own.
+
+    ``known`` holds a number, or one for each configuration; the ends do the latter.
+    """
+
+    root: Node
+    known_values: Mapping[str, Any]
+    low: Mapping[str, Floats]
+    high: Mapping[str, Floats]
+    whole: frozenset[str]
+    count: int
+
+    @property
+    def uncertain_names(self) -> tuple[str, ...]:
+        """The uncertain inputs on which it depends."""
+        return tuple(name for name in references(self.root) if name in self.low)
+
+    def values(self, selection: Any, inputs: Mapping[str, Floats]) -> Floats:
+        """At places within the ends, of some configurations."""
+        values = {**self._select_known(selection), **inputs}
+        result = interpret_arrays((self.root,), values)[0]
+        return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
+
+    def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
+        """Enclosed between ends, and how it goes along each of the inputs."""
+        values: dict[str, Trend] = {}
+        for name, value in self._select_known(selection).items():
+            values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
+        for place, name in enumerate(self.uncertain_names):
+            bit = np.uint64(1) << np.uint64(place)
+            down = np.where(low[name] == high[name], ALL_AXES, ALL_AXES & ~bit)
+            values[name] = Trend(interval_of(low[name], high[name]), ALL_AXES, down)
+        with np.errstate(all="ignore"):
+            result: Trend = interpret_all((self.root,), values, trend_algebra(), literal_trend)[0]
+        return result
+
+    def _select_known(self, selection: Any) -> dict[str, Any]:
+        names = [name for name in references(self.root) if name not in self.low]
+        arrays = {name: np.asarray(self.known_values[name], dtype=float) for name in names}
+        return {n: np.atleast_1d(a[selection] if a.ndim else a) for n, a in arrays.items()}
+
+    def input_ends(self, selection: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        """The ends of the inputs at some configurations."""
+        low, high = ({n: side[n][selection] for n in self.uncertain_names} for side in (self.low, self.high))
+        return low, high
+
+
+def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
+    """For each configuration a number below which the quantity is certain not to fall.
+
+    It is attained, or all but, where so many pieces suffice; NaN where the quantity may be NaN.
+    """
+    owner = np.arange(problem.count)
+    low, high = problem.input_ends(owner)
+    bound = np.full(problem.count, math.inf)
+    attained = np.full(problem.count, math.inf)
+    undefined = np.zeros(problem.count, dtype=bool)
+    for turn in range(ROUNDS + 1):
+        trend = problem.trend(owner, low, high)
+        below = np.broadcast_to(trend.enclosure.lo, owner.shape)
+        if trend.enclosure.undefined is not False:
+            np.logical_or.at(undefined, owner, np.broadcast_to(trend.enclosure.undefined, owner.shape))
+        low, high = _pin_monotone_inputs(problem, trend, low, high)
+        point = np.logical_and.reduce([low[name] == high[name] for name in low], axis=0)
+        point = np.broadcast_to(point, owner.shape)
+        middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
+        here = problem.values(owner, middle)
+        np.fmin.at(attained, owner, here)
+        below = np.where(point, here, below)  # it goes one way along all: the end is the extreme
+        goal = attained[owner]
+        last = turn == ROUNDS or 2 * owner.size > pieces * problem.count
+        near = np.where(np.isfinite(goal), RELATIVE_TOLERANCE * np.abs(goal), 0.0)
+        done = point | last | (below >= goal - near) | undefined[owner]
+        np.fmin.at(bound, owner[done], below[done])
+        if done.all():
+            break
+        owner, low, high = _split_pieces(problem, owner, low, high, ~done)
+    return np.where(undefined, math.nan, np.minimum(bound, attained))
+
+
+def _pin_monotone_inputs(
+    problem: ToleranceProblem, trend: Trend, low: dict[str, Floats], high: dict[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """The ends drawn to the one where the quantity is least, along the inputs it goes one way."""
+    found_low, found_high = {}, {}
+    for place, name in enumerate(problem.uncertain_names):
+        bit = np.uint64(1) << np.uint64(place)
+        rises, falls = (trend.up & bit) != 0, (trend.down & bit) != 0
+        found_high[name] = np.where(rises, low[name], high[name])
+        found_low[name] = np.where(falls & ~rises, high[name], low[name])
+    return found_low, found_high
+
+
+def _middle(problem: ToleranceProblem, name: str, low: Floats, high: Floats) -> Floats:
+    middle = low / 2 + high / 2
+    middle = np.floor(middle) if name in problem.whole else middle
+    return np.asarray(np.clip(middle, low, high))
+
+
+def _split_pieces(
+    problem: ToleranceProblem,
+    owner: Any,
+    low: dict[str, Floats],
+    high: dict[str, Floats],
+    selection: NDArray[np.bool_],
+) -> tuple[Any, dict[str, Floats], dict[str, Floats]]:
+    """Some pieces halved along the input whose ends lie furthest apart."""
+    low = {name: ends[selection] for name, ends in low.items()}
+    high = {name: ends[selection] for name, ends in high.items()}
+    names = list(low)
+    with np.errstate(all="ignore"):
+        width = np.stack(
+            [np.nan_to_num((high[n] - low[n]) / np.maximum(np.abs(high[n]), 1e-300)) for n in names]
+        )
+    widest = np.argmax(width, axis=0)
+    lows, highs = [], []
+    for half in (0, 1):
+        a, b = dict(low), dict(high)
+        for place, name in enumerate(names):
+            middle = _middle(problem, name, low[name], high[name])
+            mine = widest == place
+            step = middle + 1 if name in problem.whole else middle
+            if half:
+                a[name] = np.where(mine, np.minimum(step, high[name]), low[name])
+            else:
+                b[name] = np.where(mine, middle, high[name])
+        lows.append(a)
+        highs.append(b)
+    join = [
+        {name: np.concatenate([one[name] for one in sides]) for name in names}
+        for sides in (lows, highs)
+    ]
+    return np.tile(owner[selection], 2), join[0], join[1]
+
+
+#: Pieces of all configurations, and of one at most.
+ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncertainInput:
+    """An input between two ends, over the axes on which its value depends.
+
+    ``low`` and ``high`` are keyed by the labels of the switch axes.
+    """
+
+    name: str
+    low: Mapping[tuple[str, ...], Leaf]
+    high: Mapping[tuple[str, ...], Leaf]
+    whole: bool
+
+
+def root_axes(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
+    """The axes on which nodes over the leaves depend."""
+    result: set[str] = set()
+    for key, root in roots.items():
+        result |= grid.node_dims(root, key)
+    if len({id(root) for root in roots.values()}) > 1:
+        result |= set(grid.switch_axes)
+    return grid.sort_axes(result)
+
+
+def output_ranges(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    inputs: Sequence[UncertainInput],
+    rules: Mapping[tuple[str, ...], Node],
+    *,
+    subdivide: bool = True,
+) -> tuple[Floats, Floats]:
+    """The least and the most of a node at each configuration, as far as rules allow the inputs.
+
+    Infinite, the wrong way round, where they allow none. ``halved``: the ends are drawn together
+    where that takes pieces.
+    """
+    result = np.empty((2, *grid.shape(dims)))
+    pieces = min(max(ALL_PIECES // max(result.size, 1), 1), MAX_PIECES) if subdivide else 1
+    plain = grid.non_switch_axes(dims)
+    count = math.prod(grid.shape(plain))
+    for key, piece in grid.split_by_switches(result, dims):
+        flat = np.empty((2, count))
+        for first in range(0, count, BLOCK_POINTS):
+            numbers = np.arange(first, min(first + BLOCK_POINTS, count))
+            for side, sign in enumerate((1.0, -1.0)):
+                root = _as_number(roots[key])
+                root = constant(root if side == 0 else -1.0 * root)
+                root = constant(where(rules[key], root, math.inf)) if key in rules else root
+                spread = _tolerance_problem(grid, key, root, plain, inputs, numbers)
+                flat[side, numbers] = sign * lower_bounds(spread, pieces=pieces)
+        piece[...] = flat.reshape(piece.shape)
+    return result[0], result[1]
+
+
+def _as_number(root: Node) -> Node:
+    return constant(where(root, 1.0, 0.0)) if root.is_boolean else root
+
+
+def _tolerance_problem(
+    grid: Grid,
+    key: tuple[str, ...],
+    root: Node,
+    plain: Sequence[str],
+    inputs: Sequence[UncertainInput],
+    numbers: Any,
+) -> ToleranceProblem:
+    """A node at some configurations, numbered in the order of the axes that are no switches."""
+    index = unravel(numbers, grid.shape(plain))
+    along = dict(zip(plain, index, strict=True))
+
+    def leaf_values(leaf: Leaf) -> Any:
+        return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])
+
+    def leaf_floats(leaf: Leaf) -> Any:
+        return np.broadcast_to(np.asarray(leaf_values(leaf), dtype=float), len(numbers))
+
+    used = references(root)
+    uncertain = {one.name: one for one in inputs if one.name in used}
+    leaves = grid.leaves[key]
+    return ToleranceProblem(
+        root=root,
+        known_values={name: leaf_values(leaves[name]) for name in used if name not in uncertain},
+        low={name: leaf_floats(one.low[key]) for name, one in uncertain.items()},
+        high={name: leaf_floats(one.high[key]) for name, one in uncertain.items()},
+        whole=frozenset(name for name, one in uncertain.items() if one.whole),
+        count=len(numbers),
+    )
+
+
+def can_be_best(
+    grid: Grid,
+    roots: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    inputs: Sequence[UncertainInput],
+    feasibility: tuple[Any, Any],
+    cells: int,
+) -> NDArray[np.bool_]:
+    """Which configurations may have the least of a node; see :func:`sweeps.certify.tolerances`.
+
+    ``held``: where every condition certainly holds, and where it may, over ``dims``. Where the axes
+    hold switches, configurations under different labels are compared by their extremes alone.
+    """
+    sure, may = feasibility
+    low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
+    result = may & _may_be_least(low, high, sure)
+    if any(dim in grid.switch_axes for dim in dims):
+        return np.asarray(result)
+    key = next(iter(roots))
+    spread = _tolerance_problem(grid, key, roots[key], dims, inputs, np.arange(result.size))
+    kept = _possible_winners(spread, result.reshape(-1), np.asarray(sure).reshape(-1), cells)
+    return np.asarray(kept.reshape(result.shape))
+
+
+def _possible_winners(
+    problem: ToleranceProblem, candidates: NDArray[np.bool_], surely_feasible: NDArray[np.bool_], cells: int
+) -> NDArray[np.bool_]:
+    """Which configurations may be the least, the uncertain inputs being the same for all of them.
+
+    The space of the inputs is cut into at most so many cells; within one, a configuration cannot be
+    the best whose least is above the most of another one that is ``sure`` to be feasible.
+    """
+    result = np.zeros(problem.count, dtype=bool)
+    names = problem.uncertain_names
+    whole = dict.fromkeys(names, (0.0, 1.0))
+    stack: list[tuple[dict[str, tuple[float, float]], Any, int]] = [
+        (whole, np.flatnonzero(candidates), 1)
+    ]
+    while stack:
+        cell, some, count = stack.pop()
+        low, high = _bounds_in_cell(problem, cell, some)
+        some = some[_may_be_least(low, high, surely_feasible[some])]
+        if not names or count >= cells or some.size < 2 or result[some].all():
+            result[some] = True
+            continue
+        widest = max(cell, key=lambda name: cell[name][1] - cell[name][0])
+        a, b = cell[widest]
+        halves = ((a, (a + b) / 2), ((a + b) / 2, b))
+        stack.extend(({**cell, widest: ends}, some, 2 * count) for ends in halves)
+    return result
+
+
+def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> NDArray[np.bool_]:
+    """Where the least of a configuration is not above the most of another one that is sure.
+
+    An infinite value is never the best, as in an optimum.
+    """
+    counts = ~((low == math.inf) | (high == -math.inf))
+    most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
+    return np.asarray(counts & ~(low > most))
+
+
+def _bounds_in_cell(problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any) -> Any:
+    """The least and the most within a cell of the inputs, without halving."""
+    ends = np.empty((2, selection.size))
+    for first in range(0, selection.size, BLOCK_POINTS):
+        block = slice(first, first + BLOCK_POINTS)
+        part = _problem_in_cell(problem, cell, selection[block])
+        ends[0, block] = lower_bounds(part, pieces=1)
+        ends[1, block] = -lower_bounds(replace(part, root=constant(-1.0 * part.root)), pieces=1)
+    return ends
+
+
+def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
+    """Return what lies a share of the way from low to high; at both ends these themselves."""
+    return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
+
+
+def _problem_in_cell(problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any) -> ToleranceProblem:
+    """Some configurations within a cell of the inputs, of which all numbers count."""
+    low, high = problem.input_ends(selection)
+    return ToleranceProblem(
+        root=problem.root,
+        known_values={n: (np.asarray(v)[selection] if np.ndim(v) else v) for n, v in problem.known_values.items()},
+        low={name: _interpolate(low[name], high[name], cell[name][0]) for name in low},
+        high={name: _interpolate(low[name], high[name], cell[name][1]) for name in low},
+        whole=frozenset(),
+        count=selection.size,
+    )
+
+
+# --- Which of very many configurations can be the best: boxes of configurations are halved
+# A box is dropped where, in every cell of the inputs, its least is above the most of some
+# configuration. What is the best at the middle and at the corners of the inputs is found by proof,
+# so that it certainly can be.
+
+
+#: Parts of each input, by how many inputs there are; boxes bounded together.
+_CELLS_PER_INPUT, _BLOCK_BOXES = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER
+#: Parts of each input for chances, where no more boxes than these are left.
+_FINE_CELLS_PER_INPUT, _FINE_MAX_BOXES = {1: 512, 2: 24, 3: 8}, sizes.RIVALS_FEW
+
+
+class _BandExtremes:
+    """The extremes of an input between two ends over ranges of indices."""
+
+    def __init__(self, low: Leaf, high: Leaf, places: Sequence[int]) -> None:
+        self.low, self.high = RangeExtremes(low, places), RangeExtremes(high, places)
+
+    def __call__(self, lo: Any, hi: Any) -> Trend:
+        a, b = self.low(lo, hi), self.high(lo, hi)
+        undefined = either_flag(a.enclosure.undefined, b.enclosure.undefined)
+        empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)  # a NaN among the ends of each
+        least, most = choose(empty, np.inf, a.enclosure.lo), choose(empty, -np.inf, b.enclosure.hi)
+        return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
+
+
+class _ProblemWithinTolerances(BoxProblem):
+    """An objective over boxes, whatever the inputs are within their ends."""
+
+    def __init__(
+        self,
+        root: Node,
+        leaves: Mapping[str, Leaf],
+        sizes: Mapping[str, int],
+        ends: Mapping[str, tuple[Leaf, Leaf]],
+    ) -> None:
+        self.ends = ends
+        super().__init__(root, leaves, sizes)
+        place = {axis: k for k, axis in enumerate(self.dims)}
+        for name, (low, high) in ends.items():
+            if name in self.extremes:
+                bands: dict[str, Any] = self.extremes
+                bands[name] = _BandExtremes(low, high, [place[axis] for axis in low.axes])
+
+    def _fixed_trend(self, node: Node) -> Trend:
+        if node.op == "reference" and node.args[0] in self.ends:
+            low, high = (float(end.array) for end in self.ends[node.args[0]])
+            return Trend(interval_of(np.float64(low), np.float64(high)), ALL_AXES, ALL_AXES)
+        return super()._fixed_trend(node)
+
+    def objective_ranges(self, boxes: Boxes) -> NDArray[np.float64]:
+        """Between which numbers the objective lies in each box (rows: least, most)."""
+        count = boxes.lo.shape[1]
+        result = np.empty((2, count))
+        for first in range(0, count, _BLOCK_BOXES):
+            part = slice(first, first + _BLOCK_BOXES)
+            held = self.step_trends(boxes.take(part))[id(self.root)].enclosure
+            result[0, part], result[1, part] = held.lo, held.hi
+        return result
+
+
+def possible_winners(
+    grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], *, max_boxes: int
+) -> tuple[CertifiedBoxes, NDArray[np.float64]]:
+    """Boxes outside of which no configuration is the best, whatever the inputs.
+
+    Those that are ``certain`` hold one configuration, which is the best for some values of the
+    inputs. ``complete`` where all boxes are single configurations.
+
+    Parameters
+    ----------
+    grid : Grid
+        Without switch axes; its inputs stand at what the study gives them.
+    inputs : sequence of Uncertain
+        At most three.
+    most : int
+        How many boxes at most.
+    """
+    with np.errstate(all="ignore"):
+        return _WinnerSearch(grid, goal, inputs).run(max_boxes)
+
+
+class _WinnerSearch:
+    def __init__(self, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]) -> None:
+        (self.key,) = grid.graphs
+        self.grid, self.goal, self.inputs, self.stats = grid, goal, inputs, SearchStats()
+        self.sizes = {axis: grid.axes[axis].size for axis in grid.sort_axes(dims_of(grid, [goal]))}
+        self.root = objective_node(grid, self.key, goal)
+
+    def _interpolated_leaf(self, uncertain: UncertainInput, share: float) -> Leaf:
+        low, high = uncertain.low[self.key], uncertain.high[self.key]
+        return replace(low, array=_interpolate(low.array, high.array, share))
+
+    def _input_cells(self, parts: int) -> list[_ProblemWithinTolerances]:
+        """The objective in each cell of the inputs."""
+        cuts = [(k / parts, (k + 1) / parts) for k in range(parts)]
+        result = []
+        for cell in itertools.product(cuts, repeat=len(self.inputs)):
+            ends = {
+                one.name: (self._interpolated_leaf(one, a), self._interpolated_leaf(one, b))
+                for one, (a, b) in zip(self.inputs, cell, strict=True)
+            }
+            result.append(_ProblemWithinTolerances(self.root, self.grid.leaves[self.key], self.sizes, ends))
+        return result
+
+    def _certain_winners(self) -> NDArray[np.int64]:
+        """The best at the middle and at the corners of the inputs; a column each."""
+        result = []
+        middle = [] if any(one.whole for one in self.inputs) else [(0.5,) * len(self.inputs)]
+        for chosen in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
+            own = {o.name: self._interpolated_leaf(o, s) for o, s in zip(self.inputs, chosen, strict=True)}
+            leaves = {self.key: {**self.grid.leaves[self.key], **own}}
+            held = replace(self.grid, leaves=leaves, cache={})
+            best = best_in_cell(held, switch_cases(held, [self.goal], ()), {}, 0.0, self.stats)
+            if best.place is not None and best.bound == best.value:
+                result.append([best.place[axis] for axis in self.sizes])
+        return np.unique(np.array(result, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
+
+    def run(self, max_boxes: int) -> tuple[CertifiedBoxes, NDArray[np.float64]]:
+        """Halve boxes until all are single configurations, or there are enough."""
+        winners = self._certain_winners()
+        points = Boxes(winners, winners)
+        cells = self._input_cells(1)
+        limits = [_certain_maximum(cell, points) for cell in cells]
+        boxes = cells[0].whole_box
+        fine = False
+        while True:
+            boxes, limits = self._exclude_boxes(boxes, cells, limits)
+            single = np.all(boxes.lo == boxes.hi, axis=0)
+            late = self.stats.is_late or 2 * boxes.lo.shape[1] > max_boxes
+            if not fine and (single.all() or late or boxes.lo.shape[1] > _BLOCK_BOXES):
+                cells, fine = self._input_cells(_CELLS_PER_INPUT[len(self.inputs)]), True
+                limits = [_certain_maximum(cell, points) for cell in cells]
+                continue
+            if single.all() or late:
+                break
+            boxes = _halve_boxes(boxes, single, cells[0])
+        complete = bool(single.all())
+        while (split := _contains_any(boxes, winners) & ~single).any():  # each winner by itself
+            longest = np.argmax(boxes.hi - boxes.lo, axis=0)[split]
+            boxes = concatenate_boxes([boxes.take(split).halves(longest), boxes.take(~split)])
+            single = np.all(boxes.lo == boxes.hi, axis=0)
+        result = CertifiedBoxes(
+            dims=tuple(self.sizes),
+            lo=boxes.lo,
+            hi=boxes.hi,
+            certain=_contains_any(boxes, winners) & single,
+            boxes_bounded=self.stats.boxes,
+            complete=complete,
+        )
+        if boxes.lo.shape[1] <= _FINE_MAX_BOXES:
+            cells = self._input_cells(_FINE_CELLS_PER_INPUT[len(self.inputs)])
+        return result, _winning_shares(boxes, cells)
+
+    def _exclude_boxes(
+        self, boxes: Boxes, cells: Sequence[_ProblemWithinTolerances], limits: list[float]
+    ) -> tuple[Boxes, list[float]]:
+        """The boxes that some cell leaves; what is known of single configurations bounds others."""
+        alive, tightened = np.zeros(boxes.lo.shape[1], dtype=bool), []
+        single = np.all(boxes.lo == boxes.hi, axis=0)
+        for cell, limit in zip(cells, limits, strict=True):
+            least, top = cell.objective_ranges(boxes)
+            self.stats.boxes += least.size
+            limit = min([limit, *top[single].tolist()])
+            alive |= (least <= limit) & (least < np.inf)
+            tightened.append(limit)
+        return boxes.take(alive), tightened
+
+
+def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> NDArray[np.float64]:
+    """In which share of the cells a box certainly holds the best, and in which it may."""
+    result = np.zeros((2, boxes.lo.shape[1]))
+    single = np.all(boxes.lo == boxes.hi, axis=0)
+    for cell in cells:
+        least, top = cell.objective_ranges(boxes)
+        limit = np.min(top[single], initial=np.inf)
+        alive = (least <= limit) & (least < np.inf)
+        result[1] += alive
+        if np.count_nonzero(alive) == 1 and limit < np.inf:
+            result[0] += alive
+    return result / len(cells)
+
+
+def _contains_any(boxes: Boxes, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which boxes hold one of some places (columns)."""
+    lo, hi = boxes.lo[:, :, None], boxes.hi[:, :, None]
+    inside = (lo <= places[:, None]) & (places[:, None] <= hi)
+    return np.asarray(np.any(np.all(inside, axis=0), axis=1))
+
+
+def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
+    """What some configuration certainly reaches in a cell."""
+    return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
+
+
+def _halve_boxes(boxes: Boxes, single: NDArray[np.bool_], problem: _ProblemWithinTolerances) -> Boxes:
+    """The boxes of several configurations halved along the axis that parts their bounds most."""
+    some, rest = boxes.take(~single), boxes.take(single)
+    wide = some.hi > some.lo
+    gains = np.full(wide.shape, -np.inf)
+    for axis in range(len(wide)):
+        own = np.flatnonzero(wide[axis])
+        for first in range(0, own.size, _BLOCK_BOXES):
+            part = own[first : first + _BLOCK_BOXES]
+            halves = some.take(part).halves(np.full(part.size, axis))
+            high = problem.bound_boxes(halves)[0].reshape(2, -1).max(axis=0)
+            gains[axis, part] = np.nan_to_num(high, posinf=1e300, neginf=-1e300)
+    best = gains >= gains.max(axis=0)  # of equal ones the longest
+    axis_of = np.argmax(np.where(best & wide, some.hi - some.lo, -1), axis=0)
+    parts = some.halves(axis_of)
+    return concatenate_boxes([parts, rest])

@@ -1,0 +1,324 @@
+"""Laws of work as labels: where the models of ``symbolic`` meet the laws of ``stochastic``.
+
+A model's table equations read ``distribution``. Its values stay labels for everybody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from stochastic import sizes
+from symbolic.equation import label_text
+from symbolic.errors import DseError
+from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path
+
+if TYPE_CHECKING:
+    from stochastic import Law, Pmf
+    from stochastic.loss.bounds import Bounds
+    from stochastic.loss.moments import OrderStatistics
+    from stochastic.launch_time.shared_rate import SharedLaunch, Sharing
+    from stochastic.launch_time.law import TimeBreakdown, TimeLaw
+
+
+# --- Laws of launches as labels: what a model's equations ask of them, computed when first asked
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """Blocks on slots, warps of a block and items side by side in a warp; who deals them out."""
+
+    blocks: int
+    slots: int
+    lanes: int
+    warps: int
+    dispatch: str = "hardware"
+    correlation: float = 0.0
+    sharing: Sharing | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("blocks", "slots", "lanes", "warps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)}: a launch needs at least 1")
+
+
+class LaunchLaw(str):
+    """The text of a launch and its law; two of one text are of one law."""
+
+    law: Pmf
+    shape: LaunchShape
+    _text: str
+    _lock: threading.Lock
+
+    def __new__(cls, text: str, law: Pmf, shape: LaunchShape) -> LaunchLaw:
+        """The launch of items of a law, known by the text."""
+        warp = f"{shape.warps} warps of {shape.lanes} items"
+        told = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
+        told += f", alike {shape.correlation!r}" if shape.correlation else ""
+        told += f", {shape.sharing}" if shape.sharing else ""
+        result = super().__new__(cls, told)
+        result.law, result.shape, result._lock = law, shape, threading.Lock()
+        result._text = text
+        return result
+
+    def __getnewargs__(self) -> Any:
+        return self._text, self.law, self.shape
+
+    def __getstate__(self) -> None:
+        """What was computed is computed anew elsewhere."""
+
+    @property
+    def _times_and_idle(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
+        with self._lock:
+            return self._cached_result
+
+    @cached_property
+    def _cached_result(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
+        return _launch_result(self)
+
+    @property
+    def values(self) -> Any:
+        """The steps that it can take, ascending."""
+        return self._times_and_idle[0].values
+
+    @property
+    def cdf_values(self) -> Any:
+        """The probability that it takes no more than each of these."""
+        return np.asarray(self._times_and_idle[0].cdf_values, dtype=np.float64)
+
+    @property
+    def simulation_count(self) -> int:
+        """Of how many simulated launches this is the law; 0 where it is exact."""
+        result = self._times_and_idle[0]
+        return 0 if getattr(result, "certain", False) else len(getattr(result, "times", ()))
+
+    @property
+    def mean(self) -> float:
+        """Mean steps."""
+        return float(self._times_and_idle[0].mean())
+
+    @property
+    def std(self) -> float:
+        """Their standard deviation."""
+        return self._times_and_idle[0].std()
+
+    @property
+    def idle(self) -> TimeBreakdown:
+        """Where the time of slots and lanes goes."""
+        return self._times_and_idle[1]
+
+
+@lru_cache(maxsize=1024)
+def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
+    """Kept from one question of a study to the next, which builds its grid anew."""
+    from stochastic import LawError
+    from stochastic.launch_time.dispatch import dispatch_law
+
+    try:
+        shape = launch.shape
+        told = shape.blocks, shape.slots, shape.lanes, shape.warps, shape.dispatch, shape.correlation
+        return dispatch_law(launch.law, *told, shape.sharing)
+    except LawError as error:  # of this launch; others of the sweep have their laws
+        raise ValueError(str(error)) from error
+
+
+#: The quantity whose labels are laws.
+LAW_QUANTITY = "distribution"
+#: Places at which a bin may end, of a law with more values than these.
+_MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
+_TAIL_CUTOFF = 1e-17  # probability that may be left out of the longest item
+
+
+def has_law_labels(name: str) -> bool:
+    """Whether the labels of a quantity are laws of work."""
+    return name == LAW_QUANTITY
+
+
+_Answer = TypeVar("_Answer")
+
+
+def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    """Return a method of a law; its last answers are kept by the law, for texts may be alike."""
+    kept = lru_cache(maxsize=64)(answer)
+
+    def method(self: WorkLaw, *given: Any) -> _Answer:
+        return kept(self.pmf, *given)
+
+    return method
+
+
+def _binning(pmf: Pmf, lanes: float, bins: float) -> tuple[float, float]:
+    from stochastic import partition
+
+    result = partition(pmf, int(bins), int(lanes), places=_MAX_BIN_ENDS).table
+    enough = int(result["enough"])
+    return float(enough), float(result["slowdown"].sel(bins=enough))
+
+
+def _best_piece_length(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
+    from stochastic import split
+
+    result = split(pmf, overhead=int(overhead), lanes=int(lanes)).table
+    return float(result["best_threshold"]), float(result["best_total"])
+
+
+def _best_granularity(pmf: Pmf, lanes: float, overhead: float) -> tuple[float, float]:
+    from stochastic import granularity
+
+    result = granularity(pmf, int(lanes), overhead, objective="slowdown")
+    return float(result["best_lanes"]), float(result["best_cost"])
+
+
+def _mean_max(pmf: Pmf, items: float, correlation: float) -> float:
+    from stochastic.launch_time.settings import longest_item_law
+
+    return float(longest_item_law(pmf, int(items), _TAIL_CUTOFF, correlation)[0].mean())
+
+
+def _pieces(pmf: Pmf, length: float, overhead: float) -> tuple[Pmf, float]:
+    from stochastic import split
+
+    result = split(pmf, [int(length)], overhead=int(overhead), lanes=1)
+    return result.law(int(length)), float(result["pieces"][0])
+
+
+@lru_cache(maxsize=64)
+def _imbalance(pmf: Pmf, lanes: float) -> Law:
+    from stochastic import imbalance
+
+    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
+
+
+def _bounds(pmf: Pmf, lanes: float) -> Bounds:
+    from stochastic import bounds
+
+    return bounds(_imbalance(pmf, lanes).work, int(lanes))
+
+
+class WorkLaw(str):
+    """The text of a law of work, and the law; ``content`` tells laws of one text apart."""
+
+    __slots__ = ("content", "pmf")
+
+    pmf: Pmf
+    content: str
+
+    #: The law of the loss of a group of so many lanes; rigorous bounds on its mean.
+    imbalance = _cached_by_law(_imbalance)
+    bounds = _cached_by_law(_bounds)
+    #: Bins that are enough, and the slowdown of the items sorted into them (lanes, bins).
+    binning = _cached_by_law(_binning)
+    #: The mean of the longest of some items, neighbours of which are alike (items, alike).
+    mean_max = _cached_by_law(_mean_max)
+    #: The best length of a piece, and what lockstep costs then (lanes, overhead).
+    best_piece_length = _cached_by_law(_best_piece_length)
+    #: The best number of items in lockstep, and what it costs then (lanes, overhead).
+    best_granularity = _cached_by_law(_best_granularity)
+    _cached_piece_law = _cached_by_law(_pieces)
+
+    def __new__(cls, text: str, pmf: Pmf, content: str = "") -> WorkLaw:
+        """The text with its law."""
+        result = super().__new__(cls, text)
+        result.pmf, result.content = pmf, content
+        return result
+
+    def __getnewargs__(self) -> Any:
+        return str(self), self.pmf, self.content
+
+    def order_statistics(self, lanes: float) -> OrderStatistics:
+        """Moments of the longest item of a group, and of one."""
+        return self.imbalance(lanes).order_statistics()
+
+    def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
+        """The law of a piece of an item, and how many there are on average; 0 leaves it whole."""
+        if length == 0:
+            return self, 1.0
+        pmf, count = self._cached_piece_law(length, overhead)
+        text = f"{self}, in pieces of {length:.0f}" + (f" + {overhead:.0f}" if overhead else "")
+        return WorkLaw(text, pmf, _content(pmf)), count
+
+    def launch_law(
+        self,
+        dispatch: str,
+        blocks: float,
+        slots: float,
+        lanes: float,
+        warps: float,
+        correlation: float,
+        *rate: float,
+    ) -> LaunchLaw:
+        """The law of a launch whose items have this law; ``rate``: of :class:`Sharing`."""
+        from stochastic import Sharing
+
+        sharing = None
+        if rate:
+            full, resident, launches = rate
+            sharing = Sharing(full=full, resident=int(resident), launches=int(launches))
+        sizes = int(blocks), int(slots), int(lanes), int(warps)
+        shape = LaunchShape(*sizes, dispatch, correlation, sharing)
+        return LaunchLaw(f"{self} {self.content}".strip(), self.pmf, shape)
+
+
+def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} =") -> WorkLaw:
+    """A law of work as a label.
+
+    Parameters
+    ----------
+    value : str or Pmf
+        ``"geometric:0.05"``, ``"uniform:20,40"``, the path of a file, or a law of one's own.
+    folder : Path or Reach, optional
+        The folder against which relative paths are read, and which files may be.
+    where : str
+        What stands before it in messages.
+
+    Raises
+    ------
+    DseError
+        A text that is no law.
+
+    >>> law = read_law("geometric:0.05")
+    >>> law, law.pmf.mean()
+    ('geometric:0.05', 20.0)
+    """
+    from stochastic import LawError, Pmf
+
+    if isinstance(value, WorkLaw):
+        return value
+    if isinstance(value, Pmf):
+        text, content = repr(value), _content(value)
+        shortened = not text.startswith("Pmf.")  # no constructor: many laws may share it
+        return WorkLaw(f"{text} {content[-8:]}" if shortened else text, value, content)
+    if not isinstance(value, (str, Path)):
+        raise DseError(f"{where} {value!r}: expected a law as text, or a Pmf")
+    text = str(value)
+    is_path = text.lower().endswith((".csv", ".csv.gz"))
+    try:
+        pmf = Pmf.parse(str(allowed_path(text, folder, "law", TABLE_LIMIT)) if is_path else text)
+    except LawError as error:
+        raise DseError(f"{where} {text!r}: {error}") from error
+    return WorkLaw(text, pmf, _content(pmf) if is_path else "")
+
+
+def _content(pmf: Pmf) -> str:
+    """What tells a law apart from others of the same text."""
+    if not pmf.is_finite:
+        return repr(pmf)
+    digest = hashlib.sha256(f"{pmf.low} {pmf.missing!r} ".encode() + pmf.weights.tobytes())
+    return f"{len(pmf.weights):,} values from {pmf.low}, sha256 {digest.hexdigest()}"
+
+
+def contents(labels: Iterable[str]) -> dict[str, str]:
+    """What stands behind those labels that are laws from files or of one's own."""
+    return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
+
+
+def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
+    """The label of any quantity; that of a law is read."""
+    return read_law(value, folder, where or f"{name} =") if has_law_labels(name) else label_text(value)

@@ -1,0 +1,214 @@
+"""The steps of a loop nest that are more than a line of Python: as few instructions as can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from symbolic.primitives.elementary import FRACTION, SMALLEST_NORMAL, LN2_HIGH, LN2_LOW, ONE, SUBNORMAL_SCALE, ROOT
+
+
+def _bitcast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _to_bits(_: Any, x: Any) -> Any:
+    return types.int64(types.float64), _bitcast
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _from_bits(_: Any, x: Any) -> Any:
+    return types.float64(types.int64), _bitcast
+
+
+@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def log(x: Any) -> Any:
+    """The natural logarithm without a branch or a call, so that a loop with it is vectorized.
+
+    x = 2^k m with m between the roots of 1/2 and 2; ln m = 2 artanh s of s = (m - 1) / (m + 1), by
+    its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp. Floats
+    and arrays take the same steps (:func:`symbolic.primitives.elementary.log`).
+    """
+    small = x < SMALLEST_NORMAL
+    shifted = _to_bits(x * (SUBNORMAL_SCALE if small else 1.0)) + (ONE - ROOT)
+    k = np.float64((shifted >> 52) - 1023) - (54.0 if small else 0.0)
+    f = _from_bits((shifted & FRACTION) + ROOT) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    u = w * w
+    low = (2 / 3 + z * (2 / 5)) + w * (2 / 7 + z * (2 / 9))
+    high = (2 / 11 + z * (2 / 13)) + w * (2 / 15 + z * (2 / 17))
+    r = z * (low + u * (high + u * (2 / 19 + z * (2 / 21))))
+    result = k * LN2_HIGH + (f - (s * (f - r) - k * LN2_LOW))
+    largest = result if x < np.inf else x
+    return largest if x > 0.0 else (-np.inf if x == 0.0 else np.nan)
+
+
+@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
+def next_up(x: Any) -> Any:
+    """The next larger number of a finite one."""
+    return _from_bits(_to_bits(x + 0.0) + (1 if x >= 0.0 else -1))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """One of two values, by one instruction: a branch would have to be undone, which takes long."""
+    boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
+    kind = types.boolean if boolean else types.float64
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        return builder.select(*args)
+
+    return kind(types.boolean, kind, kind), generate
+
+
+def _smaller(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    a, b = args
+    return builder.select(builder.fcmp_ordered("<", a, b), a, b)
+
+
+def _larger(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    a, b = args
+    return builder.select(builder.fcmp_ordered("<", b, a), a, b)
+
+
+_PAIR = types.float64(types.float64, types.float64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def minimum(_: Any, a: Any, b: Any) -> Any:
+    """The smaller value; the second where one is no number."""
+    return _PAIR, _smaller
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def maximum(_: Any, a: Any, b: Any) -> Any:
+    """The larger value; the second where one is no number."""
+    return _PAIR, _larger
+
+
+def _llvm_intrinsic(name: str) -> Any:
+    """A function of one number that LLVM knows by name: Numba would look long for a ufunc's."""
+
+    def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
+
+    def declare(_: Any, x: Any) -> Any:
+        return types.float64(types.float64), code
+
+    declare.__name__ = name
+    return intrinsic(declare)
+
+
+floor, ceil, sqrt = _llvm_intrinsic("floor"), _llvm_intrinsic("ceil"), _llvm_intrinsic("sqrt")
+exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrinsic("log10")
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
+    """The power of the C library. LLVM must not know the operands: it rewrites x ** 2.0 and others.
+
+    What it makes of them is an ulp off what floats and arrays compute.
+    """
+
+    def hide_from_optimizer(builder: Any, value: Any) -> Any:
+        bits = ir.IntType(64)
+        kind = ir.FunctionType(bits, [bits])
+        same = builder.asm(kind, "", "=r,0", [builder.bitcast(value, bits)], side_effect=False)
+        return builder.bitcast(same, value.type)
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        given = [hide_from_optimizer(builder, value) for value in args]
+        return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), given)
+
+    return _PAIR, generate
+
+
+# --- Memory in a loop nest: of an array the address of its first item, and room of its own
+
+# An item at an address is one instruction. For an item of an array Numba writes many, which count
+# places from the end as well, and of which nothing is left but the time that it took.
+
+
+_REALS = types.CPointer(types.float64)
+#: Bytes of a line of the cache.
+_LINE = 64
+
+
+def _pointer_type(kind: Any) -> Any:
+    """What points to the items of an array; truths are numbers in memory."""
+    return types.CPointer(types.int8 if isinstance(kind, types.Boolean) else kind)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def data_pointer(_: Any, array: Any) -> Any:
+    """Where an array begins."""
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        return builder.extract_value(args[0], 4)
+
+    return _pointer_type(array.dtype)(array), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def offset_pointer(_: Any, address: Any, place: Any) -> Any:
+    """Where an item is, so many after another."""
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        return builder.gep(args[0], [args[1]])
+
+    return address(address, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def allocate_floats(_: Any, count: Any) -> Any:
+    """Memory for so many numbers, wherever a line of the cache begins in it; to be freed."""
+
+    def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        size, byte = ir.IntType(64), ir.IntType(8).as_pointer()
+        form = ir.FunctionType(byte, [size])
+        allocate = cgutils.get_or_insert_function(builder.module, form, "malloc")
+        allocate.return_value.add_attribute("noalias")
+        bytes_ = builder.add(builder.mul(args[0], size(8)), size(_LINE))
+        memory = builder.call(allocate, [bytes_])
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, memory)):
+            context.call_conv.return_user_exc(builder, MemoryError, ())
+        return builder.bitcast(memory, context.get_value_type(_REALS))
+
+    return _REALS(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def align_pointer(_: Any, memory: Any) -> Any:
+    """Where a line of the cache begins in some memory, the first."""
+
+    def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        size, kind = ir.IntType(64), args[0].type
+        form = ir.FunctionType(kind, [kind, size])
+        mask = cgutils.get_or_insert_function(builder.module, form, "llvm.ptrmask.p0.i64")
+        last = builder.gep(args[0], [size(_LINE // 8 - 1)])
+        return builder.call(mask, [last, size(-_LINE)])
+
+    return _REALS(_REALS), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def free(_: Any, memory: Any) -> Any:
+    """Give memory back."""
+
+    def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        form = ir.FunctionType(ir.VoidType(), [byte])
+        release = cgutils.get_or_insert_function(builder.module, form, "free")
+        builder.call(release, [builder.bitcast(args[0], byte)])
+        return context.get_dummy_value()
+
+    return types.void(_REALS), generate

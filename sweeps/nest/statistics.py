@@ -1,0 +1,721 @@
+"""Statistics of a formula over a grid: its values some points at a time, none of which is kept.
+
+Errors of statistics over draws are half the widths of 95 % intervals. Every statistic is a mean
+over the draws, or a function of one: a chance is the mean of what holds, a tail the mean of what
+exceeds a quantile, a quantile the place where a chance equals its level. So one rule bounds them
+all. The replicates tell how far a mean is off (Student's interval). What few draws or none have
+seen they cannot tell; there the rules of few counts hold instead:
+
+- a chance of which few draws tell has the interval of Clopper and Pearson (1934), 3.7 / n where
+  something never occurred in n draws;
+- a mean may be off by 3.7 draws across its widest gap between two values, or as far beyond its
+  largest and least ones as a tail reaches that is as heavy as the ends of the replicates show; and
+  where few draws make up most of it, by as much as so few counts may be;
+- where all draws give one value, others have a chance of at most 3.7 / n, and lie in the range of
+  the formula over the laws of its inputs, which an enclosure proves (``reach``);
+- a quantile lies between order statistics; beyond the last of them that range bounds it.
+
+An error is infinite where nothing bounds a statistic. It is 0 where a value is proven, and where a
+quantile is one value up to a chance of 1e-4.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from stochastic.compile_cache import compiled
+from stochastic.threads import cpu_count
+from sweeps.grid.lazy_statistics import StatisticGroup
+from sweeps.grid.grid import Grid, Tiling, subgrid
+from sweeps.nest.tiles import ROWS_BLOCK, visit_rows
+from sweeps.runtime.resources import check_memory
+from symbolic.confidence import (
+    MIN_NORMAL_DRAWS,
+    ROUNDING,
+    TAIL_PROBABILITY,
+    ZERO_COUNT_BOUND,
+    poisson_upper_width,
+    half_width,
+    quantile_ranks,
+    chance_half_width_of_rows,
+    student_factor,
+)
+from symbolic.intervals import Interval, interval_algebra, enclose
+from symbolic.ops import Node, references, walk
+from symbolic.primitives import elementary
+from symbolic.statistics import DRAW, Statistic
+
+# --- The range of a formula over the laws of its random inputs, by enclosures
+
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Points that are enclosed together.
+_ENCLOSED_POINTS = sizes.REACH_TOGETHER
+
+
+def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
+    """Return what encloses a formula at some points, given by flat indices.
+
+    It returns the least and the largest value of shape (points, values within a draw). Points that
+    follow each other are enclosed together, because several statistics need the same ones.
+    """
+    inner = tuple(axis for axis in folding.reduced_axes if axis != DRAW)
+    dims, each = (*folding.result_axes, *inner), math.prod(folding.grid.shape(inner))
+    *outer, row = folding.grid.shape(folding.result_axes) or (1,)
+    tiling = Tiling(outer, row, max(_ENCLOSED_POINTS // each, 1))
+    lock = threading.Lock()
+
+    @lru_cache(maxsize=4 * cpu_count())
+    def enclose_tile(number: int, whole: bool) -> tuple[Floats, Floats]:
+        bounds, _, points = tiling.bounds(number)
+        ends = bounds.reshape(-1, 2).tolist()
+        tile = {axis: slice(*part) for axis, part in zip(folding.result_axes, ends, strict=False)}
+        part = subgrid(folding.grid, tile)
+        low, high = range_of(part, folding.root, dims, whole)
+        low, high = (
+            np.broadcast_to(e, part.shape(dims)).reshape(points, each) for e in (low, high)
+        )
+        return low, high
+
+    def range_at(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
+        low, high = np.empty((2, flat.size, each))
+        numbers, starts = tiling.locate(flat)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            with lock:  # threads that want the same tile compute it once
+                least, most = enclose_tile(number, whole)
+            places = flat[here] - starts[here]
+            low[here], high[here] = least[places], most[places]
+        return low, high
+
+    return range_at
+
+
+def range_of(
+    part: Grid, root: Node, dims: Sequence[str], whole: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the least and largest value of a formula over a part of a grid, whatever is drawn.
+
+    Both broadcast over ``dims``, all axes of the formula but the draws. Each random input lies in
+    the range in which it is drawn, or in that of its whole law, which may be infinite. The range
+    is infinite where nothing encloses the formula.
+    """
+    spans, leaves = part.axes[DRAW].random_ranges, part.leaves[()]
+    known = {*interval_algebra(), "constant", "reference"}
+    boxes = {}
+    for name in references(root):
+        leaf = leaves[name]
+        if DRAW not in leaf.axes:
+            values = np.asarray(leaf.align_to(dims), dtype=np.float64)
+            boxes[name] = Interval(values, values)
+        elif leaf.axes == (DRAW,) and name in spans:
+            boxes[name] = Interval(*(np.float64(end) for end in spans[name][whole]))
+    if len(boxes) < len(references(root)) or any(node.op not in known for node in walk((root,))):
+        return np.array(-math.inf), np.array(math.inf)
+    (result,) = enclose([root], boxes)
+    assert isinstance(result, Interval)
+    return np.asarray(result.lo), np.asarray(result.hi)
+
+
+# --- What tells the error of means of rows of draws, in machine code
+
+
+#: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
+#: Pareto tail, that of the mean excess.
+_TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
+
+
+@compiled(_nrt=False)
+def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
+    """Store for each row what tells the error of its mean.
+
+    These are the standard deviation of the means of its replicates; the widest gap between two of
+    its values; the sum and the sum of squares of how far values are from the median, in units of
+    the range; the least and the largest value; and how far the tail goes on beyond these.
+    """
+    draws = rows.shape[1]
+    size = draws // replicates
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        low, high = np.inf, -np.inf
+        middle, squares, bad = 0.0, 0.0, False
+        for k in range(replicates):
+            total, least, most = 0.0, np.inf, -np.inf
+            for j in range(k * size, (k + 1) * size):
+                value = row[j]
+                bad = bad or not np.isfinite(value)
+                least, most = min(least, value), max(most, value)
+                total += value
+            ends[0, k], ends[1, k] = least, most
+            low, high = min(low, least), max(high, most)
+            off = total / size - middle
+            middle += off / (k + 1)
+            squares += off * (total / size - middle)
+        width = high - low
+        for j in range(7):
+            out[i, j] = np.nan if bad or not np.isfinite(width) else 0.0
+        if bad or not np.isfinite(width):
+            continue
+        out[i, 4], out[i, 5] = low, high
+        if width == 0:
+            continue
+        for j in range(draws):
+            work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
+        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
+            place = min(int((row[j] - low) / width * draws), draws - 1)
+            work[0, place] += 1.0
+            work[1, place] = min(work[1, place], row[j])
+            work[2, place] = max(work[2, place], row[j])
+        gap, last, upto, centre = 0.0, low, 0.0, low
+        for place in range(draws):
+            if work[0, place] > 0:
+                gap = max(gap, work[1, place] - last)
+                last = work[2, place]
+                if upto < draws / 2:
+                    centre = work[1, place]
+                upto += work[0, place]
+        far, square = 0.0, 0.0
+        for j in range(draws):
+            d = abs(row[j] - centre) / width
+            far += d
+            square += d * d
+        for side in range(2):
+            mean, spread = 0.0, 0.0
+            reach = abs((low if side == 0 else high) - centre)
+            for k in range(replicates):
+                d = math.log(max(abs(ends[side, k] - centre) / width, 1 / draws))
+                off = d - mean
+                mean += off / (k + 1)
+                spread += off * (d - mean)
+            index = min(_TAIL_FACTOR * math.sqrt(spread / (replicates - 1)), _MAX_TAIL_INDEX)
+            out[i, 6] = max(out[i, 6], reach * index / (1 - index))
+        out[i, 0] = math.sqrt(squares / (replicates - 1))
+        out[i, 1], out[i, 2], out[i, 3] = gap, far, square
+
+
+# --- Rows of values in ascending order, and their quantiles
+
+
+class SortedRows:
+    """Rows in ascending order, to find their quantiles."""
+
+    def __init__(self, values: Floats, weights: Floats | None) -> None:
+        if weights is None:
+            self.values, self.cumulative_weights = np.sort(values, axis=1), None
+        else:
+            order = np.argsort(values, axis=1, kind="stable")
+            self.values = np.take_along_axis(values, order, axis=1)
+            self.cumulative_weights = np.cumsum(weights[order], axis=1)
+        self.has_nan = np.isnan(self.values[:, -1])
+
+    def quantile(self, level: Fraction | Floats) -> Floats:
+        """Return the least value that is not exceeded with at least a chance, for each row."""
+        count = self.values.shape[1]
+        if self.cumulative_weights is not None:
+            least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
+            rank = np.count_nonzero(self.cumulative_weights < least[:, None] - ROUNDING, axis=1)
+        elif isinstance(level, Fraction):
+            rank = np.full(len(self.values), math.ceil(level * count) - 1)
+        else:
+            rank = np.ceil(level * count - count * ROUNDING).astype(np.int64) - 1
+        rank = np.clip(rank, 0, count - 1)[:, None]
+        result: Floats = np.take_along_axis(self.values, rank, axis=1)[:, 0]
+        return np.where(self.has_nan, np.nan, result)
+
+
+#: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
+#: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
+RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
+#: Turn that range, at some rows, into the range of what is averaged.
+Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
+
+#: The chance that an interval misses, on one side, a value that seems certain.
+_CERTAIN_TAIL = 5e-5
+#: Values that differ by a smaller share than this are one value.
+_EQUAL_TOLERANCE = 1e-13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingDesign:
+    """The design by which rows of values were drawn.
+
+    Attributes
+    ----------
+    draws : int
+        How many draws there are; a row holds as many values of each, one draw after another.
+    replicates : int
+        Independent parts of the draws; below 2, the draws are all values of a law.
+    weights : array, optional
+        Of all values in a row, in sum 1. Draws count alike.
+    reach : callable, optional
+        The range of the formula over the laws of its inputs.
+    """
+
+    draws: int
+    replicates: int
+    weights: Floats | None = None
+    range_at: RangeFunction | None = None
+
+    def value_weights(self, count: int) -> Floats:
+        """Return the weights of the values within a draw, in sum 1."""
+        each = count // self.draws
+        if self.weights is None:
+            return np.full(each, 1 / each)
+        return self.weights[:each] * self.draws
+
+    def means_per_draw(self, values: Floats) -> Floats:
+        """Return the weighted mean within each draw, of shape (points, draws)."""
+        points, count = values.shape
+        if count == self.draws:
+            return np.ascontiguousarray(values)
+        return _weighted_sum(values.reshape(points, self.draws, -1), self.value_weights(count))
+
+    def value_ranges(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
+        """Return the least and largest value of the formula at some rows; infinite if unknown."""
+        if self.range_at is None:
+            shape = rows.size, count // self.draws
+            return np.full(shape, -np.inf), np.full(shape, np.inf)
+        low, high = self.range_at(rows, whole)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+
+def _weighted_sum(values: Floats, shares: Floats) -> Floats:
+    """Return weighted sums along the last axis; what has no weight may be infinite."""
+    some = shares > 0
+    return np.asarray(values[..., some] @ shares[some])
+
+
+def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
+    """Return how far the farther end of a range is; infinite where it is unknown."""
+    far = np.maximum(np.maximum(high - value, value - low), 0.0)
+    return np.where(
+        far <= _EQUAL_TOLERANCE * np.abs(value), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
+    )
+
+
+# --- Moments and extremes of rows of values, in machine code: each row gives one number
+
+
+#: What :func:`moments` gives: the mean, the standard deviation.
+MEAN, STD = 0, 1
+
+
+@compiled
+def _total(row):
+    """The sum, several terms at a time; of few terms in order."""
+    count = row.size
+    whole = count - count % 8 if count >= 32 else 0
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(0, whole, 8):
+        a += row[j]
+        b += row[j + 1]
+        c += row[j + 2]
+        d += row[j + 3]
+        e += row[j + 4]
+        f += row[j + 5]
+        g += row[j + 6]
+        h += row[j + 7]
+    result = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for j in range(whole, count):
+        result += row[j]
+    return result
+
+
+@compiled
+def _mean(row, weights):
+    if weights.size == 0:
+        return _total(row) / row.size
+    result = 0.0
+    for j in range(row.size):
+        if weights[j] > 0:  # what never is may be infinite
+            result += weights[j] * row[j]
+    return result
+
+
+@compiled
+def totals(values, out) -> None:
+    """Fill ``out`` with the sum of each row."""
+    for i in range(values.shape[0]):
+        out[i] = _total(values[i])
+
+
+@compiled
+def moments(values, weights, kind, out) -> None:
+    """The mean of each row (rows of equal weight where none are given), or what follows of it.
+
+    A standard deviation is that of the law which the row is.
+    """
+    work = np.empty(values.shape[1])
+    for i in range(values.shape[0]):
+        row = values[i]
+        mean = _mean(row, weights)
+        if kind == 1:
+            for j in range(row.size):
+                work[j] = (row[j] - mean) * (row[j] - mean)
+            mean = math.sqrt(_mean(work, weights))
+        out[i] = mean
+
+
+@compiled(_nrt=False)
+def fill_extremes(values, sign, skip, out) -> None:
+    """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
+    for i in range(values.shape[0]):
+        row = values[i]
+        result, holes = -np.inf, 0
+        for j in range(row.size):
+            value = row[j] * sign
+            holes += 1 if value != value else 0
+            result = value if value > result else result
+        if holes == row.size or (holes and not skip):
+            result = np.nan
+        out[i] = result * sign
+
+
+_NO_WEIGHTS = np.empty(0)
+#: Rows of at most so many values may be proven of, term by term (:mod:`sweeps.bounds.statistics_as_formulas`).
+SHORT_ROW = sizes.SUM_SHORT
+
+
+def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
+    """Return every statistic of some formulas over the same grid, in one pass over their values."""
+    first = groups[0]
+    rest, along, weights = first.result_axes, first.reduced_axes, first.weights
+    grid = first.grid
+    if len(groups) > 1:
+        leaves = {n: leaf for one in groups for n, leaf in one.grid.leaves[()].items()}
+        grid = replace(grid, leaves={(): leaves}, _dims={}, cache={})
+    roots = list(dict.fromkeys(folding.root for folding in groups))
+    names = [(name, about, f.root) for f in groups for name, about in f.statistics.items()]
+    shape, count = grid.shape(rest), math.prod(grid.shape(along))
+    points = math.prod(shape)
+    check_memory(
+        8 * (points * len(names) + (3 + len(roots)) * cpu_count() * max(count, ROWS_BLOCK)),
+        f"{', '.join(name for name, _, _ in names)} over {points:.4g} points",
+        "shorten axes, or leave some out of the study",
+    )
+    result = {name: np.empty(points) for name, _, _ in names}
+    reaches = {folding.root: _range_function(folding) for folding in groups}
+
+    def sample_at(root: Node, start: int) -> SamplingDesign:
+        return SamplingDesign(
+            draws=first.draws,
+            replicates=first.replicates,
+            weights=weights,
+            range_at=lambda rows, whole: reaches[root](start + rows, whole),
+        )
+
+    def fill_rows(values: list[Floats], start: int) -> None:
+        for root, rows in zip(roots, values, strict=True):
+            own = [(name, about) for name, about, node in names if node is root]
+            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in own]
+            kinds = [about.kind for about in inner]
+            ordered = SortedRows(rows, weights) if kinds.count("quantile") > 1 else None
+            for (name, about), of in zip(own, inner, strict=True):
+                out = result[name][start : start + len(rows)]
+                if about.kind == "error":
+                    out[...] = error_of(of, rows, sample_at(root, start), ordered)
+                else:
+                    summary(about, rows, weights, out, ordered)
+
+    visit_rows(grid, (), roots, rest, along, fill_rows)
+    return {name: array.reshape(shape) for name, array in result.items()}
+
+
+def summary(
+    statistic: Statistic,
+    values: Floats,
+    weights: Floats | None,
+    out: Floats,
+    sorted_rows: SortedRows | None = None,
+) -> None:
+    """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
+    ROW_STATISTICS[statistic.kind].fill(RowValues(values, weights, statistic.level, sorted_rows), out)
+
+
+class RowValues:
+    """Rows of values, each of which one statistic summarizes, and the errors of what it gives.
+
+    ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
+    ``ordered`` are the rows in order, where they are known; ``sample`` is how the values were
+    drawn, of which errors tell.
+    """
+
+    def __init__(
+        self,
+        values: Floats,
+        weights: Floats | None,
+        level: Fraction | None,
+        sorted_rows: SortedRows | None = None,
+        sample: SamplingDesign | None = None,
+    ) -> None:
+        self.values, self.weights, self.sorted_rows = values, weights, sorted_rows
+        self.level = Fraction(0) if level is None else level
+        self.points, self.count = values.shape
+        self.sample = sample or SamplingDesign(draws=self.count, replicates=1, weights=weights)
+        self.draws, self.value_weights = self.sample.draws, self.sample.value_weights(self.count)
+
+    def moment(self, kind: int, out: Floats, values: Floats | None = None) -> None:
+        """Fill ``out`` with the mean of each row, or with the standard deviation."""
+        weights = _NO_WEIGHTS if self.weights is None else self.weights
+        moments(self.values if values is None else values, weights, kind, out)
+
+    def geomean(self, out: Floats) -> None:
+        """Fill ``out`` with the geometric mean of each row."""
+        self.moment(MEAN, out, elementary.log(self.values))
+        out[...] = elementary.exp(out)
+
+    def quantile(self, out: Floats) -> None:
+        """Fill ``out`` with the quantile of each row."""
+        if self.weights is None and self.sorted_rows is None:
+            rank = self._rank
+            out[...] = np.partition(self.values, rank, axis=1)[:, rank]
+            out[np.isnan(self.values).any(axis=1)] = np.nan
+        else:
+            out[...] = (self.sorted_rows or SortedRows(self.values, self.weights)).quantile(self.level)
+
+    def tail(self, sign: float, out: Floats) -> None:
+        """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
+        values = self.values if sign > 0 else -self.values
+        with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
+            if self.weights is None:
+                self._fill_unweighted_tail(values, out)
+            else:
+                self._fill_weighted_tail(values, out)
+        out *= sign
+        out[np.isnan(self.values).any(axis=1)] = np.nan
+
+    @property
+    def _rank(self) -> int:
+        return int(max(math.ceil(self.level * self.count) - 1, 0))
+
+    def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
+        """Fill ``out`` with the mean from a rank on, whose value counts for a part.
+
+        Short rows are added in ascending order, as a proof expands them
+        (:class:`symbolic.statistics.NodeValues`).
+        """
+        level, count, rank = self.level, self.count, self._rank
+        values = np.sort(values, axis=1) if count <= SHORT_ROW else np.partition(values, rank, axis=1)
+        totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
+        out += values[:, rank] * float(rank + 1 - level * count)
+        out /= float((1 - level) * count)
+
+    def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
+        """Fill ``out`` with the mean beyond the first value up to which weights reach the level.
+
+        It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
+        conditional value-at-risk, Journal of Risk 2, equation 4).
+        """
+        out[...] = SortedRows(values, self.weights).quantile(self.level)
+        more = np.empty_like(out)
+        moments(np.maximum(values - out[:, None], 0.0), self.weights, MEAN, more)
+        finite = np.isfinite(out)
+        out[finite] += more[finite] / (1 - float(self.level))
+
+    # --- errors
+    def mean_error(self, values: Floats, change: Change) -> Floats:
+        """Return the error of the mean of some values, one for each of those of the rows."""
+        rows = self.sample.means_per_draw(values)
+        about, parts = np.empty((self.points, 7)), self.sample.replicates
+        _fill_mean_error_terms(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
+        wide, gap, total, squares, low, high, tail = about.T
+        unseen = ZERO_COUNT_BOUND / self.draws * np.maximum(gap, tail)
+        result = np.hypot(student_factor(parts) * wide, unseen)
+        few = np.flatnonzero(total * total < MIN_NORMAL_DRAWS * squares)
+        if few.size:
+            count = total[few] ** 2 / squares[few]
+            width = high[few] - low[few]
+            excess = poisson_upper_width(count) / count * total[few] * width / self.draws
+            result[few] = np.maximum(result[few], excess)
+        alike = high - low <= _EQUAL_TOLERANCE * np.maximum(np.abs(low), np.abs(high))
+        places = np.flatnonzero(alike)
+        if places.size:
+            least, most = change(*self.sample.value_ranges(places, self.count), places)
+            here = rows[places, 0]
+            beyond = _max_distance(_weighted_sum(least, self.value_weights), here, _weighted_sum(most, self.value_weights))
+            result[places] = min(ZERO_COUNT_BOUND / self.draws, 1.0) * beyond
+        return np.where(np.isnan(wide), np.nan, result)
+
+    def std_error(self) -> Floats:
+        """Return the error of the standard deviation, from that of the variance."""
+        centre = self.sample.means_per_draw(self.values).mean(axis=1)[:, None]
+        squares = (self.values - centre) ** 2
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            far = _max_distance(low, centre[places], high)
+            return np.zeros_like(far), far * far
+
+        variance = self.sample.means_per_draw(squares).mean(axis=1)
+        off, here = self.mean_error(squares, change), np.sqrt(variance)
+        below = here - np.sqrt(np.maximum(variance - off, 0.0))
+        result: Floats = np.maximum(below, np.sqrt(variance + off) - here)
+        return result
+
+    def geomean_error(self) -> Floats:
+        """Return the error of the geometric mean, from that of the mean of logarithms."""
+        logs = np.log(self.values)
+
+        def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
+            return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+
+        off = self.mean_error(logs, change)
+        middle = np.exp(self.sample.means_per_draw(logs).mean(axis=1))
+        return np.where(off == 0, 0.0, middle * np.expm1(off))
+
+    def chance_error(self) -> Floats:
+        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
+        rows = self.sample.means_per_draw(self.values)
+        result = chance_half_width_of_rows(rows, self.sample.replicates)
+        places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
+        if places.size:
+            low, high = self.sample.value_ranges(places, self.count)
+            result[places[(low == high).all(axis=1)]] = 0.0
+        return result
+
+    def extreme_error(self, high: bool, skip: bool) -> Floats:
+        """Return how far the range of the formula reaches beyond the largest, or least, value."""
+        sign = 1.0 if high else -1.0
+        least, most = self.sample.value_ranges(np.arange(self.points), self.count, whole=True)
+        end = np.where(self.value_weights > 0, most if high else -least, -np.inf).max(axis=1)
+        here = (np.fmax if skip else np.maximum).reduce(sign * self.values, axis=1)
+        return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
+
+    def quantile_error(self) -> Floats:
+        """Return how far the quantiles are at the ends of the interval of the level.
+
+        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
+        draws lie on one side of it, order statistics bound it.
+        """
+        if self.level in (0, 1):
+            return self.extreme_error(self.level == 1, False)
+        order = self.sorted_rows or SortedRows(self.values, self.weights)
+        here, p = order.quantile(self.level), float(self.level)
+        below = self.sample.means_per_draw((self.values <= here[:, None]).astype(np.float64))
+        wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
+        if min(p, 1 - p) * self.draws < MIN_NORMAL_DRAWS:
+            low, high = (rank / self.draws for rank in quantile_ranks(self.draws, p, TAIL_PROBABILITY))
+            levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
+        else:
+            off = np.hypot(wide, ZERO_COUNT_BOUND / self.draws)
+            levels = p - off, p + off
+        result = self._quantile_distance(order, here, *levels)
+        sure = np.flatnonzero(result == 0)
+        if sure.size:
+            ends = [np.full(self.points, r / self.draws) for r in quantile_ranks(self.draws, p, _CERTAIN_TAIL)]
+            result[sure] = self._quantile_distance(order, here, ends[0], ends[1])[sure]
+        return np.where(np.isnan(here), np.nan, result)
+
+    def _quantile_distance(self, order: SortedRows, quantile: Floats, low: Floats, high: Floats) -> Floats:
+        """Return how far quantiles of two levels are; beyond the draws, the range is."""
+        first, last = order.quantile(low), order.quantile(high)
+        open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
+        if open_ended.size:
+            least, most = self.sample.value_ranges(open_ended, self.count)
+            least = np.where(self.value_weights > 0, least, np.inf).min(axis=1)
+            most = np.where(self.value_weights > 0, most, -np.inf).max(axis=1)
+            under = low[open_ended] * self.draws < 1 - ROUNDING
+            first[open_ended] = np.where(under, least, first[open_ended])
+            over = high[open_ended] > 1 + ROUNDING
+            last[open_ended] = np.where(over, most, last[open_ended])
+        return _max_distance(first, quantile, last)
+
+    def tail_error(self, sign: float) -> Floats:
+        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
+
+        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
+        so few draws are in the tail that its quantile has no bound, the range of the formula is
+        the bound.
+        """
+        p, rank, signed = float(self.level), self._rank, sign * self.values
+        if self.weights is None:
+            quantile = np.partition(signed, rank, axis=1)[:, rank : rank + 1]
+        else:
+            quantile = SortedRows(signed, self.weights).quantile(self.level)[:, None]
+        over = np.maximum(signed - quantile, 0.0) / (1 - p)
+
+        def change(low: Floats, high: Floats, places: Indices) -> tuple[Floats, Floats]:
+            most = np.maximum(sign * (high if sign > 0 else low) - quantile[places], 0.0)
+            return np.zeros_like(most), most / (1 - p)
+
+        result = self.mean_error(over, change)
+        low, high = quantile_ranks(self.draws, p, TAIL_PROBABILITY)
+        if high > self.draws:
+            here = quantile[:, 0] + self.sample.means_per_draw(over).mean(axis=1)
+            least, most = self.sample.value_ranges(np.arange(self.points), self.count)
+            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
+            order = SortedRows(signed, self.weights)
+            start = order.quantile(np.full(self.points, low / self.draws)) if low else -end
+            result = np.where(np.isnan(here), np.nan, np.maximum(result, _max_distance(start, here, end)))
+        return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowStatistic:
+    """How a statistic of :data:`symbolic.statistics.STATISTICS` summarizes rows of values.
+
+    ``fill`` computes it; ``error`` is half the width of its 95 % interval over draws, infinite
+    where None.
+    """
+
+    fill: Callable[[RowValues, Floats], None]
+    error: Callable[[RowValues], Floats] | None = None
+
+
+def _moment_of(kind: int, error: Callable[[RowValues], Floats]) -> RowStatistic:
+    return RowStatistic(fill=lambda rows, out: rows.moment(kind, out), error=error)
+
+
+def _tail_of(sign: float) -> RowStatistic:
+    return RowStatistic(
+        fill=lambda rows, out: rows.tail(sign, out), error=lambda rows: rows.tail_error(sign)
+    )
+
+
+def _extreme_of(high: bool, skip: bool) -> RowStatistic:
+    return RowStatistic(
+        fill=lambda rows, out: fill_extremes(rows.values, 1.0 if high else -1.0, skip, out),
+        error=lambda rows: rows.extreme_error(high, skip),
+    )
+
+
+#: What stands in rows of values, by the name of the statistic.
+ROW_STATISTICS: dict[str, RowStatistic] = {
+    "mean": _moment_of(
+        MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))
+    ),
+    "std": _moment_of(STD, RowValues.std_error),
+    "geomean": RowStatistic(fill=RowValues.geomean, error=RowValues.geomean_error),
+    "chance": _moment_of(MEAN, RowValues.chance_error),
+    "worst_high": _extreme_of(high=True, skip=False),
+    "worst_low": _extreme_of(high=False, skip=False),
+    "best_high": _extreme_of(high=True, skip=True),
+    "best_low": _extreme_of(high=False, skip=True),
+    "quantile": RowStatistic(fill=RowValues.quantile, error=RowValues.quantile_error),
+    "cvar_high": _tail_of(1.0),
+    "cvar_low": _tail_of(-1.0),
+}
+
+
+def error_of(
+    statistic: Statistic, values: Floats, sample: SamplingDesign, sorted_rows: SortedRows | None = None
+) -> Floats:
+    """Return half the width of the 95 % interval of a statistic of each row of values."""
+    if sample.replicates < 2:
+        return np.zeros(len(values))
+    error = ROW_STATISTICS[statistic.kind].error
+    if error is None:
+        return np.full(len(values), np.inf)
+    rows = RowValues(np.ascontiguousarray(values), sample.weights, statistic.level, sorted_rows, sample)
+    with np.errstate(all="ignore"):
+        return error(rows)

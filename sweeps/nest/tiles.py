@@ -1,0 +1,266 @@
+"""Going over the tiles of a loop nest, those left out of which enclosures tell enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from stochastic.threads import cpu_count
+from sweeps.bounds.problem import Enclosures, TileNumbers, tile_boxes
+from sweeps.grid.grid import Grid, Tiling
+from sweeps.nest.emit import compile_nest, row_axis_count
+from sweeps.nest.run import prepare
+from sweeps.runtime.search_loop import iterate_batches
+from sweeps.runtime.resources import run_in_threads
+from sweeps.runtime.interrupts import raise_if_interrupted, is_interrupted
+from symbolic.ops import Node
+
+#: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
+#: of the processor.
+NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
+#: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
+_MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
+#: Pieces of a batch for each thread.
+_SHARES = sizes.PASS_SHARES
+
+Result = TypeVar("Result")
+TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
+
+
+@dataclass(slots=True)
+class SkippedTiles:
+    """What was left out: tiles in which no point can be feasible, or none can matter."""
+
+    tiles: int = 0
+    points: int = 0
+    #: Points that an interrupt left.
+    points_left: int = 0
+
+    def add_points_left(self, points: int) -> None:
+        """Some that an interrupt left."""
+        self.points_left += points
+
+    def attributes(self, weight: int = 1) -> dict[str, int]:
+        """For a Dataset; each point stands for ``weight`` configurations."""
+        result = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
+        return {**result, "points_left": self.points_left * weight} if self.points_left else result
+
+
+def batches(count: int) -> Iterator[TileNumbers]:
+    """The numbers of so many tiles, some at a time: few first, so that these tell of the rest."""
+    low, size = 0, 2 * _MIN_TILES
+    while low < count:
+        yield np.arange(low, min(low + size, count))
+        low, size = low + size, min(4 * size, _BATCH)
+
+
+def iterate_tiles(
+    tiling: Tiling,
+    row: Sequence[int],
+    enclosures: Enclosures | None,
+    tile_filter: TileFilter,
+    work: Callable[[TileNumbers], Result],
+    skipped: SkippedTiles,
+    *,
+    partial: bool = False,
+) -> Iterator[Result]:
+    """What ``work`` gives of some tiles at a time, in order, by threads.
+
+    ``keep`` tells by the enclosures over tiles, and their points, which must be looked at; it is
+    asked again after each batch, when the results of the one before are known. An interrupt ends it
+    before its end: where the results are those of a ``partial`` answer, ``skipped`` tells what is
+    left.
+    """
+    points_of = math.prod(tiling.sizes)
+
+    def batches_with_points() -> Iterator[tuple[TileNumbers, int]]:
+        for numbers in batches(tiling.count):
+            last = int(numbers[-1]) + 1
+            end = tiling.bounds(last)[1] if last < tiling.count else points_of
+            yield numbers, end - tiling.bounds(int(numbers[0]))[1]
+
+    for numbers in iterate_batches(batches_with_points(), points_of, skipped.add_points_left if partial else None):
+        if enclosures is not None and tiling.count >= _MIN_TILES:
+            low, high, points = tile_boxes(tiling, row, numbers)
+            kept = tile_filter(enclosures.enclose_boxes(low, high), points)
+            skipped.tiles += int(np.count_nonzero(~kept))
+            skipped.points += int(points[~kept].sum())
+            numbers = numbers[kept]
+        if numbers.size:
+            shares = np.array_split(numbers, min(numbers.size, _SHARES * cpu_count()))
+            yield from _map_shares(work, shares)
+
+
+def aggregate_points(
+    grid: Grid,
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    formulas: Sequence[Node],
+    condition: Node | None,
+    make_partial: Callable[[], Result],
+    add_values: Callable[[Result, NDArray[np.float64], NDArray[np.bool_], int], object],
+    tile_filter: TileFilter | None,
+    skipped: SkippedTiles,
+    *,
+    partial: bool = False,
+) -> Iterator[Result]:
+    """What is kept of the values of formulas over switch-free axes, some tiles each, in order.
+
+    ``feed`` adds to what ``make`` makes: it is given a row of values for each formula, where a
+    condition holds (everywhere without one), and the flat index of the first of these points. The
+    bounds that ``keep`` is told are those of the formulas, then of the condition.
+    """
+    nodes = [*formulas, *([] if condition is None else [condition])]
+    count, points = len(formulas), math.prod(grid.shape(dims))
+    if points <= NUMPY_POINTS:
+        arrays = [array.reshape(-1) for array in grid.evaluate(nodes, key, dims)]
+        values = np.array(arrays[:count], dtype=np.float64).reshape(count, points)
+        true = np.ones(points, dtype=bool) if condition is None else np.array(arrays[-1], dtype=bool)
+        result = make_partial()
+        add_values(result, values, true, 0)
+        yield result
+        return
+    kinds = [*["float"] * count, "bool"][: len(nodes)]
+    ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
+    compile_nest(ready.nest)
+    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a truth takes little
+
+    cut: list[int] = []
+
+    def work(numbers: TileNumbers) -> Result:
+        own, most = make_partial(), tiling.bounds(0)[2]
+        room, true = np.empty((count, most)), np.ones(most, dtype=bool)
+        for number in numbers.tolist():
+            bounds, origin, size = tiling.bounds(number)
+            if partial and is_interrupted():
+                cut.append(size)
+                continue
+            values = room if size == most else np.empty((count, size))
+            ready.run(bounds, origin, *[*values, true[:size]][: len(nodes)])
+            add_values(own, values, true[:size], origin)
+        return own
+
+    known = None if tile_filter is None else Enclosures.from_grid(grid, key, nodes, dims)
+    judge = tile_filter or (lambda known, points: np.ones(points.size, dtype=bool))
+    yield from iterate_tiles(tiling, ready.row, known, judge, work, skipped, partial=partial)
+    skipped.add_points_left(sum(cut))
+
+
+def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]) -> list[Result]:
+    return run_in_threads(lambda place: work(shares[place]), len(shares))
+
+
+# --- The values of formulas along some axes, a row for each point of the others; none is kept
+
+
+Floats = NDArray[np.float64]
+
+#: Below this many values no nest is compiled; values that are looked at together.
+ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
+#: Along axes with fewer values than these the points make up the rows.
+_SHORT_ROW = sizes.ROWS_SHORT
+
+
+def visit_rows(
+    grid: Grid,
+    key: tuple[str, ...],
+    roots: Sequence[Node],
+    result_axes: Sequence[str],
+    reduced_axes: Sequence[str],
+    visit: Callable[[list[Floats], int], None],
+    point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
+) -> None:
+    """Call ``tell`` with the values of formulas along some axes, for points of the other axes.
+
+    ``tell`` gets the rows of each formula, of shape (points, values along), and the flat index of
+    the first of these points; several threads call it. ``keep`` goes with one formula: it is given
+    lower bounds of the values of some points, and points for which it is false are left out.
+    """
+    points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
+    if points * count <= ROWS_SMALL:
+        values = grid.evaluate(roots, key, (*result_axes, *reduced_axes))
+        visit([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
+    elif count >= _SHORT_ROW:
+        _visit_rows_innermost(grid, key, roots, result_axes, reduced_axes, visit, point_filter)
+    else:
+        _visit_rows_outermost(grid, key, roots, result_axes, reduced_axes, visit)
+
+
+def _visit_rows_innermost(
+    grid: Grid,
+    key: tuple[str, ...],
+    roots: Sequence[Node],
+    result_axes: Sequence[str],
+    reduced_axes: Sequence[str],
+    visit: Callable[[list[Floats], int], None],
+    point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
+) -> None:
+    """The axes of the values are the innermost loops."""
+    count = math.prod(grid.shape(reduced_axes))
+    row = row_axis_count(grid.shape(reduced_axes))
+    ready = prepare(grid, key, (*result_axes, *reduced_axes), [(root, "float") for root in roots], row=row)
+    compile_nest(ready.nest)
+    sizes = grid.shape(result_axes) or (1,)
+    tiling = Tiling(sizes[:-1], sizes[-1], max(1, ROWS_BLOCK // count))
+    tail = [n for size in ready.sizes[len(result_axes) :].tolist() for n in (0, size)]
+
+    def work(number: int) -> None:
+        raise_if_interrupted()
+        bounds, first, points = tiling.bounds(number)
+        whole = np.array([*bounds[: 2 * len(result_axes)].tolist(), *tail], dtype=np.int64)
+        values = [np.empty(points * count) for _ in roots]
+        ready.run(whole, first * count, *values)
+        visit([each.reshape(points, count) for each in values], first)
+
+    dims = (*result_axes, *reduced_axes)
+    known = None if point_filter is None else Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
+    if known is None or point_filter is None:
+        run_in_threads(work, tiling.count)
+        return
+    judge = point_filter
+
+    def work_on_tiles(numbers: TileNumbers) -> None:
+        for number in numbers.tolist():
+            work(number)
+
+    def filter_tiles(enclosures: list[Any], _: TileNumbers) -> NDArray[np.bool_]:
+        return judge(enclosures[0].lo)
+
+    for _ in iterate_tiles(tiling, sizes[-1:], known, filter_tiles, work_on_tiles, SkippedTiles()):
+        pass
+
+
+def _visit_rows_outermost(
+    grid: Grid,
+    key: tuple[str, ...],
+    roots: Sequence[Node],
+    result_axes: Sequence[str],
+    reduced_axes: Sequence[str],
+    visit: Callable[[list[Floats], int], None],
+) -> None:
+    """The axes of the values are the outermost loops: one pass over the points for each."""
+    count = math.prod(grid.shape(reduced_axes))
+    ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
+    compile_nest(ready.nest)
+    outer = [int(n) for n in ready.sizes[len(reduced_axes) : -1]]
+    tiling = Tiling(outer, int(ready.sizes[-1]), max(1, 4 * ROWS_BLOCK // count))
+    total = math.prod(grid.shape(result_axes))
+    heads = list(np.ndindex(*grid.shape(reduced_axes)))
+
+    def work(number: int) -> None:
+        raise_if_interrupted()
+        bounds, first, points = tiling.bounds(number)
+        values = np.empty((len(roots), count, points))
+        for place, head in enumerate(heads):
+            ends = [n for index in head for n in (index, index + 1)]
+            whole = np.array([*ends, *bounds.tolist()], dtype=np.int64)
+            ready.run(whole, place * total + first, *values[:, place])
+        visit([np.ascontiguousarray(each.T) for each in values], first)
+
+    run_in_threads(work, tiling.count)

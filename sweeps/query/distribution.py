@@ -1,0 +1,557 @@
+"""How many configurations are feasible, and how a quantity spreads over them, of any source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from stochastic.compile_cache import compiled
+from sweeps.query.source import QuerySource, stack_answers
+from sweeps.bounds.checks import check_grid
+from sweeps.grid.lazy_statistics import statistic_portions
+from sweeps.grid.dataset import assemble
+from sweeps.grid.goals import OBJECTIVE
+from sweeps.grid.grid import FEASIBLE, Indexers, Grid, subgrid
+from sweeps.nest.tiles import SkippedTiles, aggregate_points
+from sweeps.scan.values import Floats, DatasetTable, Mask, FormulaValues, condition_texts, no_number_error, iterate_blocks
+from symbolic.errors import DseError
+from symbolic.expression import parse_value
+from symbolic.node import conjuncts
+from symbolic.ops import Node, both, constant, interpret_arrays, reference, references
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+# --- Compiled counting: values into bins, and the digits of numbers
+
+
+@compiled(_nrt=False)
+def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts) -> None:
+    """Count values between edges; see :class:`sweeps.query.distribution.BinCounts`.
+
+    ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins,
+    and at its end the last bin. ``rest`` counts what is below, above, and no number.
+    """
+    slots = first_bin.size - 2
+    low, high = edges[0], edges[edges.size - 1]
+    for j in range(values.size):
+        if not allowed[j]:
+            continue
+        value = values[j]
+        if value >= low and value <= high:
+            slot = min(max(int((value - low) * scale), 0), slots)
+            place = first_bin[max(slot - 1, 0)]  # by rounding it may be one too high, or too low
+            left = first_bin[min(slot + 2, slots + 1)] - place
+            while left > 0:
+                half = (left + 1) >> 1
+                place += half if value >= edges[place + half] else 0
+                left -= half
+            counts[place] += 1
+        elif value < low:
+            outside_counts[0] += 1
+        elif value > high:
+            outside_counts[1] += 1
+        else:
+            outside_counts[2] += 1
+
+
+@compiled(_nrt=False)
+def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, totals) -> None:
+    """Count a digit of numbers that begin alike; see :class:`sweeps.query.distribution.DigitCounts`.
+
+    ``counts`` has a row for each of ``begins``, which ascend; ``first`` holds, for each first digit
+    that a number may have, which of these is the first to have it, or -1; nothing where the first
+    digit is counted. ``rest`` counts numbers, and what is none.
+    """
+    bits = values.view(np.uint64)
+    sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
+    mask = (one << np.uint64(width)) - one
+    for j in range(values.size):
+        if not allowed[j]:
+            continue
+        if values[j] != values[j]:
+            totals[1] += 1
+            continue
+        totals[0] += 1
+        key = bits[j] if values[j] != 0.0 else np.uint64(0)
+        key = ~key if key & sign else key | sign
+        start = first_prefix[np.int64(key >> np.uint64(64 - width))] if first_prefix.size else 0
+        if start < 0:
+            continue
+        begin = key >> np.uint64(shift)
+        digit = np.int64(begin & mask)
+        begin = begin >> np.uint64(width)
+        for k in range(start, prefixes.size):
+            if prefixes[k] >= begin:
+                if prefixes[k] == begin:
+                    counts[k, digit] += 1
+                break
+
+
+#: From so many values on they are counted by compiled code.
+_COMPILED_MIN_VALUES = sizes.BINS_COMPILED
+#: Fewest slots of the whole range of a histogram.
+_SLOTS = sizes.BINS_SLOTS
+#: Bits of a digit; a number has 64.
+DIGIT_BITS = sizes.BINS_DIGIT
+
+
+class ValueRange:
+    """The least and the largest finite value."""
+
+    def __init__(self) -> None:
+        self.low, self.high = math.inf, -math.inf
+
+    def feed(self, values: Floats, allowed: Mask) -> None:
+        """Some values, and which of them count."""
+        counts = np.isfinite(values) & allowed
+        self.low = min(self.low, float(np.min(values, where=counts, initial=math.inf)))
+        self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
+
+    def add(self, other: ValueRange) -> None:
+        """What another part keeps."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+
+class BinCounts:
+    """Counts of values between edges, and of those ``below``, ``above`` and ``undefined``."""
+
+    def __init__(self, edges: Floats) -> None:
+        self.edges, bins = edges, len(edges) - 1
+        self.counts, self.outside_counts = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
+        slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
+        self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
+        starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
+        self.first_bin = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, bins - 1)
+        self.first_bin = np.append(self.first_bin, bins - 1)
+
+    def feed(self, values: Floats, allowed: Mask) -> None:
+        """Some values, and which of them count."""
+        edges, rest = self.edges, self.outside_counts
+        if values.size >= _COMPILED_MIN_VALUES:
+            given = (edges, self.first_bin, self.scale, self.counts, rest)
+            count_bins(values, allowed, *given)
+            return
+        known = values[allowed]
+        inside = known[(known >= edges[0]) & (known <= edges[-1])]
+        place = np.minimum(np.searchsorted(edges, inside, side="right") - 1, len(self.counts) - 1)
+        self.counts += np.bincount(place, minlength=len(self.counts))
+        outside = (known < edges[0], known > edges[-1], np.isnan(known))
+        rest += [np.count_nonzero(chosen) for chosen in outside]
+
+    def add(self, other: BinCounts) -> None:
+        """What another part keeps."""
+        self.counts += other.counts
+        self.outside_counts += other.outside_counts
+
+
+class DigitCounts:
+    """Counts of the next digit of those values whose order begins with one of some numbers.
+
+    Floats are ordered as whole numbers are, once their bits are turned: see :func:`order_key`.
+    """
+
+    def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
+        self.prefixes, self.shift = prefixes, shift
+        self.first_prefix = np.full(1 << DIGIT_BITS if shift + DIGIT_BITS < 64 else 0, -1)
+        for k in range(len(prefixes) - 1 if self.first_prefix.size else -1, -1, -1):
+            self.first_prefix[(int(prefixes[k]) << (shift + DIGIT_BITS)) >> (64 - DIGIT_BITS)] = k
+        self.counts = np.zeros((len(prefixes), 1 << DIGIT_BITS), dtype=np.int64)
+        self.totals = np.zeros(2, dtype=np.int64)  # numbers, and what is none
+
+    def feed(self, values: Floats, allowed: Mask) -> None:
+        """Some values, and which of them count."""
+        if values.size >= _COMPILED_MIN_VALUES:
+            given = (self.prefixes, self.first_prefix, self.shift, DIGIT_BITS)
+            count_digits(values, allowed, *given, self.counts, self.totals)
+            return
+        known = values[allowed & ~np.isnan(values)]
+        self.totals += np.array([known.size, np.count_nonzero(allowed) - known.size])
+        begin = order_key(known) >> np.uint64(self.shift)
+        digit = (begin & np.uint64((1 << DIGIT_BITS) - 1)).astype(np.int64)
+        begin >>= np.uint64(DIGIT_BITS)
+        for row, wanted in zip(self.counts, self.prefixes, strict=True):
+            row += np.bincount(digit[begin == wanted], minlength=row.size)
+
+    def add(self, other: DigitCounts) -> None:
+        """What another part keeps."""
+        self.counts += other.counts
+        self.totals += other.totals
+
+
+def order_key(values: Floats) -> NDArray[np.uint64]:
+    """Whole numbers in the order of some floats; both zeros are the same one."""
+    bits = (values + 0.0).view(np.uint64)
+    sign = np.uint64(1 << 63)
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def value_of_key(key: int) -> float:
+    """The float of a key."""
+    bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
+    return float(np.uint64(bits).view(np.float64))
+
+
+def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
+    """The values below which given shares of the feasible configurations lie, exactly.
+
+    Of N values the quantile q is the least one that at least q N of them do not exceed: the inverse
+    of their distribution function, never a mean of two neighbours; q = 0 is the least of all.
+    Points where the formula is no number do not count. Four passes, each of which fixes 16 bits.
+    """
+    shares = _parse_shares(q)
+    begins, before = [0] * len(shares), [0] * len(shares)
+    ranks: list[int] = []
+    rest = np.zeros(2, dtype=np.int64)
+    lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
+    for shift in range(64 - DIGIT_BITS, -1, -DIGIT_BITS):
+        distinct = sorted(set(begins))
+        wanted = np.array(distinct, dtype=np.uint64)
+        open_ = 1 << (shift + DIGIT_BITS)
+        ends = [(max(b * open_, lowest), min((b + 1) * open_ - 1, highest)) for b in distinct]
+        within = [(value_of_key(low), value_of_key(high)) for low, high in ends]
+        first = not ranks
+
+        def make(wanted: NDArray[np.uint64] = wanted, shift: int = shift) -> DigitCounts:
+            return DigitCounts(wanted, shift)
+
+        result = source.gather(make, None if first else within)
+        if first:
+            rest = result.totals
+            if not rest[0]:
+                raise no_number_error(source)
+            skipped = source.skipped_tiles.attributes(source.weight)
+            ranks = [max(math.ceil(share * int(rest[0])), 1) for share in shares]
+        sums = np.cumsum(result.counts, axis=1)
+        for k, rank in enumerate(ranks):
+            row = sums[distinct.index(begins[k])]
+            digit = int(np.searchsorted(row, rank - before[k]))
+            before[k] += int(row[digit - 1]) if digit else 0
+            begins[k] = (begins[k] << DIGIT_BITS) + digit
+    values = np.array([value_of_key(key) for key in begins])
+    name = source.text if source.row is not None else OBJECTIVE
+    attributes = {"definition": "inverse of the distribution function", **count_attributes(source, rest)}
+    return assemble(
+        {name: ("quantile", values, unit_attributes(source))},
+        {"quantile": ("quantile", np.array([float(s) for s in shares]), {"units": "1"})},
+        {"question": f"quantiles of {source.text}", **attributes, **skipped},
+    )
+
+
+def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
+    """Of how many configurations it is told, under which conditions."""
+    numbers, undefined = (int(n) * source.weight for n in totals)
+    return {
+        "conditions": "; ".join(source.conditions),
+        "points": source.points,
+        "feasible_points": numbers + undefined,
+        "undefined": undefined,
+    }
+
+
+def unit_attributes(source: FormulaValues) -> dict[str, Any]:
+    """The unit and the meaning of the formula."""
+    return {k: v for k, v in source.attributes.items() if k in ("units", "long_name")}
+
+
+def _parse_shares(q: Any) -> list[Fraction]:
+    """Shares as the decimals that they are written as: 0.1 is a tenth."""
+    given = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
+    shares = []
+    for share in given if isinstance(given, (Sequence, np.ndarray)) else [given]:
+        number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+        if not number or not 0 <= float(share) <= 1:
+            raise DseError(f"q = {share!r}: expected numbers from 0 to 1, such as [0.5, 0.9]")
+        shares.append(Fraction(str(float(share))))
+    if not shares:
+        raise DseError("q is empty: give it at least one number from 0 to 1")
+    return shares
+
+
+# --- How many feasible configurations lie in which bin of values
+
+
+#: Most bins.
+_MAX_BINS = sizes.BINS_MOST
+
+
+def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
+    """How many feasible configurations have a value in each of some bins, by their edges."""
+    result = source.gather(lambda: BinCounts(edges))
+    skipped = source.skipped_tiles.attributes(source.weight)
+    weight, units = source.weight, unit_attributes(source)
+    below, above = (int(n) * weight for n in result.outside_counts[:2])
+    rest = np.array([result.counts.sum() + result.outside_counts[:2].sum(), result.outside_counts[2]])
+    text = {k: v for k, v in units.items() if k == "units"}
+    return assemble(
+        {
+            "configurations": (
+                "bin",
+                result.counts * weight,
+                {"long_name": "feasible configurations in the bin"},
+            )
+        },
+        {
+            "low": ("bin", edges[:-1], {"long_name": f"low edge of {source.text}", **text}),
+            "high": ("bin", edges[1:], {"long_name": f"high edge of {source.text}", **text}),
+        },
+        {
+            "question": f"histogram of {source.text}",
+            "definition": "a bin holds its low edge, the last one both of its edges",
+            "below": below,
+            "above": above,
+            **count_attributes(source, rest),
+            **skipped,
+        },
+    )
+
+
+def bin_edges(source: FormulaValues, bins: Any) -> Floats:
+    """The edges of so many equal bins between the least and the largest finite value, or as given.
+
+    Raises
+    ------
+    DseError
+        What is no number of bins, and no ascending list of numbers, or of texts with units.
+    InfeasibleError
+        No feasible configuration has a finite value to put bins around.
+    """
+    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # of no dimensions: a number
+    if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
+        if not 1 <= bins <= _MAX_BINS:
+            raise DseError(f"bins = {bins}: expected from 1 to {_MAX_BINS:,} bins, or their edges")
+        result = source.gather(ValueRange)
+        if result.low > result.high:
+            raise no_number_error(source)
+        half = np.linspace(result.low / 2, result.high / 2, int(bins) + 1)  # the span may be infinite
+        edges = np.linspace(result.low, result.high, int(bins) + 1)
+        edges = edges if np.all(np.isfinite(edges)) else 2 * half
+        edges = np.unique(np.clip(edges, result.low, result.high))
+        return edges if edges.size > 1 else np.repeat(edges, 2)
+    if isinstance(bins, str) or not isinstance(bins, (Sequence, np.ndarray)):
+        raise DseError(f"bins = {bins!r}: expected their number, or a list of edges")
+    edges = np.array([_parse_edge(source, edge) for edge in bins], dtype=np.float64)
+    if not 2 <= edges.size <= _MAX_BINS + 1 or not np.all(np.diff(edges) > 0):
+        shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
+        raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
+    return edges
+
+
+def _parse_edge(source: FormulaValues, edge: Any) -> float:
+    if isinstance(edge, str) and source.row is not None:
+        edge = parse_value(edge, source.row, {})
+    if isinstance(edge, (int, float, np.number)) and math.isfinite(edge):
+        return float(edge)
+    raise DseError(
+        f"{edge!r} is no edge of a bin: expected a finite number"
+        + (", with or without a unit" if source.row is not None else "")
+    )
+
+
+def grid_count(grid: Grid) -> xr.Dataset:
+    """The number of feasible points of a grid, and of all.
+
+    The attributes say under which conditions, and how much was left out: ``points_skipped`` counts
+    points of those tiles of which bounds tell that none, or every one, is feasible.
+    """
+    check_grid(grid, require_feasible=False)
+    skipped, total = SkippedTiles(), 0
+    dims = grid.dims(FEASIBLE)
+    plain = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(grid.axes)}
+    for _, key in grid.keys(dims):
+        graph = grid.graphs[key]
+        conditions = [graph.flat_condition(condition) for condition in graph.conditions]
+        known = [(node, grid.node_dims(node, key) & set(plain)) for node in conjuncts(conditions)]
+
+        def count(node: Node, node_axes: Sequence[str], key: tuple[str, ...] = key) -> int:
+            return _count_condition(grid, key, node, node_axes, skipped)
+
+        total += count_by_independent_groups(known, plain, count)
+    others = [axis for axis in grid.switch_axes if axis not in dims]
+    total *= math.prod(grid.shape(others))
+    texts = [condition.text for condition in grid.conditions]
+    return count_dataset(total, grid.points, texts, skipped.attributes())
+
+
+def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
+    """As :func:`grid_count`, of a Dataset: what it marks as feasible, and ``where`` allows."""
+    table = DatasetTable(ds, where)
+    ds = table.ds
+    nodes = conjuncts([*table.conditions, *([reference(FEASIBLE) > 0] if FEASIBLE in ds else [])])
+    known = [(n, {str(d) for name in references(n) for d in ds[name].dims}) for n in nodes]
+
+    def count(node: Node, node_axes: Sequence[str]) -> int:
+        total = 0
+        names = references(node)
+        for part in iterate_blocks(ds[list(names)], node_axes):
+            arrays = {name: DatasetTable(part, ()).broadcast_over(name, node_axes) for name in names}
+            total += int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
+        return total
+
+    total = count_by_independent_groups(known, table.axes, count)
+    points = math.prod(table.axes.values())
+    return count_dataset(total, points, condition_texts(ds, where), SkippedTiles().attributes())
+
+
+def count_by_independent_groups(
+    conditions: Sequence[tuple[Node, set[str]]],
+    sizes: Mapping[str, int],
+    count: Callable[[Node, Sequence[str]], int],
+) -> int:
+    """The points that meet all conditions, those that share no axes counted apart."""
+    groups: list[tuple[list[Node], set[str]]] = []
+    for node, axes in conditions:
+        meets = [group for group in groups if not group[1].isdisjoint(axes)]
+        groups = [group for group in groups if group[1].isdisjoint(axes)]
+        nodes = [n for group in meets for n in group[0]]
+        groups.append(([*nodes, node], axes.union(*(group[1] for group in meets))))
+    total = math.prod(n for axis, n in sizes.items() if not any(axis in g[1] for g in groups))
+    for nodes, axes in groups:
+        if total:
+            total *= count(constant(both(*nodes)), [axis for axis in sizes if axis in axes])
+    return total
+
+
+def _count_condition(
+    grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped_tiles: SkippedTiles
+) -> int:
+    """The points of some switch-free axes where a condition holds."""
+    certain = 0
+
+    def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> NDArray[np.bool_]:
+        nonlocal certain
+        certain += int(points[np.asarray(enclosures[0].certain, dtype=bool)].sum())
+        return np.asarray(enclosures[0].possible & ~enclosures[0].certain, dtype=bool)
+
+    def add_count(totals: list[int], _: Any, holds: NDArray[np.bool_], __: int) -> None:
+        totals.append(int(np.count_nonzero(holds)))
+
+    result = 0
+    for cut in statistic_portions(grid, {key: [node]}):
+        part = subgrid(grid, cut)
+        counts = aggregate_points(part, key, dims, (), node, list[int], add_count, is_undecided, skipped_tiles)
+        result += sum(map(sum, counts))
+    return result + certain
+
+
+def count_dataset(
+    feasible: int, points: int, conditions: Sequence[str], skip_attributes: Mapping[str, int]
+) -> xr.Dataset:
+    """The answer: how many points are feasible, of how many, under which conditions."""
+    variables = {
+        "feasible_points": ((), np.int64(feasible), {"long_name": "feasible configurations"}),
+        "points": ((), np.int64(points), {"long_name": "configurations in all"}),
+    }
+    attributes = {"question": "count", "conditions": "; ".join(conditions), **skip_attributes}
+    return assemble(variables, {}, attributes)
+
+
+def count(source: QuerySource, per: Sequence[str] = ()) -> xr.Dataset:
+    """How many configurations are feasible, of how many, for each value of some axes."""
+    return stack_answers(source, per, lambda part: part.count())
+
+
+def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
+    """How many feasible configurations have a value in each bin; the bins are alike for all."""
+    values = source.values(text)
+    edges = bin_edges(values, bins)
+    if not per:
+        return _histogram(values, edges)
+    return stack_answers(source, per, lambda part: _histogram(part.values(text), edges))
+
+
+def quantiles(source: QuerySource, text: str, q: Any, per: Sequence[str] = ()) -> xr.Dataset:
+    """The values that given shares do not exceed, for each value of some axes."""
+    return stack_answers(source, per, lambda part: _quantiles(part.values(text), q))
+
+
+# --- A question of one's own: a fold over the values of formulas, of any source
+
+
+class Fold(Protocol):
+    """What is kept of the configurations that are feasible, while all of them pass by.
+
+    Threads and processes feed folds of their own, which are merged in the order of the axes.
+    """
+
+    def feed(self, values: Floats, weight: int) -> None:
+        """Some configurations: a row for each formula; each stands for ``weight`` of them.
+
+        The weight is more than 1 where the formulas and conditions are the same along an axis.
+        """
+
+    def merge(self, other: Self) -> None:
+        """What a fold of other configurations keeps."""
+
+    def answer(self) -> Any:
+        """What is asked: a number, an array or a Dataset."""
+
+
+AnyFold = TypeVar("AnyFold", bound=Fold)
+
+
+class _FoldAggregate:
+    """A fold as the loop feeds it: what is not feasible is left out."""
+
+    def __init__(self, fold: Any, weight: int) -> None:
+        self.fold, self.weight = fold, weight
+
+    def feed(self, values: Floats, allowed: NDArray[np.bool_]) -> None:
+        """Some values, a row for each of several formulas, and which of them count."""
+        rows = np.atleast_2d(values)
+        rows = rows if np.all(allowed) else rows[:, allowed]
+        if rows.shape[1]:
+            self.fold.feed(rows, self.weight)
+
+    def add(self, other: _FoldAggregate) -> None:
+        """What another part keeps."""
+        self.fold.merge(other.fold)
+
+
+def run_fold(
+    source: QuerySource, make: Callable[[], AnyFold], formulas: Sequence[str], indexers: Indexers | None = None
+) -> AnyFold:
+    """A fold that has seen every feasible configuration of a source, or of a part of it.
+
+    Parameters
+    ----------
+    source : Source
+        A grid or a Dataset.
+    make : callable
+        Makes a fold that has seen nothing; it is called for each thread's share of the points.
+    formulas : sequence of str
+        The quantities or formulas of which it is fed the values, in their order.
+    at : mapping, optional
+        An index or a slice of some axes: those of the part.
+
+    Raises
+    ------
+    DseError
+        There is no formula, or what is made is no fold.
+    """
+    make_checked_fold(make, formulas)
+    values = source.values(*formulas, indexers=indexers)
+    result = values.gather(lambda: _FoldAggregate(make(), values.weight))
+    fold: AnyFold = result.fold
+    return fold
+
+
+def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
+    """A fold that has seen nothing; see :func:`run_fold`."""
+    if not formulas:
+        raise DseError("formulas is empty: name the quantities of which the fold is fed values")
+    fold = make()
+    for name in ("feed", "merge", "answer"):
+        if not callable(getattr(fold, name, None)):
+            raise DseError(
+                f"what {getattr(make, '__name__', make)!r} makes has no method {name}(): a fold "
+                "has feed(values, weight), merge(other) and answer()"
+            )
+    return fold

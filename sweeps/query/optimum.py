@@ -1,0 +1,407 @@
+"""The best configurations of any source: objectives in order, ranks, ties, shares, labels.
+
+A source answers one objective where others are as good as was found (`held`); that is all that is
+needed. Of several objectives the first ranks, and whatever ties in it is asked the next; what is as
+good as some value is listed; for each value of an axis the part of the source there is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.query.source import Query, RankedPoints, ObjectiveBound, QuerySource, ObjectiveStage, tolerance_limit, merge_attributes, answers_or_errors, successful_answers
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.goals import Goal, describe_goals
+from sweeps.runtime.interrupts import is_interrupted
+from symbolic.errors import InfeasibleError, InternalError, OutOfTimeError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+# --- Invariants that every answer holds before it leaves, whatever the source and the method
+# The points that an answer names are evaluated once more, one by one, and so is a sample of the
+# other points. An answer that its own source contradicts is a fault of this program, never a
+# result. The check is bounded to a few milliseconds: of more than NAMED named points some are
+# evaluated, evenly spread, and SAMPLE other points are drawn. None is drawn where a point takes
+# long (of a lazy Dataset, of statistics that are not computed yet), nor where nothing is proven.
+
+
+#: Named points that are evaluated at most; points drawn to contradict an answer; points of a front
+#: that are compared with all of it.
+MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
+MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Places = Mapping[str, Indices]
+
+
+def check_optimum(source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]) -> None:
+    """Raise unless the named points have the scores of a search, in order, and none is better.
+
+    Raises
+    ------
+    InternalError
+        The answer breaks an invariant.
+    """
+    report = _FailureReport(source, query.goals, query)
+    named = points.scores < math.inf
+    flat = {axis: index[named] for axis, index in points.places.items()}
+    gaps, bounds = np.atleast_1d(attributes.get("gap", 0.0)), np.atleast_1d(attributes.get("bound", math.nan))
+    proven = not np.any(gaps) and not attributes.get("points_left")
+    some, places = _evenly_spaced_numbers(int(np.count_nonzero(named))), {}
+    if proven and source.is_cheap:
+        places = _sample_places(source.sizes, flat)
+    here = {axis: index[some] for axis, index in flat.items()}
+    (values, feasible), (drawn, allowed) = _evaluate_both(source, query.goals, here, places, some.size)
+    report.check_finite_and_feasible(here, values, feasible)
+    best, whole = points.scores[None], some.size == np.count_nonzero(named)
+    if len(query.goals) == 1:
+        scores = points.scores[named][some]
+        if wrong := _first_index(scores != values[0]):
+            report.fail("the search has another value than the point", here, values, wrong, scores)
+    elif whole:
+        best = np.full((len(values), *named.shape), math.inf)
+        best[:, named] = values
+    else:
+        return
+    report.check_order(best, points.places, named)
+    best = best[..., 0]
+    if len(query.goals) == 1 and not query.per:
+        bound = query.goals[0].sign * float(bounds[0])
+        if bound > best.item() or (gaps[0] == 0 and bound < best.item()):
+            report.fail(f"the bound {bounds[0]!r} does not fit the value", here, values, [0])
+    if not places:
+        return
+    against = [best[k][tuple(places[axis] for axis in query.per)] for k in range(len(drawn))]
+    counts = allowed & np.all(np.isfinite(drawn), axis=0)
+    if len(drawn) > 1:  # later objectives may have no number where an earlier one is best
+        counts &= np.all(np.isfinite(against), axis=0)
+    better, equal = np.zeros(counts.shape, dtype=bool), np.ones(counts.shape, dtype=bool)
+    for mine, theirs in zip(drawn, against, strict=True):
+        better |= equal & (mine < theirs)
+        equal &= mine == theirs
+    if wrong := _first_index(counts & better):
+        report.fail("a point that is not named is better", places, drawn, wrong)
+    if query.within is not None and query.top == 1 and len(values) == 1 and not query.per:
+        for one in np.flatnonzero(counts & (drawn[0] <= tolerance_limit(best.item(), query.within)))[:4]:
+            same = [flat[axis] == index[one] for axis, index in places.items()]
+            if not np.any(np.logical_and.reduce(same)):
+                report.fail("a point is as near the best and is not listed", places, drawn, [one])
+
+
+def check_no_feasible_point(source: QuerySource, query: Query) -> None:
+    """Raise if a sampled point is feasible and finite where an answer says that none is.
+
+    Raises
+    ------
+    InternalError
+        There is such a point.
+    """
+    if len(query.goals) > 1 or not source.is_cheap:
+        return
+    places = _sample_places(source.sizes, {})
+    values, feasible = source.evaluate(places, query.goals)
+    if wrong := _first_index(feasible & np.isfinite(values[0])):
+        report = _FailureReport(source, query.goals, query)
+        report.fail("the answer is that no point counts, and this one does", places, values, wrong)
+
+
+def check_front(
+    source: QuerySource,
+    goals: Sequence[Goal],
+    per: Sequence[str],
+    flat: Places,
+    proven_mask: Mask,
+    *,
+    complete: bool = True,
+) -> None:
+    """Raise unless the points of a front are feasible, finite, and none beats another.
+
+    ``proven`` tells of which points it is certain that nothing beats them; ``whole``, that all
+    points were looked at.
+
+    Raises
+    ------
+    InternalError
+        The answer breaks an invariant.
+    """
+    if not source.sizes:
+        return
+    report = _FailureReport(source, goals, None, per)
+    places: dict[str, Indices] = {}
+    if source.is_cheap and complete and np.all(proven_mask):
+        places = _sample_places(source.sizes, flat)
+    (values, feasible), (drawn, allowed) = _evaluate_both(source, goals, flat, places, proven_mask.size)
+    report.check_finite_and_feasible(flat, values, feasible)
+    rows, label = np.stack(values), _cell_numbers(flat, per, source.sizes)
+    some = np.unique(np.linspace(0, label.size - 1, min(label.size, MAX_COMPARED_POINTS)).astype(np.int64))
+    for k in some.tolist():
+        others = rows[:, label == label[k]]
+        if proven_mask[k] and np.any(_dominates(others, rows[:, k : k + 1])):
+            report.fail("another point of the front beats this one", flat, values, [k])
+    table, cell = np.stack(drawn), _cell_numbers(places, per, source.sizes) if places else None
+    for k in np.flatnonzero(allowed & np.all(np.isfinite(table), axis=0)).tolist():
+        assert cell is not None
+        own, point = rows[:, label == cell[k]], table[:, k : k + 1]
+        if not np.any(np.all(own <= point, axis=0)):
+            report.fail("no point of the front is as good as this one", places, drawn, [k])
+
+
+def _dominates(others: Floats, point: Floats) -> Mask:
+    return np.asarray(np.all(others <= point, axis=0) & np.any(others < point, axis=0))
+
+
+def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
+    """Return one number for the values of the axes ``per`` at each point."""
+    label = np.zeros(next((index.size for index in places.values()), 1), dtype=np.int64)
+    for axis in per:
+        label = label * sizes[axis] + places[axis]
+    return label
+
+
+def _evenly_spaced_numbers(count: int) -> Indices:
+    """Return the numbers of so many points, or of :data:`MAX_NAMED_POINTS` of them from first to last."""
+    return np.unique(np.linspace(0, count - 1, min(count, MAX_NAMED_POINTS)).astype(np.int64))
+
+
+def _evaluate_both(
+    source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample_places: Places, count: int
+) -> Iterator[tuple[list[Floats], Mask]]:
+    """Return the goals, and what is feasible, at so many named points, and at those drawn."""
+    both = {axis: np.concatenate([answer_places[axis], sample_places[axis]]) for axis in sample_places} or answer_places
+    values, feasible = source.evaluate(both, goals)
+    for part in (slice(count), slice(count, None)):
+        yield [row[part] for row in values], feasible[part]
+
+
+def _first_index(wrong: Any) -> list[int]:
+    """Return the first place where something is wrong, or nothing."""
+    return [int(place) for place in np.flatnonzero(wrong)[:1]]
+
+
+def _sample_places(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
+    """Return some points, the same each time: random ones, and neighbours of the first of some."""
+    rng = np.random.default_rng(0)
+    places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
+    if not near_places or not next(iter(near_places.values())).size:
+        return places
+    first = {axis: int(index[0]) for axis, index in near_places.items()}
+    moved = [
+        {**first, axis: at}
+        for axis, size in sizes.items()
+        for at in (first[axis] - 1, first[axis] + 1)
+        if 0 <= at < size
+    ]
+    return {
+        axis: np.concatenate([index, np.array([one[axis] for one in moved], dtype=np.int64)])
+        for axis, index in places.items()
+    }
+
+
+class _FailureReport:
+    """The question and the answer, as the report of an internal error names them."""
+
+    def __init__(
+        self, source: QuerySource, goals: Sequence[Goal], query: Query | None, per: Sequence[str] = ()
+    ) -> None:
+        self.source, self.goals = source, goals
+        given = {"per": list(query.per if query else per)}
+        if query is not None:
+            names = ("top", "ties", "within", "method", "gap", "time_limit")
+            given |= {name: getattr(query, name) for name in names}
+        where = " and ".join(source.condition_texts)
+        self.query_text = (describe_goals(goals) if query else " and ".join(describe_goals([g]) for g in goals)) + (
+            f", where {where}" if where else ""
+        )
+        self.query_text += "".join(f", {name}={value!r}" for name, value in given.items() if value)
+
+    def check_finite_and_feasible(
+        self, places: Places, values: Sequence[Floats], feasible: Mask
+    ) -> None:
+        """Raise unless all points are feasible and all their goals finite."""
+        if wrong := _first_index(~feasible):
+            self.fail("a named point is not feasible", places, values, wrong)
+        if wrong := _first_index(~np.all(np.isfinite(values), axis=0)):
+            self.fail("a named point has no finite value", places, values, wrong)
+
+    def check_order(self, ranked: Floats, places: Places, named_mask: Mask) -> None:
+        """Raise unless each rank is no better than the one before, ties in axis order."""
+        later, before = ranked[..., 1:], ranked[..., :-1]
+        worse, equal = np.zeros(later.shape[1:], dtype=bool), np.ones(later.shape[1:], dtype=bool)
+        for mine, theirs in zip(later, before, strict=True):
+            worse |= equal & (mine < theirs)
+            equal &= mine == theirs
+        for index in (places[axis] for axis in self.source.sizes):
+            worse |= equal & named_mask[..., 1:] & (index[..., 1:] < index[..., :-1])
+            equal &= index[..., 1:] == index[..., :-1]
+        worse |= equal & named_mask[..., 1:]
+        if wrong := _first_index(worse.reshape(-1)):
+            here = unravel(np.array(wrong[0]), worse.shape)
+            at = {axis: index[..., 1:][here].reshape(1) for axis, index in places.items()}
+            values = [row[..., 1:][here].reshape(1) for row in ranked]
+            self.fail("a rank is better than the one before, or the same point", at, values, [0])
+
+    def fail(
+        self,
+        what: str,
+        places: Places,
+        values: Sequence[Floats],
+        numbers: Sequence[int],
+        scores: Floats | None = None,
+    ) -> None:
+        """Raise with a report."""
+        k = numbers[0] if numbers else 0
+        point = {
+            name: np.asarray(array)[places[axis][k]].item()
+            for name, (axis, array, _) in self.source.coordinates.items()
+            if places[axis].size
+        }
+        got = ", ".join(f"{name} = {value}" for name, value in point.items())
+        for goal, row in zip(self.goals, values, strict=True):
+            got += f"; {goal.text} = {goal.sign * float(row[k])!r} there" if row.size else ""
+        if scores is not None:
+            got += f", and {self.goals[0].sign * float(scores[k])!r} by the search"
+        raise InternalError(what, query=self.query_text, result=got)
+
+
+# --- Objectives in order, ranks, ties, shares, labels
+
+
+def optimum(source: QuerySource, query: Query) -> xr.Dataset:
+    """The best configurations of a source.
+
+    Of several objectives each decides among what is best by those before it. With ``ties`` they lie
+    along ``tie``, else ranked along ``rank`` where several are wanted; for each value of the axes
+    ``per``, where fewer are found than elsewhere, NaN, -1, False or an empty label stands.
+
+    Raises
+    ------
+    InfeasibleError
+        No configuration satisfies the constraints, or none with finite objectives.
+    InternalError
+        The answer breaks an invariant.
+    """
+    goals = query.goals
+    try:
+        choice = _find_points(source, query)
+    except InfeasibleError as error:
+        if type(error) is InfeasibleError and not is_interrupted():  # an interrupt leaves points unseen
+            check_no_feasible_point(source, query)
+        raise
+    result = source.answer(choice.places, query)
+    told = source.result_attributes(goals, result)
+    check_optimum(source, query, choice, told)
+    if query.within is not None:
+        count = int(np.count_nonzero(choice.scores < math.inf))
+        told |= {"within": query.within, "configurations": count}
+    if query.ties and query.within is None and query.top == 1:
+        result = result.drop_vars("rank").rename_dims(rank="tie")
+    return result.assign_attrs(told)
+
+
+def _find_points(source: QuerySource, query: Query) -> RankedPoints:
+    """Return the configurations that are wanted."""
+    goals = query.goals
+    if len(goals) == 1 and not query.has_ties_or_within:
+        choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
+    else:
+        # of several ranks one could be taken by what has no number in a later objective; within a
+        # share of the last objective ``top`` only limits what is listed
+        ranked = query.top > 1 and query.within is None
+        known = tuple(ObjectiveBound(goal=goal) for goal in goals[1:]) if ranked else ()
+        first = ObjectiveStage(goals=goals, earlier_bounds=known)
+        parts = answers_or_errors(source, query.per, lambda part: _optimize_from_stage(part, query, first))
+        shape = tuple(source.sizes[axis] for axis in query.per)
+        choice = _stack_points(parts, shape, tuple(source.sizes))
+    if not choice.scores.size or not np.any(choice.scores < math.inf):
+        raise source.no_point_error(ObjectiveStage(goals=goals))
+    return choice
+
+
+def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStage) -> RankedPoints:
+    """The configurations wanted by the objectives from one on, those before being held."""
+    first = source.best(stage, (), 1 if query.within is not None else query.top)
+    if not first.scores.size or not first.scores[0] < math.inf:
+        raise source.no_point_error(stage)
+    if is_interrupted() and not query.has_ties_or_within:  # what was decided so far
+        return first
+    if stage.number < len(query.goals) - 1:
+        return RankedPoints.concatenate(list(_optimize_ties(source, query, stage, first)))
+    if not query.has_ties_or_within:
+        return first
+    result = source.within_tolerance(stage, float(first.scores[-1]), query.within or 0.0)
+    return result if query.within is None or query.top == 1 else result.take(slice(query.top))
+
+
+def _optimize_ties(source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints) -> Iterator[RankedPoints]:
+    """What ties in an objective is asked the next one; what is alone with its value stands."""
+    values, counts = np.unique(first.scores, return_counts=True)
+    for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
+        last = place == len(values) - 1
+        if count == 1 and not last:  # better than the last, so all of its value are here
+            yield first.take(first.scores == score)
+            continue
+        now = ObjectiveBound(goal=stage.goal, score=score, exact=place > 0)
+        after = replace(stage, number=stage.number + 1, earlier_bounds=(*stage.earlier_bounds, now))
+        among = query
+        if query.within is None:
+            among = replace(query, top=count, ties=query.ties and last)
+        try:
+            yield _optimize_from_stage(source, among, after)
+        except OutOfTimeError:
+            if query.has_ties_or_within or query.top > 1:
+                raise
+            yield first  # what was decided so far
+
+
+def _stack_points(
+    parts: Sequence[RankedPoints | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
+) -> RankedPoints:
+    """The configurations of each cell, in arrays as long as the longest."""
+    if isinstance(parts[0], RankedPoints) and not shape:
+        return parts[0]
+    some = {row: part for row, part in enumerate(parts) if isinstance(part, RankedPoints)}
+    width = max((part.scores.size for part in some.values()), default=0)
+    places = {axis: np.full((len(parts), width), -1, dtype=np.int64) for axis in axes}
+    scores = np.full((len(parts), width), math.inf)
+    for row, part in some.items():
+        scores[row, : part.scores.size] = part.scores
+        for axis in axes:
+            places[axis][row, : part.scores.size] = part.places[axis]
+    return RankedPoints(
+        places={axis: index.reshape(*shape, width) for axis, index in places.items()},
+        scores=scores.reshape(*shape, width),
+    )
+
+
+# --- The configurations that no other beats in every objective, of any source and for each label
+
+
+def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
+    """The configurations that no other beats in every objective, for each value of some axes.
+
+    They lie along ``point``, in axis order, those of each value of ``per`` together.
+    """
+    fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
+    places = {
+        axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
+        for axis in source.sizes
+    }
+    proven = np.concatenate([one.full_proven_mask() for one in fronts])
+    whole = all(one.attributes.get("complete", 1) and not one.attributes.get("points_left") for one in fronts)
+    check_front(source, goals, per, places, proven, complete=whole)
+    result = source.points_dataset(places, goals)
+    if any(one.proven_mask is not None for one in fronts):
+        about = {"long_name": "whether no configuration beats this one"}
+        result = result.assign(proven=("point", proven, about))
+    return result.assign_attrs(merge_attributes([one.attributes for one in fronts]))

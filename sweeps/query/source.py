@@ -1,0 +1,567 @@
+"""What a source answers of one objective: the interface that questions are composed of."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.grid.dataset import make_answer, assemble
+from sweeps.grid.flat_index import unravel
+from sweeps.grid.goals import Goal, check_top, describe_goals, objective_name, per_axes, texts_of
+from sweeps.runtime.interrupts import raise_if_out_of_time
+from sweeps.scan.optimum import unravel_places, add_idle_axes
+from symbolic.errors import DseError, InfeasibleError
+from symbolic.ops import Node, equal
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeps.grid.grid import Indexers
+    from sweeps.scan.winners_per_draw import DrawScores
+    from sweeps.scan.values import FormulaValues
+
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# --- The Dataset that answers a question
+
+
+def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
+    """Return the shape of some places; without an axis there is one point."""
+    return next((index.shape for index in places.values()), (1,))
+
+
+def winners_dataset(
+    coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
+    outputs: Mapping[str, tuple[NDArray[Any], dict[str, Any]]],
+    per: Sequence[str],
+    places: Mapping[str, Indices],
+    goals: Sequence[Goal],
+    with_rank: bool,
+) -> xr.Dataset:
+    """The Dataset of some winners: the axes as coordinates, the outputs as variables.
+
+    ``places`` holds an index along each axis, of shape (*per, top); -1 where there is none.
+    """
+    dims = (*per, *(["rank"] if with_rank else []))
+
+    def without_rank(array: NDArray[Any]) -> NDArray[Any]:
+        return array if with_rank else array[..., 0]
+
+    none = next(iter(places.values())) < 0 if places else np.zeros(1, dtype=bool)
+    coords: dict[str, Any] = {"rank": ("rank", np.arange(none.shape[-1]) + 1)} if with_rank else {}
+    for name, (axis, array, attrs) in coordinates.items():
+        if axis in per:
+            coords[name] = (axis, array, attrs)
+            continue
+        values = array[np.maximum(places[axis], 0)]
+        coords[name] = (dims, _fill_missing(without_rank(values), without_rank(none)), attrs)
+    variables = {
+        name: (dims, _fill_missing(without_rank(array), without_rank(none)), attrs)
+        for name, (array, attrs) in outputs.items()
+    }
+    return make_answer(variables, coords, {"question": describe_goals(goals)})
+
+
+def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+    """The array with nothing where there is no winner: NaN, -1, False or an empty label."""
+    if not np.any(missing):
+        return array
+    if array.dtype.kind == "i" and array.dtype.itemsize > 1:
+        array = array.astype(np.float64)
+    empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
+    return np.where(missing, np.array(empty, dtype=array.dtype), array)
+
+
+# --- A question asked for each value of some axes, the answers side by side
+
+
+#: What is told of all parts together: by default the sum.
+_MIN_KEYS = ("complete", "settled")
+
+
+class Sliceable(Protocol):
+    """A space of configurations that has parts."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The axes, in order, and how many values each has."""
+
+    @property
+    def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
+        """The coordinates: the axis along which each lies, its values, its attributes."""
+
+    def part_at(self, indices: Mapping[str, int]) -> Self:
+        """The part at one index of some axes, of which places are told as of the whole."""
+
+
+AnySource = TypeVar("AnySource", bound=Sliceable)
+AnyAnswer = TypeVar("AnyAnswer")
+
+
+def answers_or_errors(
+    source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
+) -> list[AnyAnswer | InfeasibleError]:
+    """What is answered of the part at each value of some axes; where nothing is, why not.
+
+    Without axes the whole is asked, and raises why not; that there was no time is raised of a part,
+    too.
+    """
+    result: list[AnyAnswer | InfeasibleError] = []
+    sizes = [source.sizes[axis] for axis in per]
+    for number, cell in enumerate(np.ndindex(*sizes)):
+        raise_if_out_of_time(number, math.prod(sizes))
+        try:
+            result.append(answer_part(source.part_at(dict(zip(per, cell, strict=True))) if per else source))
+        except InfeasibleError as error:
+            if not per or type(error) is not InfeasibleError:
+                raise
+            result.append(error)
+    return result
+
+
+def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[AnyAnswer]:
+    """The answers among them; raises the last reason where there are none."""
+    result = [one for one in parts if not isinstance(one, InfeasibleError)]
+    if not result and isinstance(why := parts[-1], InfeasibleError):
+        raise why
+    return result
+
+
+def stack_answers(
+    source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], xr.Dataset]
+) -> xr.Dataset:
+    """What is answered of each part of a source, along the axes ``per``, in their order.
+
+    Where nothing is answered stands NaN.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no answer for any part.
+    UnknownNameError
+        One of the axes is none.
+    """
+    if not per:
+        return answer_part(source)
+    per = per_axes(per, tuple(source.sizes))
+    answers = answers_or_errors(source, per, answer_part)
+    told = successful_answers(answers)
+    first, shape = told[0], tuple(source.sizes[axis] for axis in per)
+    variables: dict[str, Any] = {}
+    for name, variable in first.data_vars.items():
+        nothing = np.full(variable.shape, np.nan)
+        rows = [nothing if isinstance(a, InfeasibleError) else a[name].values for a in answers]
+        array = np.stack(rows).reshape(*shape, *variable.shape)
+        variables[str(name)] = ((*per, *variable.dims), array, dict(variable.attrs))
+    own = {name: c for name, c in source.coordinates.items() if c[0] in per}
+    coords: dict[Any, Any] = {**own, **first.coords}
+    counts = merge_attributes([one.attrs for one in told])
+    return assemble(variables, coords, {**first.attrs, **counts})
+
+
+def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is told of several parts, as of one."""
+    result: dict[str, Any] = {}
+    for one in parts:
+        for key, value in one.items():
+            if key not in result or isinstance(value, str):
+                result[key] = value
+            elif key in _MIN_KEYS:
+                result[key] = min(result[key], value)
+            else:
+                result[key] = max(result[key], value) if key == "gap" else result[key] + value
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedPoints:
+    """Some configurations, the best first: an index along every axis, and the signed objective.
+
+    Arrays are of shape (*per, n); places are -1 where there is none.
+    """
+
+    places: Mapping[str, Indices]
+    scores: Floats
+
+    def take(self, selection: Any) -> RankedPoints:
+        """Some of them."""
+        places = {axis: index[selection] for axis, index in self.places.items()}
+        return RankedPoints(places=places, scores=self.scores[selection])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
+        """All of several over the same axes, one after the other."""
+        places = {
+            axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
+            for axis in parts[0].places
+        }
+        return cls(places=places, scores=np.concatenate([part.scores for part in parts], axis=-1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveBound:
+    """That an objective has a number, or is as good as was found; ``alone``: and not better."""
+
+    goal: Goal
+    score: float = math.inf
+    exact: bool = False
+
+    def condition(self, signed: Any) -> Any:
+        """The condition on the signed objective, be it a formula or values."""
+        if isinstance(signed, Node) and self.exact:
+            return equal(signed, self.score)
+        if self.score == math.inf:
+            return signed < self.score
+        return signed == self.score if self.exact else signed <= self.score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveStage:
+    """One of several objectives in order, by its number, where what was decided before holds."""
+
+    goals: tuple[Goal, ...]
+    number: int = 0
+    earlier_bounds: tuple[ObjectiveBound, ...] = ()
+
+    @property
+    def goal(self) -> Goal:
+        """The objective."""
+        return self.goals[self.number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """The points of a front in axis order, an index along every axis, and how they were found.
+
+    ``proven`` tells, where not all is known, which points nothing can beat.
+    """
+
+    places: Mapping[str, Indices]
+    attributes: Mapping[str, Any]
+    proven_mask: NDArray[np.bool_] | None = None
+
+    def full_proven_mask(self) -> NDArray[np.bool_]:
+        """Return for each point whether nothing can beat it."""
+        count = len(next(iter(self.places.values()), ()))
+        return np.ones(count, dtype=bool) if self.proven_mask is None else self.proven_mask
+
+
+class QuerySource(Sliceable, Protocol):
+    """A space of configurations that answers one objective at a time.
+
+    Its points can be evaluated one by one, to check and to complete an answer.
+    """
+
+    @property
+    def quantities(self) -> Mapping[str, Any]:
+        """Return what formulas may name."""
+
+    @property
+    def fixed_indices(self) -> Mapping[str, int]:
+        """Return the index along each axis that is fixed."""
+
+    @property
+    def is_cheap(self) -> bool:
+        """True if points that no answer names can be evaluated at little cost."""
+
+    @property
+    def condition_texts(self) -> Sequence[str]:
+        """Return the conditions, as text."""
+
+    @property
+    def conditions(self) -> Sequence[Node]:
+        """Return formulas that are true where a point is feasible."""
+
+    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+        """Return the values of formulas at some places, each of the shape of these."""
+
+    def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return every output at some places, of the given shape, with its attributes."""
+
+    def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
+        """Return the first ``top`` by an objective where others hold, ties in axis order.
+
+        It has fewer ranks where there are no more, unless it is asked ``per`` axis.
+        """
+
+    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+        """Return all that are off the least by at most a share of it, the best first."""
+
+    def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
+        """Return the error to raise where nothing is best by an objective."""
+
+    def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
+        """Return what the answer says of how it was found."""
+
+    def count(self) -> xr.Dataset:
+        """Return how many configurations are feasible, of how many."""
+
+    def values(self, text: str, *more: str, indexers: Indexers | None = None) -> FormulaValues:
+        """Return one or several formulas over the source, or over a part of it."""
+
+    def draw_scores(self, goal: Goal, along: str) -> DrawScores:
+        """Return an objective over configurations and draws, which lie along one axis."""
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """Return the points that no other dominates; of equal ones the first stands for all.
+
+        Raises
+        ------
+        InfeasibleError
+            There is no point that counts.
+        """
+
+    def evaluate(
+        self, places: Mapping[str, Indices], goals: Sequence[Goal]
+    ) -> tuple[list[Floats], NDArray[np.bool_]]:
+        """Return the signed goals at some points, and where these are feasible."""
+        nodes = [goal.node(self.quantities) for goal in goals]
+        result = self.compute([*nodes, *self.conditions], places)
+        holds = np.logical_and.reduce(result[len(nodes) :], axis=0, initial=True)
+        values = [one.astype(np.float64) for one in result[: len(nodes)]]
+        return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
+
+    def answer(self, places: Mapping[str, Indices], query: Query) -> xr.Dataset:
+        """Return the Dataset of some configurations, with every objective."""
+        result, goals = self.outputs_at(places, shape_of(places)), query.goals
+        for number, goal in enumerate(goals):
+            if goal.text not in self.quantities and goal.text not in result:
+                (values,) = self.compute([goal.formula(self.quantities)], places)
+                name = objective_name(goals, number, self.quantities)
+                result[name] = (values, {"long_name": goal.text})
+        return winners_dataset(self.coordinates, result, query.per, places, goals, query.is_ranked)
+
+    def points_dataset(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
+        """Return the Dataset of some points, along the dimension ``point``."""
+        result = self.outputs_at(places, shape_of(places))
+        coords = {
+            n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in self.coordinates.items()
+        }
+        question = ", ".join(describe_goals([goal]) for goal in goals)
+        variables = {name: ("point", array, attrs) for name, (array, attrs) in result.items()}
+        return make_answer(variables, coords, {"question": question})
+
+
+# --- Chosen configurations as indices along every axis, those included along which nothing varies
+
+
+#: Most configurations that are listed as ties, or as near the best.
+MAX_LISTED = sizes.LISTED_MOST
+
+
+def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
+    """What is said of configurations that are as good as some value, or near it."""
+    value = f"{goal.sign * best_score:.6g}"
+    if tolerance:
+        return f"are within {tolerance:.6g} of the best {goal.text}, {value}"
+    return f"are equally good: {goal.text} is {value}"
+
+
+def tolerance_limit(best_score: float, tolerance: float) -> float:
+    """Return the largest signed objective within a share of the least; always a finite number.
+
+    A point that does not count has an infinite objective, so an infinite limit would admit it.
+    """
+    if not tolerance:
+        return best_score
+    limit = best_score + tolerance * abs(best_score)
+    if limit == math.inf:  # the product may overflow where the sum does not
+        limit = 2.0 * (0.5 * best_score + tolerance * (0.5 * abs(best_score)))
+    return min(limit, sys.float_info.max)
+
+
+def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
+    """Refuse to list more configurations than can be listed.
+
+    ``idle`` are axes of no influence; without ``counted`` there may be more than ``count``.
+    """
+    if count > MAX_LISTED:
+        along = f"; along {', '.join(idle)} nothing varies" if idle else ""
+        raise DseError(
+            f"{'' if exact else 'at least '}{count:,} configurations {what}, of which "
+            f"{MAX_LISTED:,} can be listed: fix some axes by constraints, ask for a smaller "
+            f"share, or for the first of them by top{along}"
+        )
+
+
+def ranked_points(
+    flat: Indices,
+    scores: Floats,
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> RankedPoints:
+    """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
+    flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
+    if not per:  # without the ranks that no point takes
+        flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
+    scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
+    return RankedPoints(places=unravel_places(flat, rest, per, sizes), scores=scores)
+
+
+def list_all_points(
+    flat: Indices,
+    scores: Floats,
+    dims: Sequence[str],
+    sizes: Mapping[str, int],
+    what: str,
+) -> RankedPoints:
+    """All configurations with flat indices over some axes, the best first."""
+    idle = [axis for axis in sizes if axis not in dims]
+    count = flat.size * math.prod(sizes[axis] for axis in idle)
+    check_listable(count, what, idle)
+    split = unravel(flat, [sizes[axis] for axis in dims])
+    return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
+
+
+def repeat_over_idle_axes(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]) -> RankedPoints:
+    """Configurations, given along some axes, at every value of the others: the best first."""
+    idle = [axis for axis in sizes if axis not in index]
+    copies = math.prod(sizes[axis] for axis in idle)
+    places = {axis: np.repeat(each, copies) for axis, each in index.items()}
+    whole = np.indices([sizes[axis] for axis in idle]).reshape(len(idle), copies)
+    places |= {axis: np.tile(row, scores.size) for axis, row in zip(idle, whole, strict=True)}
+    scores = np.repeat(scores, copies)
+    order = np.lexsort([*(places[axis] for axis in reversed(tuple(sizes))), scores])
+    return RankedPoints(
+        places={axis: places[axis][order].astype(np.int64) for axis in sizes}, scores=scores[order]
+    )
+
+
+def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -> RankedPoints:
+    """The best of several choices over the same axes, ties in their order; all where no ``top``."""
+    every = RankedPoints.concatenate(parts)
+    order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
+    result = np.take_along_axis(every.scores, order, axis=-1)
+    ranks = max(int(np.count_nonzero(result < math.inf, axis=-1).max(initial=0)), 1)
+    order = order[..., :ranks]
+    return RankedPoints(
+        places={a: np.take_along_axis(index, order, axis=-1) for a, index in every.places.items()},
+        scores=result[..., :ranks],
+    )
+
+
+def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> RankedPoints:
+    """The choice of a part at one index of some axes, as one of the whole."""
+    return replace(points, places=places_in_whole(points.places, fixed_indices))
+
+
+def places_in_whole(places: Mapping[str, Indices], fixed_indices: Mapping[str, int]) -> dict[str, Indices]:
+    """Places in a part at one index of some axes, as of the whole."""
+    held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
+    return {**places, **held}
+
+
+# --- The record of a question
+
+
+_METHODS = ("auto", "scan", "certified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which configurations are wanted: the best by objectives in order, and which beside it.
+
+    ``per`` are axes for each value of which it is asked; ``top`` how many, best first; ``ties``
+    wants all that are as good as the last of these, ``within`` all that are off the best by at most
+    a share of it. ``time_limit`` [s] and ``gap`` bound a search with a proof.
+    """
+
+    goals: tuple[Goal, ...]
+    per: tuple[str, ...] = ()
+    top: int = 1
+    ties: bool = False
+    within: float | None = None
+    method: str = "auto"
+    time_limit: float | None = None
+    gap: float | None = None
+
+    @property
+    def has_ties_or_within(self) -> bool:
+        """Whether all are wanted that are as good as some value."""
+        return self.ties or self.within is not None
+
+    @property
+    def is_ranked(self) -> bool:
+        """True if several configurations may be wanted, which then lie along ``rank``."""
+        return self.has_ties_or_within or self.top > 1
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether a search is bounded, so that only a proof tells what its answer is worth."""
+        return self.time_limit is not None or self.gap is not None
+
+
+def build_query(
+    goals: Sequence[Goal],
+    axes: Sequence[str],
+    *,
+    per: str | Sequence[str] | None = None,
+    top: int = 1,
+    ties: bool = False,
+    within: float | None = None,
+    method: str = "auto",
+    time_limit: float | None = None,
+    gap: float | None = None,
+) -> Query:
+    """The question of an optimum over some axes.
+
+    Raises
+    ------
+    DseError
+        What is no axis, number of winners, share, method or limit; or what contradicts itself.
+    """
+    check_top(top)
+    if within is not None:
+        _check_number("within", within, "a share of the best value, such as 0.01")
+    _check_method(method, time_limit, gap)
+    several = [
+        name
+        for name, asked in (("top", top != 1), ("ties", ties), ("within", within is not None))
+        if asked
+    ]
+    if gap and several:
+        raise DseError(
+            f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
+            "or gap"
+        )
+    return Query(
+        goals=tuple(goals),
+        per=per_axes(texts_of(per, "per"), axes),
+        top=top,
+        ties=ties,
+        within=within,
+        method=method,
+        time_limit=time_limit,
+        gap=gap,
+    )
+
+
+def _check_method(method: str, time_limit: Any, gap: Any) -> None:
+    """Refuse what is no method, or limits of a scan."""
+    if method not in _METHODS:
+        raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
+    limits = {"time_limit": time_limit, "gap": gap}
+    given = [name for name, value in limits.items() if value is not None]
+    if method == "scan" and given:
+        raise DseError(
+            f"a scan looks at every point: {' and '.join(given)} need method='certified'"
+        )
+    for name in given:
+        _check_number(name, limits[name], "a number that is not below 0")
+
+
+def _check_number(name: str, value: Any, expected: str) -> None:
+    """Refuse what is no number, or below 0."""
+    wrong = isinstance(value, bool) or not isinstance(value, (int, float))
+    if wrong or not 0 <= value < math.inf:
+        raise DseError(f"{name} = {value!r}: expected {expected}")

@@ -1,0 +1,118 @@
+"""How much memory there is for what a grid would hold, told before it is taken.
+
+Without this Linux grants more than there is and ends the process once it is used.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from stochastic.threads import cpu_count
+from symbolic.errors import TooLargeError
+
+#: Less than this is not asked for; share of what there is that one thing may take.
+_MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
+#: Of both kinds of control groups: the folder, the limit, what is used, what of it can be given up.
+_GROUPS = (
+    ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    (
+        "sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+
+
+def available_memory(root: Path = Path("/")) -> int:
+    """Bytes that this process can still take: of the machine, and of its control groups.
+
+    Where the system does not tell, as many as can be addressed.
+    """
+    result = [sys.maxsize]
+    with suppress(OSError, ValueError, KeyError):
+        result.append(1024 * _rows(root / "proc/meminfo")["MemAvailable:"])
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, kinds, place = line.split(":", 2)
+            if kinds and "memory" not in kinds.split(","):
+                continue
+            for base, *names in _GROUPS:
+                here = root / base / place.strip("/")
+                for folder in (here, *here.parents):
+                    if folder.is_relative_to(root / base):
+                        result += _free_in_group(folder, *names)
+    return max(min(result), 0)
+
+
+def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
+    """What one control group leaves, if it has a limit."""
+    with suppress(OSError, ValueError):
+        most = int((folder / limit).read_text())
+        now = int((folder / used).read_text())
+        return [most - now + _rows(folder / "memory.stat").get(idle, 0)]
+    return []
+
+
+def _rows(path: Path) -> dict[str, int]:
+    return {row[0]: int(row[1]) for row in map(str.split, path.read_text().splitlines())}
+
+
+def check_memory(needed: float, what: str, hint: str) -> None:
+    """Refuse what would take more memory than there is.
+
+    Raises
+    ------
+    TooLargeError
+        With how much is needed, how much there is, and the way out.
+    """
+    if needed < _MIN_CHECKED_BYTES:
+        return
+    there = available_memory()
+    if needed > _SHARE * there:
+        raise TooLargeError(
+            f"{what} need {needed / 2**30:,.3g} GiB of memory, of which {there / 2**30:,.3g} GiB "
+            f"can be had: {hint}"
+        )
+
+
+# --- Work in threads, as many as there are processors
+
+
+Result = TypeVar("Result")
+
+
+def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+    """Return the results of ``work`` on each number below ``count``, in order.
+
+    After the first error, or an interrupt, no further number is begun.
+    """
+    threads = min(cpu_count(), count)
+    if threads <= 1:
+        return [work(number) for number in range(count)]
+    numbers, over = iter(range(count)), threading.Event()
+    results: dict[int, Result] = {}
+
+    def run() -> None:
+        try:
+            while not over.is_set() and (number := next(numbers, None)) is not None:
+                results[number] = work(number)
+        except BaseException:
+            over.set()
+            raise
+
+    with ThreadPoolExecutor(threads) as pool:
+        running = [pool.submit(contextvars.copy_context().run, run) for _ in range(threads)]
+        try:
+            for each in running:
+                each.result()
+        finally:
+            over.set()
+    return [results[number] for number in range(count)]

@@ -1,0 +1,337 @@
+"""Questions of a grid that is not stored: a fused nest keeps the best of each tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.bounds.checks import check_grid
+from sweeps.bounds.problem import Enclosures
+from sweeps.grid.flat_index import ravel, unravel
+from sweeps.grid.goals import Goal, dims_of, objective_node
+from sweeps.grid.grid import Grid, subgrid
+from sweeps.nest import tiles
+from sweeps.nest.emit import compile_nest
+from sweeps.nest.tiles import SkippedTiles, aggregate_points, iterate_tiles
+from sweeps.nest.reduce import non_dominated_by, pareto_indices, smallest_indices
+from sweeps.nest.run import prepare
+from sweeps.runtime.search_loop import iterate_batches
+from sweeps.runtime.progress import report_best, report_front_size
+from symbolic.errors import InfeasibleError
+from symbolic.ops import Node
+
+# --- The smallest of some values along some axes, and where they lie
+
+
+def top_k(
+    values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """The ``top`` smallest, shape (*per, top): flat indices over the other axes, and values."""
+    rest = tuple(dim for dim in dims if dim not in per)
+    moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
+    shape = moved.shape[: len(per)]
+    rows = moved.reshape(math.prod(shape), -1)
+    if count == 1 and rows.size:
+        best = rows.argmin(axis=1)
+        scores = np.take_along_axis(rows, best[:, None], axis=1)
+        result = np.where(scores < np.inf, best[:, None], -1).astype(np.int64)
+        return result.reshape(*shape, 1), scores.reshape(*shape, 1), rest
+    result = np.full((len(rows), count), -1, dtype=np.int64)
+    scores = np.full((len(rows), count), np.inf)
+    for place, row in enumerate(rows):
+        best = smallest_indices(row, count)
+        result[place, : best.size] = best
+        scores[place, : best.size] = row[best]
+    return result.reshape(*shape, count), scores.reshape(*shape, count), rest
+
+
+def broadcast_axes(
+    values: NDArray[np.float64], dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Values over some axes as values over further ones, too, along which they are the same."""
+    whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
+    shape = [sizes[axis] if axis in dims else 1 for axis in whole]
+    return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
+
+
+def add_idle_axes(
+    flat: NDArray[np.int64],
+    values: NDArray[np.float64],
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """The winners among all axes, those included along which nothing varies: ties of each other.
+
+    ``flat`` and ``values`` are those of :func:`top_k`, over the axes ``rest``. A configuration of
+    the first ``top`` lies, along either kind of axes, among the first ``top`` that tie.
+    """
+    idle = [axis for axis in sizes if axis not in rest and axis not in per]
+    top = flat.shape[-1]
+    if top == 1 or not idle:
+        return flat, values, tuple(rest)
+    whole = tuple(axis for axis in sizes if axis not in per)
+    shape = [sizes[axis] for axis in idle]
+    copies = unravel(np.arange(min(top, math.prod(shape))), shape)
+    index = dict(zip(idle, copies, strict=True))
+    if rest:
+        split = unravel(np.maximum(flat, 0), [sizes[axis] for axis in rest])
+        index.update({axis: i[..., None] for axis, i in zip(rest, split, strict=True)})
+    result = ravel([index[axis] for axis in whole], [sizes[axis] for axis in whole])
+    result = np.where(flat[..., None] < 0, -1, result)
+    scores = np.broadcast_to(values[..., None], result.shape).reshape(*flat.shape[:-1], -1)
+    result = result.reshape(*flat.shape[:-1], -1)
+    order = np.lexsort((result, scores))[..., :top]
+    best = np.take_along_axis(scores, order, axis=-1)
+    return np.take_along_axis(result, order, axis=-1), best, whole
+
+
+def unravel_places(
+    flat: NDArray[np.int64],
+    rest: Sequence[str],
+    per: Sequence[str],
+    sizes: Mapping[str, int],
+) -> dict[str, NDArray[np.int64]]:
+    """From flat indices over ``rest``, shape (*per, top), to an index along every axis."""
+    shape = tuple(sizes[axis] for axis in rest)
+    split = unravel(np.maximum(flat, 0), shape)
+    places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
+    places.update(
+        {axis: np.asarray(i, dtype=np.int64) for axis, i in zip(rest, split, strict=True)}
+    )
+    for position, axis in enumerate(per):
+        steps = np.arange(sizes[axis]).reshape(
+            [-1 if k == position else 1 for k in range(flat.ndim)]
+        )
+        places[axis] = np.broadcast_to(steps, flat.shape).copy()
+    for axis in places:
+        places[axis][flat < 0] = -1
+    return places
+
+
+#: Points of a tile that is only reduced.
+REDUCED_TILE = sizes.SCAN_TILE
+#: Points looked at together where there are many short rankings.
+BLOCK = sizes.SCAN_BLOCK
+
+
+def scan_top_k(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+    skipped_tiles: SkippedTiles,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`top_k`, of a node of each graph over some axes."""
+    points = math.prod(grid.shape(dims))
+    if points <= tiles.NUMPY_POINTS:
+        return top_k(_evaluate(grid, objectives, dims), dims, per, top)
+    if (
+        per
+        and per[0] not in grid.switch_axes
+        and points // math.prod(grid.shape(per)) <= tiles.NUMPY_POINTS
+    ):
+        return _top_k_in_blocks(grid, objectives, dims, per, top)
+    return _top_k_fused(grid, objectives, dims, per, top, skipped_tiles)
+
+
+def _evaluate(
+    grid: Grid, nodes: Mapping[tuple[str, ...], Node], dims: Sequence[str]
+) -> NDArray[np.float64]:
+    """A node of each graph over all given axes, switch axes included, in NumPy."""
+    full = np.empty(grid.shape(dims))
+    for key, piece in grid.split_by_switches(full, dims):
+        piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
+    return full
+
+
+def _top_k_in_blocks(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`top_k`, some values of the first ``per`` axis at a time: many short rankings."""
+    size = grid.axes[per[0]].size
+    step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
+    parts = []
+    rows = [slice(low, min(low + step, size)) for low in range(0, size, step)]
+    each = math.prod(grid.shape(dims)) // size
+    for some in iterate_batches(((row, each * (row.stop - row.start)) for row in rows), each * size):
+        cut = subgrid(grid, {per[0]: some})
+        parts.append(top_k(_evaluate(cut, objectives, dims), dims, per, top))
+    flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return flat, scores, parts[0][2]
+
+
+def _top_k_fused(
+    grid: Grid,
+    objectives: Mapping[tuple[str, ...], Node],
+    dims: Sequence[str],
+    per: Sequence[str],
+    top: int,
+    skipped_tiles: SkippedTiles,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    """As :func:`top_k`, by the fused nest: each tile keeps its best, the tiles are merged."""
+    rest = tuple(dim for dim in dims if dim not in per)
+    shape = grid.shape(per)
+    result = np.full((*shape, top), -1, dtype=np.int64)
+    best = np.full((*shape, top), np.inf)
+    plain_per, plain_rest = grid.non_switch_axes(per), grid.non_switch_axes(rest)
+    for at, key in grid.keys(dims):
+        for fixed in np.ndindex(*grid.shape(plain_per)):
+            here = {**at, **dict(zip(plain_per, fixed, strict=True))}
+            part = subgrid(grid, dict(zip(plain_per, fixed, strict=True)))
+            values, flat = _top_k_of_case(part, key, objectives[key], grid.non_switch_axes(dims), top, skipped_tiles)
+            places = ravel_with_switches(flat, plain_rest, at, rest, grid)
+            slot = tuple(here[d] for d in per)
+            best[slot], result[slot] = _merge_top_k(best[slot], result[slot], values, places)
+    result[~np.isfinite(best)] = -1
+    return result, best, rest
+
+
+def _merge_top_k(
+    best: NDArray[np.float64], best_places: NDArray[np.int64], values: Any, places: Any
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """As many as there are of the best so far, with further values and places among them."""
+    joined, at = np.concatenate([best, values]), np.concatenate([best_places, places])
+    order = np.lexsort((at, joined))[: best.size]
+    return joined[order], at[order]
+
+
+def ravel_with_switches(
+    flat: NDArray[np.int64],
+    plain: Sequence[str],
+    labels: Mapping[str, int],
+    rest: Sequence[str],
+    grid: Grid,
+) -> NDArray[np.int64]:
+    """From flat indices over the switch-free axes to flat indices over ``rest``."""
+    if not any(dim in labels for dim in rest):
+        return flat
+    split = unravel(np.maximum(flat, 0), grid.shape(plain))
+    along = dict(zip(plain, split, strict=True))
+    index = [along.get(d, np.full(flat.shape, labels.get(d, 0))) for d in rest]
+    places = ravel(index, grid.shape(rest))
+    places[flat < 0] = -1
+    return places
+
+
+def _top_k_of_case(
+    grid: Grid,
+    key: tuple[str, ...],
+    objective: Node,
+    dims: Sequence[str],
+    top: int,
+    skipped_tiles: SkippedTiles,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The ``top`` smallest values over some axes and their flat indices (-1: none)."""
+    points = math.prod(grid.shape(dims))
+    if points <= tiles.NUMPY_POINTS:
+        values = grid.evaluate([objective], key, dims)[0].reshape(-1)
+        flat = smallest_indices(values, top)
+        return values[flat].astype(np.float64), flat
+    ready = prepare(grid, key, dims, [(objective, "float")], reduce=True)
+    compile_nest(ready.nest)
+    tiling = ready.tiling(REDUCED_TILE)
+    best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
+
+    def may_improve(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
+        return np.asarray(enclosures[0].lo < best[-1])  # of equal ones an earlier tile has the first
+
+    def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
+        for number in numbers.tolist():
+            ready.run(tiling.bounds(number)[0], 0, values, places)
+        return values, places
+
+    known = Enclosures.from_grid(grid, key, [objective], dims)
+    for values, places in iterate_tiles(tiling, ready.row, known, may_improve, work, skipped_tiles, partial=True):
+        best, result = _merge_top_k(best, result, values, places)
+        report_best(float(best[0]))
+    return best, result
+
+
+# --- The Pareto front of a grid that is not stored, tile by tile
+
+
+#: Most points of a front that tell whether a tile is worth looking at.
+_MAX_COMPARED = sizes.FRONT_JUDGES
+
+
+class _RunningFront:
+    """The best so far: objectives (rows) of some points, and their flat indices, ascending."""
+
+    def __init__(self, objectives: int) -> None:
+        self.values = np.empty((objectives, 0))
+        self.places = np.empty(0, dtype=np.int64)
+
+    def add(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+        """Some more points, which may be better, or worse, than those held."""
+        places = np.concatenate([self.places, places])
+        order = np.argsort(places, kind="stable")
+        joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
+        best = pareto_indices(joined)
+        self.values, self.places = joined[:, best], places[order][best]
+
+    def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> NDArray[np.bool_]:
+        """Which tiles may hold a point that is none of those held and not beaten by one."""
+        least = np.stack([interval.lo for interval in enclosures])
+        worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)
+        for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:
+            beaten = np.all(point[:, None] <= least, axis=0)
+            worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
+        return worth
+
+
+def _scan_front_of_case(
+    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str], skipped_tiles: SkippedTiles
+) -> _RunningFront:
+    """The front over the switch-free axes under some labels of the others."""
+    nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
+
+    def add_tile(tile_front: _RunningFront, values: NDArray[np.float64], _: Any, origin: int) -> None:
+        held = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
+        left = non_dominated_by(values, held, np.full(held.shape[1], -1))
+        left = left[pareto_indices(values[:, left])]
+        tile_front.add(values[:, left], left + origin)
+
+    for part in aggregate_points(
+        grid,
+        key,
+        dims,
+        nodes,
+        None,
+        lambda: _RunningFront(len(goals)),
+        add_tile,
+        result.may_contain_non_dominated,
+        skipped_tiles,
+        partial=True,
+    ):
+        result.add(part.values, part.places)
+        report_front_size(result.places.size)
+    return result
+
+
+def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
+    """The points that no other beats in every objective, tile by tile: an index along every axis.
+
+    They are in axis order. Of points equal in every objective the first stands for all.
+    """
+    check_grid(grid)
+    dims = grid.sort_axes(dims_of(grid, goals))
+    plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))
+    for at, key in grid.keys(dims):
+        part = _scan_front_of_case(grid, goals, key, plain, skipped_tiles)
+        whole.add(part.values, ravel_with_switches(part.places, plain, at, dims, grid))
+    best = whole.places
+    if not best.size:
+        raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
+    return unravel_places(best, dims, (), {axis: grid.axes[axis].size for axis in grid.axes})

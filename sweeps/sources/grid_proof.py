@@ -1,0 +1,309 @@
+"""A grid as what is asked, with a proof: enclosures of whole boxes tell that nothing is better."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochastic import sizes
+from sweeps.query.support_table import reject_statistic
+from sweeps.query.optimum import optimum, pareto
+from sweeps.query.source import (
+    Query,
+    RankedPoints,
+    Front,
+    ObjectiveStage,
+    describe_near_best,
+    check_listable,
+    repeat_over_idle_axes,
+    tolerance_limit,
+    places_in_whole,
+    points_in_whole,
+)
+from sweeps.bounds.checks import check_grid, check_enclosable
+from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.bounds.problem import Boxes
+from sweeps.bounds.search import prepare_search
+from sweeps.grid.dataset import preload_xarray
+from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
+from sweeps.grid.grid import Grid, subgrid
+from sweeps.certify.front import certified_front
+from sweeps.certify.optimum import NO_WINNER, SwitchCase, Winner, best_in_cell, ranked_winners, switch_cases
+from sweeps.certify.targets import certified_boxes
+from sweeps.runtime.search_loop import SearchStats
+from sweeps.runtime.progress import gap_of
+from sweeps.runtime.interrupts import raise_if_out_of_time, is_interrupted, time_limited
+from sweeps.sources.grid_scan import GridScan, GridSource, stage_node
+from symbolic.errors import OutOfTimeError
+from symbolic.ops import Node, constant
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+Indices = NDArray[np.int64]
+
+#: Most boxes that are held where all that is near the best is listed.
+_MAX_BOXES = sizes.LISTED_BOXES
+
+
+@dataclass(slots=True, kw_only=True)
+class _ProofState:
+    """What all searches of one answer share: the clock, and what was proven of each objective."""
+
+    query: Query
+    stats: SearchStats
+    final_deadline: float
+    stages_left: int
+    winners: list[list[Winner]]
+
+    def share_time(self) -> None:
+        """The time that is left is shared by the searches that are left."""
+        self.stats.share_time(self.final_deadline, self.stages_left)
+        self.stages_left -= 1
+
+
+def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
+    """A grid of which a question is to be answered with a proof: the best, or the front.
+
+    Raises
+    ------
+    DseError
+        Something has no enclosure, or no value at some points.
+    """
+    grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
+    if query.time_limit is not None:
+        preload_xarray()
+    if not front:  # a front is checked where it is searched
+        prepare_search(tally.deadline)
+    for roots in _objective_roots(grid, query):
+        reject_statistic(unexpanded_statistic(grid, roots), "many")
+        if not front:
+            check_enclosable(grid, roots)
+    if not front:
+        check_grid(grid, count_points=False, stats=tally)
+    stages = (1 if front else len(query.goals)) * math.prod(grid.shape(query.per))
+    winners: list[list[Winner]] = [[] for _ in query.goals]
+    search = _ProofState(query=query, stats=tally, final_deadline=tally.deadline, stages_left=stages, winners=winners)
+    return GridProof(grid=grid, state=search)
+
+
+def _objective_roots(grid: Grid, query: Query) -> list[dict[tuple[str, ...], Node]]:
+    """Return each objective over the leaves, by the labels of the switch axes."""
+    return [{key: objective_node(grid, key, goal) for key in grid.graphs} for goal in query.goals]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridProof(GridSource):
+    """A grid, and the searches that prove what is best there."""
+
+    grid: Grid
+    state: _ProofState
+    fixed_indices: Mapping[str, int] = field(default_factory=dict)
+    _cases: dict[Any, list[SwitchCase]] = field(default_factory=dict)
+
+    def part_at(self, indices: Mapping[str, int]) -> GridProof:
+        """The part at one index of some axes."""
+        return replace(self, fixed_indices={**self.fixed_indices, **indices})
+
+    def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
+        """The next objective where the others hold, under each label of the switch axes."""
+        if tuple(extra_axes) not in self._cases:
+            self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
+        return [
+            replace(part, root=stage_node(self.grid, part.key, stage))
+            for part in self._cases[tuple(extra_axes)]
+        ]
+
+    def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
+        """See :class:`sweeps.query.source.QuerySource`."""
+        grid, search = self.grid, self.state
+        shape = grid.shape(per)
+        # several winners may be equal along axes on which nothing depends
+        kept = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
+        parts = self._stage_cases(stage, kept)
+        lost, winners = False, []
+        for number, cell in enumerate(np.ndindex(*shape)):
+            raise_if_out_of_time(number, math.prod(shape))
+            search.share_time()
+            here = {**self.fixed_indices, **dict(zip(per, cell, strict=True))}
+            winners.append(self._cell_winners(parts, here, stage, top))
+            for result in winners[-1]:
+                late = search.stats.is_late or result.bound < math.inf
+                lost |= result.place is None and late
+        # large arrays are not made where the time is up before all cells are searched
+        places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
+        scores = np.full((*shape, top), math.inf)
+        for cell, ranked in zip(np.ndindex(*shape), winners, strict=True):
+            for rank, result in enumerate(ranked):
+                if result.place is not None:
+                    scores[(*cell, rank)] = result.value
+                    for axis in grid.axes:
+                        places[axis][(*cell, rank)] = result.place[axis]
+        if lost and np.all(np.isinf(scores)):
+            limit = search.query.time_limit
+            raise OutOfTimeError(
+                f"no feasible point with a finite {stage.goal.text} was found"
+                f"{'' if limit is None else f' in {limit:g} s'}, nor is it proven that there is "
+                "none: give more time, or relax the constraints"
+            )
+        if not per:  # without the ranks that no point takes
+            ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
+            places = {axis: index[:ranks] for axis, index in places.items()}
+            scores = scores[:ranks]
+        return RankedPoints(places=places, scores=scores)
+
+    def _cell_winners(
+        self, cases: Sequence[SwitchCase], cell: Mapping[str, int], stage: ObjectiveStage, top: int
+    ) -> list[Winner]:
+        grid, search = self.grid, self.state
+        if top == 1:
+            settle = stage.number == len(stage.goals) - 1 and not search.query.has_ties_or_within
+            gap = search.query.gap or 0.0
+            some = [best_in_cell(grid, cases, cell, gap, search.stats, break_ties=settle)]
+        else:
+            with np.errstate(all="ignore"):
+                some = list(itertools.islice(ranked_winners(grid, cases, cell, search.stats), top))
+        search.winners[stage.number].append((some or [NO_WINNER])[0])
+        return some
+
+    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+        """See :class:`sweeps.query.source.QuerySource`: all boxes throughout which values are as good.
+
+        Raises
+        ------
+        OutOfTimeError
+            The best, or not all that is near it, was proven in time.
+        """
+        tally, goal = self.state.stats, stage.goal
+        best = self.state.winners[stage.number][-1]
+        if best.bound < best.value:
+            raise OutOfTimeError(
+                f"the best, {goal.sign * best_score:.6g} so far, was not proven in time: give more time"
+            )
+        limit, what = tolerance_limit(best_score, tolerance), describe_near_best(goal, best_score, tolerance)
+        grid = subgrid(self.grid, self.fixed_indices)
+        dims = grid.sort_axes(dims_of(grid, stage.goals))
+        near = {key: constant(stage_node(grid, key, stage) <= limit) for key in grid.graphs}
+        tally.deadline = self.state.final_deadline
+        met = certified_boxes(grid, near, dims, tally, max_boxes=_MAX_BOXES)
+        sure = Boxes(met.lo, met.hi).take(met.certain)
+        count = sum(math.prod(int(n) for n in row) for row in (sure.hi - sure.lo + 1).T)
+        if not met.complete:
+            raise OutOfTimeError(
+                f"at least {count:,} configurations {what}; not all could be told "
+                + ("in time: give more time" if tally.is_late else f"with {_MAX_BOXES:,} boxes: scan them")
+                + ", a smaller share, or fix some axes by constraints"
+            )
+        idle = [axis for axis in grid.axes if axis not in dims]
+        check_listable(count * math.prod(grid.shape(idle)), what, idle)
+        index = dict(zip(dims, sure.all_points(), strict=True))
+        sizes = {axis: grid.axes[axis].size for axis in grid.axes}
+        scores = np.full(count, best_score)
+        if dims:
+            places = {axis: index.get(axis, np.zeros(count, dtype=np.int64)) for axis in sizes}
+            (scores,) = self.compute([goal.node(self.quantities)], places_in_whole(places, self.fixed_indices))
+        return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
+
+    def front(self, goals: Sequence[Goal]) -> Front:
+        """See :class:`sweeps.query.source.QuerySource`; the time left is shared by the parts left."""
+        search = self.state
+        search.share_time()
+        part, tally = subgrid(self.grid, self.fixed_indices), SearchStats(deadline=search.stats.deadline)
+        index, told, proven = certified_front(part, goals, tally)
+        places = dict(zip(part.axes, index.T, strict=True))
+        return Front(places=places_in_whole(places, self.fixed_indices), attributes=told, proven_mask=proven)
+
+    def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
+        """The certificate: how far off every objective can be, and what was looked at.
+
+        No configuration is better than ``bound``; ``gap`` is how far, in shares of the value found,
+        that is from it: 0 where it is proven to be the optimum. Of several objectives in order of
+        priority there are as many bounds and gaps. ``settled`` says that of equal ones it is the
+        first in the order of the axes. ``points_visited`` counts the points looked at, some of them
+        more than once; ``points_excluded`` those of which bounds over boxes told enough.
+        """
+        tally, bounds, gaps = self.state.stats, [], []
+        for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
+            some = [winner for winner in winners if winner.place is not None]
+            if not some:
+                bounds.append(-goal.sign * math.inf)
+                gaps.append(math.inf)
+                continue
+            values = [winner.value for winner in winners]
+            if len(goals) > 1 and len(winners) == 1 and not answer.sizes:
+                # what was found later may be better by an objective proven to a share only
+                name = objective_name(goals, number, answer.variables)
+                values = [min(values[0], goal.sign * float(answer[name]))]
+            off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
+            worst = max(range(len(some)), key=lambda k: gap_of(some[k].value, some[k].bound))
+            bounds.append(goal.sign * some[worst].bound)
+            gaps.append(max(off))
+        last = self.state.winners[-1]
+        several, listed = len(goals) > 1, self.state.query.has_ties_or_within
+        excluded = max(self.grid.points - max(tally.scanned_points, len(last)), 0)
+        return {
+            "method": "certified",
+            "bound": bounds if several else bounds[0],
+            "gap": gaps if several else gaps[0],
+            "settled": int(bool(last) and all(one.is_settled or listed for one in last)),
+            "boxes": tally.boxes,
+            "points_visited": tally.visited_points,
+            "points_excluded": excluded if excluded < 2**63 else float(excluded),
+        }
+
+
+# --- By a scan, with a proof, or by whichever is quicker
+
+
+#: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
+#: no proof is found in the time of a scan, at so many points a second.
+SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
+
+
+def find_optimum(source: Any, query: Query) -> xr.Dataset:
+    """The best configurations of any source; of a grid the attribute ``method`` says how.
+
+    ``"auto"`` scans small grids, for several ranks larger ones, too. Otherwise it looks for a
+    proof, and scans where none is found in the time that a scan takes, if that is reasonable.
+    """
+    if not isinstance(source, GridScan) or query.method == "scan":
+        return optimum(source, query)
+    grid = source.grid
+    if query.method == "certified" or query.has_limit:
+        return optimum(prepare_proof(grid, query), query)
+    points = math.prod(grid.shape({*dims_of(grid, query.goals), *query.per}))
+    whole = expand_statistics(grid) if points > SCAN_FIRST_POINTS else grid
+    if points > SCAN_FIRST_POINTS and any(unexpanded_statistic(whole, roots) for roots in _objective_roots(whole, query)):
+        return optimum(source, query)
+    if points > MAX_SCAN_POINTS:
+        return optimum(prepare_proof(grid, query), query)
+    if query.top == 1 and points > SCAN_FIRST_POINTS:
+        bounded = replace(query, time_limit=points / SCAN_POINTS_PER_SECOND)
+        try:
+            with time_limited(bounded.time_limit):
+                result = optimum(prepare_proof(grid, bounded), bounded)
+        except OutOfTimeError:
+            if is_interrupted():
+                raise
+            return optimum(source, query)
+        gaps = result.attrs["gap"] if len(query.goals) > 1 else [result.attrs["gap"]]
+        if is_interrupted() or (not any(gaps) and result.attrs["settled"]):
+            return result
+    return optimum(source, query)
+
+
+def find_front(source: Any, query: Query) -> xr.Dataset:
+    """The front of any source; ``"auto"`` scans of a grid what a scan can pass over."""
+    if isinstance(source, GridScan) and query.method != "scan":
+        grid = source.grid
+        vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS
+        if query.method == "certified" or query.has_limit or vast:
+            source = prepare_proof(grid, query, front=True)
+    return pareto(source, query.goals, query.per)

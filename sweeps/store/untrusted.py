@@ -1,0 +1,160 @@
+"""Checks of a store that may come from somebody else, before it is read.
+
+A link in it that leads out, a device or a pipe would have other files read, or reading never end;
+so would a chunk that declares more bytes than memory has. A store that was copied without its
+records is read as any zarr group, in which a missing chunk would stand for fill values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import stat
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from stochastic import sizes
+from symbolic.errors import DamagedError, DseError
+from symbolic.json_text import MAX_LENGTH, read_json
+
+#: The file that describes arrays, which is read as a whole; the folder of the records of a run.
+_METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
+#: Most bytes of a chunk or an axis that are read.
+_MAX_BYTES = sizes.CHUNK_READ
+#: Bytes that packing may add to a chunk.
+_SLACK = 1 << 20
+_COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
+
+
+def check_no_outside_links(path: Path) -> None:
+    """Raise where something in a folder leads out of it, or is neither file nor folder.
+
+    Raises
+    ------
+    DseError
+        Which of its files it is; none was opened.
+    """
+    try:
+        if not stat.S_ISDIR(os.stat(path).st_mode):
+            return
+        with os.scandir(path) as entries:
+            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        changed = tuple(os.stat(folder).st_mtime_ns for folder in (str(path), *sorted(folders)))
+    except (OSError, ValueError):  # removed meanwhile, or not ours to read
+        return
+    _check(str(path), changed)
+
+
+@lru_cache(maxsize=64)
+def _check(path: str, _mtimes: tuple[int, ...]) -> None:
+    """Check a folder; once, as long as it and the folders in it have not changed."""
+    root = os.path.realpath(path)
+    waiting = [root]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:  # removed meanwhile, or not ours to read
+            continue
+        for entry in entries:
+            what = ""
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if entry.is_symlink():
+                    if not Path(os.path.realpath(entry.path)).is_relative_to(root):
+                        what = "is a link that leads out of the store"
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not stat.S_ISREG(entry.stat().st_mode):
+                    what = "is a device, pipe or socket"
+                elif entry.name == _METADATA_FILE and entry.stat().st_size > MAX_LENGTH:
+                    what = f"has more than {MAX_LENGTH:,} bytes"
+            if what:
+                raise DseError(
+                    f"{path!r} is not opened as a store, for its file "
+                    f"{os.path.relpath(entry.path, root)!r} {what}: take a copy of the store as it "
+                    "was written"
+                )
+
+
+def check_unrecorded(backend: Any) -> None:
+    """Warn that a store of a run has no records; nothing where it is another zarr group.
+
+    Raises
+    ------
+    DamagedError
+        A chunk is missing.
+    DseError
+        A chunk is too large to be read.
+    """
+    with suppress(FileNotFoundError):  # zarr says that it is missing
+        tree = read_json(backend.get(_METADATA_FILE))
+        _check_arrays(backend, tree)
+
+
+def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
+    if (inline := tree.get("consolidated_metadata")) is not None:
+        result = inline["metadata"]
+    else:
+        keys = [key for key in backend.files() if key.endswith(f"/{_METADATA_FILE}")]
+        result = {key.rpartition("/")[0]: read_json(backend.get(key)) for key in keys}
+    arrays = {name: each for name, each in result.items() if each["node_type"] == "array"}
+    missing: dict[str, list[str]] = {}
+    for name, about in arrays.items():
+        missing |= _check_array(backend, name, about)
+    if "simt_dse_version" not in tree.get("attributes", {}):
+        return
+    if lost := [key for keys in missing.values() for key in keys]:
+        raise DamagedError(
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}) and lacks {len(lost):,} of its chunks, "
+            f"such as {lost[0]}: {_COPY_HINT}"
+        )
+    if missing:
+        warnings.warn(
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}): it is read as a plain zarr group, and "
+            f"damage is not noticed; {_COPY_HINT}",
+            stacklevel=2,
+        )
+
+
+def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the chunks that an array lacks, if a run wrote it, which leaves out none.
+
+    Raise where something that is read at once is too large: a chunk, or the values of an axis.
+    """
+    from zarr.dtype import parse_dtype
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zarr says it again
+        each = parse_dtype(about["data_type"], zarr_format=3).to_native_dtype().itemsize or 1
+    outer = chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
+    codecs, shape = about["codecs"], about["shape"]
+    if codecs[0]["name"] == "sharding_indexed":
+        chunk, codecs = (codecs[0]["configuration"][key] for key in ("chunk_shape", "codecs"))
+    there = backend.sizes(name)
+    axis = shape if about.get("dimension_names") == [name] else ()
+    largest = max([*there.values(), *backend.sizes(f"{name}/c").values(), 0])
+    for what, size in (
+        (f"a chunk of {name!r} declares", math.prod(chunk) * each),
+        (f"the axis {name!r} declares", math.prod(axis) * each),
+        (f"a file of {name!r} has", largest - _SLACK),
+    ):
+        if size > _MAX_BYTES:
+            raise DseError(
+                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} are "
+                "read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
+            )
+    # the chunks of a run end in a checksum, and their keys have dots
+    separator = about.get("chunk_key_encoding", {}).get("configuration", {}).get("separator")
+    if separator != "." or codecs[-1]["name"] != "crc32c":
+        return {}
+    counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
+    if len(there) > math.prod(counts):  # besides the chunks, one file describes the array
+        return {name: []}
+    places = itertools.product(*map(range, counts))
+    keys = (".".join(["c", *map(str, place)]) for place in places)
+    lost = (f"{name}/{key}" for key in keys if key not in there)
+    return {name: list(itertools.islice(lost, len(there) + 1))}

@@ -1,0 +1,168 @@
+"""The units of a GPU: how often each is accessed, what it draws, its share (Hong 2012, §3.2).
+
+Counts are of instructions of one thread. All rates are a count times ``issue_rate``, so that one
+logarithm serves all units. Where rates are measured, give ``issue_rate = 1`` and the rates in place
+of the counts.
+
+A unit draws its access rate × its most. Units that Table 8 marks *Spec.Linear* jump when first
+accessed and rise slowly from there; their function of the rate is 0 below a rate of 6.516e-4, and
+at none. Its logarithm is that of the count plus that of ``issue_rate``. Rates above 1 count as 1.
+
+Table 11 has neither this column nor an ALU for GTX580, and Fig. 58 no formulas: the column of Table
+8 is used there too, the L1 cache as the shared memory that it is one with (linear), the L2 cache as
+the DRAM behind it (Spec.Linear). Memory and L2 are one for the chip, the others one for each SM.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import Equation, equation
+from symbolic.ops import divide, log, maximum, minimum, where
+
+#: §3.2.4, the function of the units that jump.
+SLOPE, AT_ONE = 0.1365, 1.001375
+
+
+@equation(source="Hong 2012, Eq. 42", symbol=r"Warps\_per\_SM")
+def warps_run_per_sm(warps_per_block, blocks, busy_sms):
+    """Warps that one SM executes in all, not only those resident at once. [warps]"""
+    return warps_per_block * (blocks / busy_sms)
+
+
+@equation(source="Hong 2012, Eqs. 40 and 61, of one instruction")
+def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
+    """Access rate of a unit that one instruction of each thread accesses. [ratio]
+
+    The 4 of Eq. 40 is the cycles that a warp takes to issue. The cycles are those without
+    synchronisation, measured (§3.2) or predicted (Eq. 61); 0 where there are none.
+    """
+    return divide(warps_run_per_sm * issue_cycles, exec_cycles, at_zero=0.0)
+
+
+@equation(source="Hong 2012, Eqs. 40-41, Table 7")
+def access_rate(insts, issue_rate):
+    """How often the unit is accessed. [ratio]
+
+    That of fetch, decode and schedule, which all instructions access, is 1 where the workload
+    reaches the peak of the machine (§3.5.1).
+    """
+    return insts * issue_rate
+
+
+@equation(source="Hong 2012, Eq. 39, Table 8")
+def linear_power(most, insts, issue_rate):
+    """Power of a unit that grows with its access rate, before scaling. [W]"""
+    return where(insts > 0, most * minimum(insts * issue_rate, 1), 0.0)
+
+
+@equation(source="Hong 2012, Eq. 39, Table 8")
+def special_power(most, insts, issue_rate):
+    """Power of a unit that jumps when first accessed (Spec.Linear), before scaling. [W]"""
+    jump = SLOPE * log(where(insts > 0, insts, 1)) + AT_ONE
+    drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
+    return where(insts > 0, drawn, 0.0)
+
+
+@equation(source="Hong 2012, Fig. 36")
+def scaled_power(unit_power, scale, clock_power_factor):
+    """Its share of the power of the machine, as the SMs in use and the clock scale it. [W]"""
+    return unit_power * scale * clock_power_factor
+
+
+#: Unit, the paper's name of it, how it draws, what scales it.
+UNITS = (
+    ("int", "Int", special_power, "sm_scale"),
+    ("fp", "Fp", special_power, "sm_scale"),
+    ("sfu", "Sfu", linear_power, "sm_scale"),
+    ("alu", "Alu", linear_power, "sm_scale"),
+    ("texture", "Texture_Cache", special_power, "sm_scale"),
+    ("const", "Const_Cache", special_power, "sm_scale"),
+    ("shared", "Shared", linear_power, "sm_scale"),
+    ("register", "Reg", special_power, "sm_scale"),
+    ("fds", "FDS", special_power, "sm_scale"),
+    ("l1", "L1", linear_power, "sm_scale"),
+    ("l2", "L2", special_power, "memory_scale"),
+    ("global", "GlobalMem", special_power, "memory_scale"),
+    ("local", "LocalMem", special_power, "memory_scale"),
+)
+
+
+def _unit_equations(unit: str, symbol: str, power_equation: Equation, scale: str) -> tuple[Equation, ...]:
+    """Access rate, power before scaling and share of one unit."""
+    counts = ("total_insts" if unit == "fds" else f"{unit}_insts", "issue_rate")
+    fermi = unit in ("l1", "l2")
+    sources = ("Eqs. 40-41, section 3.6", "Eq. 39, Table 11", "Fig. 72")
+    named = [{"source": f"Hong 2012, {each}"} if fermi else {} for each in sources]
+    named[1]["symbol"] = rf"RP\_{symbol.replace('_', chr(92) + '_')}"
+    most, power = f"max_power_{unit}", f"{unit}_unit_power"
+    return (
+        access_rate.of(f"access_rate_{unit}", *counts, **named[0]),
+        power_equation.copy_as(power, most, *counts, **named[1]),
+        scaled_power.of(f"{unit}_power", power, scale, "clock_power_factor", **named[2]),
+    )
+
+
+RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (tuple(each) for each in zip(*(_unit_equations(*unit) for unit in UNITS), strict=True))
+
+
+@equation(
+    source="Hong 2012, section 3.2.2: the maximum is one",
+    flags={0: "all within 1", 1: "some above 1"},
+    inputs=[rate.name for rate in RATE_EQUATIONS],
+)
+def rate_clamped(*rates):
+    """Whether an access rate is above 1, which no unit can be: it counts as 1.
+
+    Cycles below what the issue takes, or counts beyond all instructions, make it so.
+    """
+    return where(maximum(*rates) > 1, 1.0, 0.0)
+
+
+@equation(source="Hong 2012, Eq. 37", symbol=r"\sum SM\_Component")
+def sm_component_power(
+    int_unit_power,
+    fp_unit_power,
+    sfu_unit_power,
+    alu_unit_power,
+    texture_unit_power,
+    const_unit_power,
+    shared_unit_power,
+    register_unit_power,
+    fds_unit_power,
+    l1_unit_power,
+    max_power_const_sm,
+):
+    """Power of one SM: of its units, and what it draws constantly while in use. [W]
+
+    The column of Table 8 sums to 5.063 W.
+
+    >>> round(sm_component_power(0.25, 0.2, 0.5, 0.2, 0.9, 0.4, 1.0, 0.3, 0.5, 0.0, 0.813), 9)
+    5.063
+    """
+    arithmetic = int_unit_power + fp_unit_power + sfu_unit_power + alu_unit_power
+    caches = texture_unit_power + const_unit_power + shared_unit_power + l1_unit_power
+    return arithmetic + caches + register_unit_power + fds_unit_power + max_power_const_sm
+
+
+@equation(source="Hong 2012, Eq. 43", symbol=r"RP\_Memory")
+def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
+    """Power of the memory system, and of the L2 cache where there is one. [W]"""
+    return global_unit_power + local_unit_power + l2_unit_power
+
+
+const_sm_power = scaled_power.copy_as(
+    "const_sm_power", "max_power_const_sm", "sm_scale", "clock_power_factor"
+)
+
+
+@equation(
+    source="Hong 2012, Fig. 36, its largest share beyond idle",
+    inputs=[*(share.name for share in SCALED_POWERS), "const_sm_power", "activation_power"],
+)
+def largest_power(*shares):
+    """The share of the unit that draws most while the machine runs. [W]"""
+    return maximum(*shares)
+
+
+ACCESS_RATES = (warps_run_per_sm, issue_rate, *RATE_EQUATIONS, rate_clamped)
+UNIT_POWER = (*UNSCALED_POWERS, sm_component_power, memory_component_power)
+POWER_PARTS = (*SCALED_POWERS, const_sm_power, largest_power)

@@ -1,0 +1,479 @@
+"""Statistics over axes in formulas: ``mean(time)``, ``quantile(time, 0.99)``, ``worst(power)``.
+
+:data:`STATISTICS` is the one table of them: how each is written, what it is of a law, and the
+formula that it is of few values. How rows of a grid are summarized stands in a second table, beside
+the compiled loops (:data:`sweeps.nest.statistics.ROW_STATISTICS`). To add a statistic, add a row to both.
+
+A statistic is a number made of all values of a formula along some axes, so it is no primitive: it
+stands in formulas as a quantity does, by a name that tells what it is made of
+(:class:`StatisticName`), and is computed before whatever uses it. What is *worst*, *best* or the
+tail of *cvar* depends on whether a formula should be small or large; :func:`resolve_direction` settles it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from symbolic.errors import DseError
+from symbolic.node import Node, constant, reference, substitute, walk
+from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
+from symbolic.quantity import Domain, Quantity
+
+#: The axis of what is random, that of repeated runs, and all axes but these and those around.
+DRAW, RUN, DESIGN = "draw", "run", "design"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Statistic:
+    """What a statistic is made of.
+
+    Attributes
+    ----------
+    kind : str
+        Which one, of :data:`STATISTICS`.
+    argument : Node
+        The formula; a condition for a chance, the statistic itself for its error.
+    text : str
+        The formula as it was written.
+    axes : tuple of str
+        Along which axes; ``draw`` where none was written.
+    level : Fraction, optional
+        Of a quantile and of a tail; ``said`` is how it was written.
+    around : tuple of str
+        Axes of the statistics around it, which ``design`` leaves out.
+    unit : str
+        The unit of its values.
+    """
+
+    kind: str
+    argument: Node
+    argument_text: str
+    axes: tuple[str, ...]
+    level: Fraction | None = None
+    level_text: str = ""
+    outer_axes: tuple[str, ...] = ()
+    unit: str = ""
+
+    @property
+    def formula_text(self) -> str:
+        """As it stands in formulas."""
+        parts = [self.argument_text, *([self.level_text] if self.level_text else [])]
+        if self.axes != (DRAW,) and self.kind != "error":
+            parts += self.axes
+        return f"{self.kind}({', '.join(parts)})"
+
+
+class StatisticName(str):
+    """The name by which a statistic stands in formulas and is told from all others."""
+
+    __slots__ = ("statistic",)
+
+    statistic: Statistic
+
+    def __new__(cls, statistic: Statistic) -> StatisticName:
+        """Return the name of a statistic."""
+        but = f" without {', '.join(statistic.outer_axes)}" if statistic.outer_axes else ""
+        result = super().__new__(cls, statistic.formula_text + but)
+        result.statistic = statistic
+        return result
+
+    def __getnewargs__(self) -> Any:
+        return (self.statistic,)
+
+    @property
+    def quantity(self) -> Quantity:
+        """It as a quantity."""
+        about = self.statistic
+        return Quantity(name=self, unit=about.unit, domain=_ANY, meaning=about.formula_text)
+
+
+_ANY = Domain.parse("[-inf, inf]")
+
+
+def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
+    """The statistics that stand in some formulas; not those within others."""
+    names = (node.args[0] for node in walk(roots) if node.op == "reference")
+    return list(dict.fromkeys(name for name in names if isinstance(name, StatisticName)))
+
+
+def resolve_direction(root: Node, low: bool) -> Node:
+    """A formula that should be ``low``, or high: its worst, best and tails are settled by that."""
+
+    def settle(about: Statistic) -> Statistic:
+        if about.kind == "chance":  # its comparison has settled what stands there
+            return about
+        known = with_argument(about, resolve_direction(about.argument, low))
+        directed = STATISTICS[about.kind].direction_names
+        return replace(known, kind=directed[0 if low else 1]) if directed else known
+
+    return _map_statistics(root, settle)
+
+
+def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
+    """Return a formula with other statistics in it."""
+    done: dict[str, Node] = {}
+    for name in statistics_of([root]):
+        if (known := change(name.statistic)) is not name.statistic:
+            done[name] = reference(StatisticName(known))
+    return substitute(root, done) if done else root
+
+
+def undirected_statistics(root: Node) -> list[StatisticName]:
+    """The statistics of a formula, within others too, that do not tell what is worst or best."""
+    result = []
+    for name in statistics_of([root]):
+        result += [name] if STATISTICS[name.statistic.kind].direction_names else []
+        result += undirected_statistics(name.statistic.argument)
+    return result
+
+
+def check_direction(name: StatisticName) -> None:
+    """Raise where a statistic does not tell what is worst or best."""
+    for one in undirected_statistics(reference(name)):
+        kind = one.statistic.kind
+        row = STATISTICS[kind]
+        high, low = (one.replace(f"{kind}(", f"{word}(", 1) for word in row.direction_names)
+        raise DseError(
+            f"{one}: it is neither to be small nor large, so that what is {row.undirected_text} is open: "
+            f"write {low} or {high}"
+        )
+
+
+def with_argument(statistic: Statistic, argument: Node) -> Statistic:
+    """A statistic of the same formula, in which other statistics stand for those that did."""
+    if argument is statistic.argument:
+        return statistic
+    text = statistic.argument_text
+    old, new = statistics_of([statistic.argument]), statistics_of([argument])
+    for before, after in zip(old, new, strict=True):
+        text = text.replace(before.statistic.formula_text, after.statistic.formula_text)
+    return replace(statistic, argument=argument, argument_text=text)
+
+
+def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
+    """A formula within a statistic over some axes, which ``design`` in it leaves out."""
+
+    def exclude(about: Statistic) -> Statistic:
+        known = with_argument(about, exclude_axes(about.argument, axes))
+        if DESIGN not in known.axes:
+            return known
+        return replace(known, outer_axes=tuple(dict.fromkeys((*known.outer_axes, *axes))))
+
+    return _map_statistics(root, exclude)
+
+
+# --- A statistic of a law: ascending values, and the probability of each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LawValues:
+    """Values of a formula over a law; ``below`` is the probability up to each of them."""
+
+    values: Any
+    cumulative: Any
+    chances: Any
+    level: float
+
+    def mean(self) -> float:
+        """Return the mean."""
+        return math.fsum(self.chances * self.values)
+
+    def std(self) -> float:
+        """Return the standard deviation."""
+        return math.sqrt(math.fsum(self.chances * (self.values - self.mean()) ** 2))
+
+    def geomean(self) -> float:
+        """Return the geometric mean."""
+        return math.exp(math.fsum(self.chances * np.log(self.values)))
+
+    def chance(self) -> float:
+        """Return the probability of the values that are true."""
+        return min(math.fsum(self.chances[self.values]), 1.0)
+
+    def tail(self, sign: float, mean: bool = True) -> float:
+        """Return the mean beyond the quantile, above for ``sign`` 1, below for -1; or that one."""
+        values, chances, below = sign * self.values, self.chances, self.cumulative
+        if np.any(np.diff(values) < 0):
+            order = np.argsort(values, kind="stable")
+            values, chances = values[order], chances[order]
+            below = np.cumsum(chances)
+        at = int(np.searchsorted(below, self.level, side="left"))
+        at = min(at, len(values) - 1)
+        if not mean:
+            return sign * float(values[at])
+        beyond = values[at] * max(below[at] - self.level, 0.0)
+        rest = math.fsum(chances[at + 1 :] * values[at + 1 :])
+        return sign * float((beyond + rest) / (1 - self.level))
+
+
+def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> float:
+    """Return a statistic of values, where ``below`` is the probability up to each."""
+    if np.isnan(values).any():
+        return math.nan
+    cell = STATISTICS[statistic.kind].law
+    assert cell is not None, f"{statistic.kind} of a law"
+    chances = np.diff(cumulative, prepend=0.0)
+    level = float(statistic.level or 0)
+    return cell(LawValues(values=values, cumulative=cumulative, chances=chances, level=level))
+
+
+# --- A statistic of few values as a formula, step by step as :mod:`sweeps.nest.statistics` has it
+
+#: From so many terms on a sum runs in so many parts.
+_LONG, _PARTS = 32, 8
+#: How far off a level the sum of weights may be.
+_WEIGHT_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeValues:
+    """Few values as nodes; ``shares``, in sum 1, where they do not count alike.
+
+    ``sure`` says that none of the values is ever NaN. Each method returns a formula that is NaN
+    where the statistic has no value.
+    """
+
+    values: Sequence[Node]
+    weights: Sequence[float] | None
+    level: Fraction | None
+    never_nan: bool
+
+    def mean(self) -> Node:
+        """Return the mean."""
+        return _mean(self.values, self.weights)
+
+    def geomean(self) -> Node:
+        """Return the geometric mean."""
+        return constant(exp(_mean([constant(log(value)) for value in self.values], self.weights)))
+
+    def std(self) -> Node:
+        """Return the standard deviation."""
+        mean = self.mean()
+        off = [constant(absolute(value - mean)) for value in self.values]
+        return constant(sqrt(_mean([one * one for one in off], self.weights)))
+
+    def worst(self, high: bool) -> Node:
+        """Return the largest value, or the least; NaN where one is."""
+        return self._nan_if_any(_extreme(self.values, high))
+
+    def best(self, high: bool) -> Node:
+        """Return the largest value, or the least, of those that are not NaN."""
+        if self.never_nan:
+            return _extreme(self.values, high)
+        holds = self._not_nan()
+        known = [
+            constant(where(test, value, -math.inf if high else math.inf))
+            for test, value in zip(holds, self.values, strict=True)
+        ]
+        return constant(where(either(*holds), _extreme(known, high), math.nan))
+
+    def quantile(self) -> Node:
+        """Return the quantile of the level."""
+        return self._nan_if_any(self._tail(1.0, mean=False))
+
+    def tail(self, sign: float) -> Node:
+        """Return the mean of what lies beyond the quantile: above for ``sign`` 1, below for -1."""
+        return self._nan_if_any(self._tail(sign, mean=True))
+
+    def _not_nan(self) -> list[Node]:
+        return [constant(value >= -math.inf) for value in self.values]
+
+    def _nan_if_any(self, result: Node) -> Node:
+        return result if self.never_nan else constant(where(both(*self._not_nan()), result, math.nan))
+
+    def _tail(self, sign: float, mean: bool) -> Node:
+        assert self.level is not None
+        count, level = len(self.values), self.level
+        signed = [value * sign for value in self.values]
+        if self.weights is None:
+            rank = max(math.ceil(level * count) - 1, 0)
+            result, *beyond = _sort(signed)[rank:]
+            if mean:
+                result = result * float(rank + 1 - level * count) + _ordered_sum(beyond)
+                result = result / float((1 - level) * count)
+            return result * sign
+        result = _weighted_quantile(signed, self.weights, float(level))
+        if mean:
+            excess = [constant(maximum(value - result, 0.0)) for value in signed]
+            more = _mean(excess, self.weights) / (1 - float(level))
+            result = constant(where(absolute(result) < math.inf, result + more, result))
+        return result * sign
+
+
+def statistic_as_formula(
+    statistic: Statistic, values: Sequence[Node], weights: Any, never_nan: bool = False
+) -> Node:
+    """Return a statistic of some values as a formula, NaN where it has no value.
+
+    Parameters
+    ----------
+    weights : array, optional
+        How much each counts, in sum 1; all alike where None.
+    sure : bool
+        True if none of the values is ever NaN.
+    """
+    cell = STATISTICS[statistic.kind].formula
+    assert cell is not None, f"{statistic.kind} as a formula"
+    shares = None if weights is None else [float(share) for share in weights]
+    return cell(NodeValues(values=values, weights=shares, level=statistic.level, never_nan=never_nan))
+
+
+def _extreme(values: Sequence[Node], high: bool) -> Node:
+    pick = maximum if high else minimum
+    return reduce(lambda found, value: constant(pick(value, found)), values)
+
+
+def _ordered_sum(terms: Sequence[Node]) -> Node:
+    """The sum, in the order of the compiled one."""
+
+    def inorder(first: Node, rest: Sequence[Node]) -> Node:
+        return reduce(lambda a, b: a + b, rest, first)
+
+    zero = constant(0.0)
+    whole = len(terms) - len(terms) % _PARTS if len(terms) >= _LONG else 0
+    parts = [inorder(zero, terms[k:whole:_PARTS]) for k in range(_PARTS)] if whole else [zero] * 8
+    a, b, c, d, e, f, g, h = parts
+    first = ((a + b) + (c + d)) + ((e + f) + (g + h)) if whole else zero
+    return inorder(first, terms[whole:])
+
+
+def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
+    if shares is None:
+        return _ordered_sum(values) / len(values)
+    pairs = zip(shares, values, strict=True)
+    terms = [share * value for share, value in pairs if share > 0]
+    return reduce(lambda a, b: a + b, terms, constant(0.0))
+
+
+def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
+    """The least value up to which the weights reach a level."""
+    reached = []
+    for value in values:
+        below = [
+            constant(where(other <= value, share, 0.0))
+            for other, share in zip(values, shares, strict=True)
+        ]
+        enough = reduce(lambda a, b: a + b, below) >= level - _WEIGHT_TOLERANCE
+        reached.append(constant(where(enough, value, math.inf)))
+    return _extreme(reached, high=False)
+
+
+def _sort(values: Sequence[Node]) -> list[Node]:
+    """The values in order, by Batcher's exchanges (Knuth, TAOCP 3, algorithm 5.2.2M)."""
+    result = list(values)
+    count = len(result)
+    top = 1 << max(count - 1, 0).bit_length() >> 1
+    p = top
+    while p > 0:
+        q, r, d = top, 0, p
+        while True:
+            for i in range(count - d):
+                if i & p == r:
+                    a, b = result[i], result[i + d]
+                    result[i], result[i + d] = constant(minimum(a, b)), constant(maximum(b, a))
+            if q == p:
+                break
+            d, q, r = q - p, q >> 1, p
+        p >>= 1
+    return result
+
+
+# --- The table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticRow:
+    """A row of :data:`STATISTICS`.
+
+    Attributes
+    ----------
+    meaning : str
+        What it is, for lists.
+    leveled, level_ends : bool
+        True if a level between 0 and 1 follows the formula, and if it may be 0 or 1.
+    directed : tuple of str
+        Its name where a formula should be small, and where it should be large; empty where it is
+        the same in both cases.
+    open : str
+        What stays open where neither is known.
+    law : callable, optional
+        The statistic of a law; a law is refused where None.
+    formula : callable, optional
+        The statistic of few values as a formula, by which bounds over boxes know it. Where None,
+        its values are computed before anything is proven of it.
+    """
+
+    meaning: str
+    has_level: bool = False
+    includes_ends: bool = False
+    direction_names: tuple[str, ...] = ()
+    undirected_text: str = ""
+    law: Callable[[LawValues], float] | None = None
+    formula: Callable[[NodeValues], Node] | None = None
+
+
+#: The statistics by name.
+STATISTICS: dict[str, StatisticRow] = {
+    "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=NodeValues.mean),
+    "std": StatisticRow(meaning="the standard deviation", law=LawValues.std, formula=NodeValues.std),
+    "geomean": StatisticRow(
+        meaning="the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean
+    ),
+    "chance": StatisticRow(
+        meaning="the probability of a condition", law=LawValues.chance, formula=NodeValues.mean
+    ),
+    "error": StatisticRow(meaning="half the width of the 95 % interval of a statistic"),
+    "worst": StatisticRow(
+        meaning="the worst value", undirected_text="worst", direction_names=("worst_high", "worst_low")
+    ),
+    "worst_high": StatisticRow(
+        meaning="the largest value", formula=lambda few: few.worst(high=True)
+    ),
+    "worst_low": StatisticRow(meaning="the least value", formula=lambda few: few.worst(high=False)),
+    "best": StatisticRow(
+        meaning="the best value of those that there are",
+        undirected_text="best",
+        direction_names=("best_low", "best_high"),
+    ),
+    "best_high": StatisticRow(
+        meaning="the largest value of those that there are",
+        formula=lambda few: few.best(high=True),
+    ),
+    "best_low": StatisticRow(
+        meaning="the least value of those that there are",
+        formula=lambda few: few.best(high=False),
+    ),
+    "quantile": StatisticRow(
+        meaning="the least value that is not exceeded with the probability of the level",
+        has_level=True,
+        includes_ends=True,
+        law=lambda law: law.tail(1.0, mean=False),
+        formula=NodeValues.quantile,
+    ),
+    "cvar": StatisticRow(
+        meaning="the mean of the worse tail beyond the quantile",
+        has_level=True,
+        undirected_text="the worse tail",
+        direction_names=("cvar_high", "cvar_low"),
+        law=lambda law: law.tail(1.0),
+    ),
+    "cvar_high": StatisticRow(
+        meaning="the mean of the upper tail",
+        has_level=True,
+        law=lambda law: law.tail(1.0),
+        formula=lambda few: few.tail(1.0),
+    ),
+    "cvar_low": StatisticRow(
+        meaning="the mean of the lower tail",
+        has_level=True,
+        law=lambda law: law.tail(-1.0),
+        formula=lambda few: few.tail(-1.0),
+    ),
+}
