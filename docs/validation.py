@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from validation_cases import CASES, Case, validated
 
 import dse
-from dse.validation.scores import TIES_SUFFIX, MEASURES, Score, score_cells, measure_headings
+from dse.validation.scores import MEASURES, TIES_SUFFIX, Score, measure_headings, score_cells
 
 INTRODUCTION = """# Validation
 
@@ -88,7 +88,11 @@ def labels_of(found: Any) -> Iterator[str]:
     """A row for each label that was asked for, beside the best baseline there; losses first."""
     if not found.per:
         return
-    shown = {name: head for name, head in measure_headings([*found.by.values()]).items() if name in MEASURES}
+    shown = {
+        name: head
+        for name, head in measure_headings([*found.by.values()]).items()
+        if name in MEASURES
+    }
     yield f"For each {' and '.join(found.per)}, in brackets the best baseline there:\n"
     yield "| | " + " | ".join(shown.values()) + " | loses to |"
     yield "|---|" + "---|" * (len(shown) + 1)

@@ -22,7 +22,9 @@ def _order(name: str) -> tuple[bool, str]:
 
 #: The module of each public name, loaded when it is first used: the lines of the stub of this file.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_MODULE_OF = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)}
+_MODULE_OF = {
+    name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)
+}
 __all__ = sorted(_MODULE_OF, key=_order)
 
 

@@ -1,23 +1,23 @@
 """The public names, a line each, and where each is at home: for type checkers and the package."""
 
-from dse.display import table as table
-from dse.fitting.calibrate import calibrate as calibrate
+from dse.api import Study as Study
 from dse.catalog.entries import machine as machine
 from dse.catalog.entries import machines as machines
 from dse.catalog.entries import workload as workload
 from dse.catalog.entries import workloads as workloads
-from dse.evaluation import evaluate as evaluate
-from dse.api import Study as Study
-from dse.runs.files import derive as derive
-from dse.runs.files import export as export
-from dse.runs.files import open as open  # noqa: A004
-from dse.inputs.fit_file import load_fit as load_fit
-from dse.fitting import fit as fit
-from dse.cuda import kernel as kernel
 from dse.catalog.models import model as model
 from dse.catalog.models import models as models
 from dse.catalog.models import quantities as quantities
+from dse.cuda import kernel as kernel
+from dse.display import table as table
+from dse.evaluation import evaluate as evaluate
+from dse.fitting import fit as fit
+from dse.fitting.calibrate import calibrate as calibrate
+from dse.inputs.fit_file import load_fit as load_fit
 from dse.page.page import explore as explore
+from dse.runs.files import derive as derive
+from dse.runs.files import export as export
+from dse.runs.files import open as open  # noqa: A004
 from dse.runs.store import add as add
 from dse.runs.store import verify as verify
 from dse.uncertain.constructors import beta as beta

@@ -30,7 +30,9 @@ def main() -> None:
             if isinstance(stopped, Exception):
                 raise
             status = report_interrupt(stopped)
-    if interrupts.has_background_work():  # machine code that is still compiled, which an orderly end would wait for
+    if (
+        interrupts.has_background_work()
+    ):  # machine code that is still compiled, which an orderly end would wait for
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else status is not None)

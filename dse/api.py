@@ -9,7 +9,7 @@ import dse
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.study import lazy
-from symbolic.answer import Answer, Table, DisplayMixin, shorten, value_text
+from symbolic.answer import Answer, DisplayMixin, Table, shorten, value_text
 from symbolic.file_access import PathBase
 
 if TYPE_CHECKING:

@@ -96,7 +96,11 @@ def _short_repr(value: Any) -> str:
 
 
 def axis_indices(
-    grid: Grid, at: Mapping[str, Any], *, allowed: Collection[str] | None = None, prefix: str = "at: "
+    grid: Grid,
+    at: Mapping[str, Any],
+    *,
+    allowed: Collection[str] | None = None,
+    prefix: str = "at: ",
 ) -> dict[str, int]:
     """The place of each value along its axis, of all of them or ``among`` some.
 

@@ -56,7 +56,9 @@ def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
         columns[name] = np.broadcast_to(values, [sizes[d] for d in over]).reshape(-1).tolist()
         kept = {k: v for k, v in attributes.items() if k in ("units", "long_name")}
         if "flag_values" in attributes:
-            kept["flags"] = {str(flag): word for flag, word in read_flag_meanings(attributes).items()}
+            kept["flags"] = {
+                str(flag): word for flag, word in read_flag_meanings(attributes).items()
+            }
         variables[name] = kept
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     question = str(ds.attrs.get("question", ""))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.display import failure_lines
+from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.grid.axes import Axis
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -66,7 +66,7 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
-    from dse.inputs.merge import by_quantity_name, with_declared, merge_inputs
+    from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
     from dse.inputs.provenance import provenance_attributes
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute

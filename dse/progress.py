@@ -129,7 +129,10 @@ class JsonLines:
 
     def __call__(self, progress: Progress) -> None:
         """Tell of the computation."""
-        if progress.elapsed - self._last_written < 1 and progress.done + progress.failed < progress.total:
+        if (
+            progress.elapsed - self._last_written < 1
+            and progress.done + progress.failed < progress.total
+        ):
             return
         self._last_written = progress.elapsed
         said: dict[str, Any] = {
@@ -182,7 +185,7 @@ def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) ->
         thread = threading.Thread(target=tick, daemon=True)
         thread.start()
         try:
-            with report_progress(listener.known, sign):
+            with report_progress(listener.note_progress, sign):
                 yield
         finally:
             over.set()

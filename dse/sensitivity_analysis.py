@@ -16,13 +16,13 @@ from dse.inputs.provenance import version
 from dse.study.study import StudyData
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
-from sweeps.grid.dataset import axis_coordinates, variable_attributes, quantities_of
+from sweeps.grid.axes import parse_axis
+from sweeps.grid.dataset import axis_coordinates, quantities_of, variable_attributes
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid, subgrid
-from sweeps.grid.axes import parse_axis
 from sweeps.nest.run import prepare
-from sweeps.scan.variance import VarianceDecomposition, decompose_variance
 from sweeps.scan.values import DatasetTable
+from sweeps.scan.variance import VarianceDecomposition, decompose_variance
 from symbolic.errors import DseError, InfeasibleError, check_name
 from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references
@@ -119,14 +119,26 @@ def _elasticities(
     if whole:
         if math.isnan(near_down) or math.isnan(near_up):
             return near_down, near_up, near_up if math.isnan(near_down) else near_down
-        return near_down, near_up, log_slope(stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1])
+        return (
+            near_down,
+            near_up,
+            log_slope(
+                stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1]
+            ),
+        )
     down, up = _extrapolated_slope(far_down, near_down), _extrapolated_slope(far_up, near_up)
     if math.isnan(down) or math.isnan(up):
-        one_side = np.isnan(stepped_outputs[0]) or np.isnan(stepped_outputs[-1])  # at the end of a domain
+        one_side = np.isnan(stepped_outputs[0]) or np.isnan(
+            stepped_outputs[-1]
+        )  # at the end of a domain
         return down, up, (up if math.isnan(down) else down) if one_side else math.nan
     if abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
         return down, up, math.nan
-    return down, up, log_slope(stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1])
+    return (
+        down,
+        up,
+        log_slope(stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1]),
+    )
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
@@ -258,7 +270,9 @@ def _source_of_study(
         formulas=listed,
         named_by_user=formulas is not None,
         coords={name: coords[name] for name in grid.axes},
-        units={t: str(variable_attributes(grid, t).get("units", "")) for t in named if t in quantities},
+        units={
+            t: str(variable_attributes(grid, t).get("units", "")) for t in named if t in quantities
+        },
         point={name: axis.size // 2 for name, axis in grid.axes.items()} | axis_indices(grid, at),
         fixed_axes=frozenset(at),
         attributes={"model": study.model, "study": study.text()},
@@ -459,7 +473,9 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
             best = places[np.argmin((away**2).sum(axis=1))]
             point = {**source.point, **dict(zip(dims, best.tolist(), strict=True))}
             return replace(source, point=point)
-        if all(s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()):
+        if all(
+            s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()
+        ):
             return source
         reach = 2 * reach + 1
 
@@ -483,7 +499,9 @@ def _check(source: AnalysisSource, text: str, decomposition: VarianceDecompositi
         _raise_constant(source, {text: decomposition})
 
 
-def _raise_constant(source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]) -> None:
+def _raise_constant(
+    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
+) -> None:
     from symbolic.answer import value_text
 
     told = ", ".join(
@@ -496,7 +514,9 @@ def _raise_constant(source: AnalysisSource, decompositions: dict[str, VarianceDe
     )
 
 
-def _attributes(source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]) -> dict[str, Any]:
+def _attributes(
+    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
+) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()

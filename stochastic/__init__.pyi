@@ -2,6 +2,11 @@
 
 from stochastic.errors import LawError as LawError
 from stochastic.errors import ToleranceWarning as ToleranceWarning
+from stochastic.launch_time.continuous import Between as Between
+from stochastic.launch_time.continuous import launch_between as launch_between
+from stochastic.launch_time.launch import Launch as Launch
+from stochastic.launch_time.launch import launch as launch
+from stochastic.launch_time.shared_rate import Sharing as Sharing
 from stochastic.loss.bounds import bounds as bounds
 from stochastic.loss.law import Law as Law
 from stochastic.loss.law import imbalance as imbalance
@@ -10,11 +15,6 @@ from stochastic.remedies.binning import partition as partition
 from stochastic.remedies.cooperation import granularity as granularity
 from stochastic.remedies.splitting import split as split
 from stochastic.remedies.traces import measured as measured
-from stochastic.launch_time.continuous import Between as Between
-from stochastic.launch_time.continuous import launch_between as launch_between
-from stochastic.launch_time.launch import Launch as Launch
-from stochastic.launch_time.launch import launch as launch
-from stochastic.launch_time.shared_rate import Sharing as Sharing
 from stochastic.trials.simulation import simulate as simulate
 from stochastic.work.correlated_lanes import stickiness as stickiness
 from stochastic.work.fitting import fit as fit

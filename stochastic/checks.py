@@ -65,7 +65,9 @@ def check_losses(values: Any) -> npt.NDArray[Any]:
             raise TypeError
         t = t.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise LawError(f"t = {values!r:.60}: expected losses to compare with, such as 1.5") from None
+        raise LawError(
+            f"t = {values!r:.60}: expected losses to compare with, such as 1.5"
+        ) from None
     if np.any(np.isnan(t)):
         raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
     return t

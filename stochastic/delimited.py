@@ -195,7 +195,9 @@ def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | fl
     return lambda cell: parse_number(cell.text, decimal)
 
 
-def parse_columns(columns: Sequence[Sequence[str]], lines: Sequence[int], name: str) -> NumericColumns:
+def parse_columns(
+    columns: Sequence[Sequence[str]], lines: Sequence[int], name: str
+) -> NumericColumns:
     """Return the columns of a table with its numbers as numbers, and its decimal mark.
 
     A column that holds any number, or nothing but words for no value, holds None where such a word
@@ -524,7 +526,9 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     return ways[0]
 
 
-def _sample_records(text: str, separator: str, comments: Collection[int], whole: bool) -> list[Record]:
+def _sample_records(
+    text: str, separator: str, comments: Collection[int], whole: bool
+) -> list[Record]:
     """Return the first records under a separator; none where it cannot be that of the file."""
     if separator not in text:
         return []
@@ -540,7 +544,9 @@ def _sample_records(text: str, separator: str, comments: Collection[int], whole:
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
     """Refuse a header that may be a row, since the line before it may be the header."""
     beside = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
-    numbers_below = any(is_numeric(cell) for record in rows[:_NEARBY_ROWS] for cell in record.fields)
+    numbers_below = any(
+        is_numeric(cell) for record in rows[:_NEARBY_ROWS] for cell in record.fields
+    )
     unlike = not numbers_below or any(map(is_numeric, head.fields))
     if unlike or (beside and not head.after_blank):
         raise TableError(
@@ -563,7 +569,9 @@ def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> Non
             raise _second_table_error(name, head)
 
 
-def _refuse_second_table(columns: tuple[Sequence[str], ...], records: list[Record], name: str) -> None:
+def _refuse_second_table(
+    columns: tuple[Sequence[str], ...], records: list[Record], name: str
+) -> None:
     """Refuse a row of nothing but texts below numbers: the header of another table."""
     if any(set("".join(column)) <= _NUMBER_CHARACTERS for column in columns):
         return
@@ -574,7 +582,11 @@ def _refuse_second_table(columns: tuple[Sequence[str], ...], records: list[Recor
         numeric += bool(numbers)
     for place in sorted(texts):
         alone = records[place].after_blank or numeric == len(columns) > 1
-        above = (cell for record in records[max(0, place - _NEARBY_ROWS) : place] for cell in record.fields)
+        above = (
+            cell
+            for record in records[max(0, place - _NEARBY_ROWS) : place]
+            for cell in record.fields
+        )
         if alone and (not numeric or any(map(is_numeric, above))):
             raise _second_table_error(name, records[place])
 

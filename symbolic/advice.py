@@ -37,7 +37,9 @@ def guides(model: Model) -> tuple[Guide, ...]:
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
     if not known:
-        known = [_guide_of_family(family) for family in model.regime_families if family.of in yields]
+        known = [
+            _guide_of_family(family) for family in model.regime_families if family.of in yields
+        ]
     order = [*model.outputs, *model.yields]
     known = sorted(known, key=lambda g: (g.state == g.goal, order.index(g.state)))
     timed = [guide for guide in known if guide.goal in ("time", "flops")]
@@ -63,7 +65,9 @@ def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
         xs = np.concatenate([near, far[(far - near[-1]) * sign > 0]])
     else:
         base, octaves = (start, OCTAVES) if start else (2.0**-OCTAVES, 2 * OCTAVES)
-        xs = base * np.exp2(sign * np.arange(1 if start else 0, STEPS_PER_OCTAVE * octaves + 1) / STEPS_PER_OCTAVE)
+        xs = base * np.exp2(
+            sign * np.arange(1 if start else 0, STEPS_PER_OCTAVE * octaves + 1) / STEPS_PER_OCTAVE
+        )
     ends = [end for end in (domain.low, domain.high) if (end - start) * sign > 0]
     xs = np.concatenate([xs, [end for end in ends if math.isfinite(end)]])
     xs = np.unique(xs[domain.is_inside(xs) & ((xs - start) * sign > 0)])

@@ -12,7 +12,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from symbolic.safe_text import one_line, escape_controls
+from symbolic.safe_text import escape_controls, one_line
 
 #: Rows of a table on a terminal, where JSON has them all, and in a notebook.
 TEXT_ROWS, HTML_ROWS = 60, 200
@@ -62,7 +62,10 @@ class Table:
         """Return the table for a terminal, under its title."""
         shown = self.cells(self.max_rows)
         if self.columns:
-            lines, title = text_table(list(self.columns), shown, total_rows=len(self.rows)), self.title
+            lines, title = (
+                text_table(list(self.columns), shown, total_rows=len(self.rows)),
+                self.title,
+            )
         else:
             lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in shown)
             title = f"{self.title}:" if self.title else ""

@@ -14,7 +14,7 @@ import sympy
 
 from symbolic.equation import Equation, EquationSet
 from symbolic.errors import DseError
-from symbolic.exact import to_exact, replace_rounding
+from symbolic.exact import replace_rounding, to_exact
 from symbolic.graph import Graph
 from symbolic.ops import SYMPY, Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity

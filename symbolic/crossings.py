@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.intervals import ARRAY_ALGEBRA, Decision, Interval, PartialEvaluation, EvaluationStep, interval_algebra, interval_of, run_steps
+from symbolic.intervals import (
+    ARRAY_ALGEBRA,
+    Decision,
+    EvaluationStep,
+    Interval,
+    PartialEvaluation,
+    interval_algebra,
+    interval_of,
+    run_steps,
+)
 from symbolic.ops import Node, constant, reference, references, where
 from symbolic.primitives.rule_operations import all_true, any_true
 
@@ -46,14 +55,18 @@ class CaseLines:
         parted = PartialEvaluation((root,), (name,), values)
         self.root, self.variable, self.steps = root, reference(name), parted.steps
         self.fixed_values = {node: np.asarray(value) for node, value in parted.fixed_values.items()}
-        self.fixed_intervals = {node: _point_enclosure(array) for node, array in self.fixed_values.items()}
+        self.fixed_intervals = {
+            node: _point_enclosure(array) for node, array in self.fixed_values.items()
+        }
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
         """The case at points; one that is no number is -1."""
         result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
-            done = {node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()}
+            done = {
+                node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()
+            }
             done[self.variable] = x[part]
             run_steps(self.steps, done, ARRAY_ALGEBRA)
             result[part] = done[self.root]
@@ -71,7 +84,8 @@ class CaseLines:
 
     def _enclose(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
         done: dict[Node, Any] = {
-            node: type(box)(*(_select_lines(part, line) for part in box)) for node, box in self.fixed_intervals.items()
+            node: type(box)(*(_select_lines(part, line) for part in box))
+            for node, box in self.fixed_intervals.items()
         }
         done[self.variable] = Interval(low, high)
         run_steps(self.steps, done, interval_algebra(outward=False))
@@ -82,7 +96,9 @@ class CaseLines:
         if low.size > _BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
-        told = {node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None}
+        told = {
+            node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None
+        }
         same: dict[Node, Node] = {}
         steps: list[EvaluationStep] = []
         for node, op, parts in self.steps:
@@ -106,7 +122,9 @@ class CaseLines:
         lines.steps.reverse()
         fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in told.items()}
         lines.fixed_values = {node: array for node, array in fixed.items() if node in used}
-        lines.fixed_intervals = {node: _point_enclosure(array) for node, array in lines.fixed_values.items()}
+        lines.fixed_intervals = {
+            node: _point_enclosure(array) for node, array in lines.fixed_values.items()
+        }
         return lines
 
 
@@ -203,7 +221,9 @@ def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
     return _merge_ties(Crossings(line, low, high, before, after, undecided), whole)
 
 
-def first_crossing(lines: CaseLines, path: Floats, *, whole: bool = False) -> tuple[float, float] | None:
+def first_crossing(
+    lines: CaseLines, path: Floats, *, whole: bool = False
+) -> tuple[float, float] | None:
     """Where a condition first comes to hold on the way: the last number before, and the number.
 
     ``way`` rises or falls; the condition is not asked of its first place.
@@ -258,7 +278,9 @@ def border_positions(borders: Crossings) -> Floats:
     return np.asarray(np.where(inside, short, low))
 
 
-def _subdivide(low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False) -> Floats:
+def _subdivide(
+    low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False
+) -> Floats:
     """Places from the lower to the upper ends, by factors where those lie far apart."""
     share = np.arange(parts + 1) / parts
     a, b = low[:, None], high[:, None]
@@ -329,7 +351,9 @@ def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -
         done.append(tuple(part[ends] for part in brackets))
         line, places = line[~ends], places[~ends]
         inner = places[:, 1:-1]
-        case = lines.evaluate(np.repeat(line, inner.shape[1]), inner.reshape(-1)).reshape(inner.shape)
+        case = lines.evaluate(np.repeat(line, inner.shape[1]), inner.reshape(-1)).reshape(
+            inner.shape
+        )
         case = np.concatenate([before[~ends][:, None], case, after[~ends][:, None]], axis=1)
         row, place = np.nonzero(case[:, 1:] != case[:, :-1])
         brackets = (

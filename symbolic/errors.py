@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from symbolic.safe_text import one_line, escape_controls
+from symbolic.safe_text import escape_controls, one_line
 
 #: Letters of a name up to which names like it are looked for, and of a list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000
@@ -126,7 +126,9 @@ def nearest_hint(name: object, names: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def check_name(name: object, names: Collection[Any], message: str, listing: str = "there are") -> None:
+def check_name(
+    name: object, names: Collection[Any], message: str, listing: str = "there are"
+) -> None:
     """Raise where a name is none of the known: what is ``said`` of it, and what there is instead.
 
     >>> check_name("tme", ["time"], "'tme' is no output")

@@ -36,13 +36,21 @@ from symbolic.terms import (
     Token,
     apply,
     compare,
+    formula_text,
+    quote,
     require_condition,
     require_number,
-    quote,
-    formula_text,
     unit_suffix,
 )
-from symbolic.units import Dimension, dimension, to_si_exact, is_unit, mismatch_message, nearest_unit_hint, spellings
+from symbolic.units import (
+    Dimension,
+    dimension,
+    is_unit,
+    mismatch_message,
+    nearest_unit_hint,
+    spellings,
+    to_si_exact,
+)
 
 # --- the grammar: from words to terms
 
@@ -396,7 +404,9 @@ class _Parser:
                 terms.append(self._parse_expression(0))
         self._expect_close(opening)
         first = terms[0]
-        test = require_condition(source, first) if kind == "chance" else require_number(source, first)
+        test = (
+            require_condition(source, first) if kind == "chance" else require_number(source, first)
+        )
         leveled = STATISTICS[kind].has_level
         if len(terms) != 1 + leveled:
             what = "a formula and a level between 0 and 1" if leveled else "one formula"
@@ -430,7 +440,9 @@ class _Parser:
             unit="" if kind == "chance" else self._statistic_unit(test),
         )
         measures = _PLAIN if kind == "chance" else test.dimension
-        result = Term(reference(StatisticName(about)), measures, word.position, self._end_position())
+        result = Term(
+            reference(StatisticName(about)), measures, word.position, self._end_position()
+        )
         self.statistics.append((result, about))
         return result
 

@@ -77,7 +77,9 @@ class FileScope:
                 )
             return place
         places = [_absolute_path(folder / path) for folder in search_folders()]
-        places = [place for place in places if is_within(place, search_folders()) and place.exists()]
+        places = [
+            place for place in places if is_within(place, search_folders()) and place.exists()
+        ]
         if not places and name in _NAMED_FILES:
             places = [_NAMED_FILES[name]]
         if not places:

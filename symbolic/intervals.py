@@ -42,9 +42,17 @@ import numpy as np
 
 from symbolic.ops import Node, interpret_all, interpret_arrays, reference, walk
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.spec import Primitive
-from symbolic.primitives.rule_operations import ALL_AXES, INF, either_flag, choose, is_empty, flag_or_false, rebind_rule
+from symbolic.primitives.rule_operations import (
+    ALL_AXES,
+    INF,
+    choose,
+    either_flag,
+    flag_or_false,
+    is_empty,
+    rebind_rule,
+)
 from symbolic.primitives.rule_operations import outward_operations as outwards
+from symbolic.primitives.spec import Primitive
 
 
 class Interval(NamedTuple):
@@ -181,7 +189,9 @@ def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
     words = outwards() if outward else {}
     return MappingProxyType(
         {
-            name: enclosure_function(row, rebind_rule(row.interval, words) if outward else row.interval)
+            name: enclosure_function(
+                row, rebind_rule(row.interval, words) if outward else row.interval
+            )
             for name, row in PRIMITIVES.items()
         }
     )
@@ -220,7 +230,9 @@ ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRI
 
 
 def run_steps(
-    steps: Iterable[EvaluationStep], values: dict[Node, Any], algebra: Mapping[str, Callable[..., Any]]
+    steps: Iterable[EvaluationStep],
+    values: dict[Node, Any],
+    algebra: Mapping[str, Callable[..., Any]],
 ) -> None:
     """Add to what is done what some steps make of it, without a warning."""
     with np.errstate(all="ignore"):

@@ -178,7 +178,9 @@ def _variants(
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
         nodes = {name: definition.node for name, definition in graph.definitions.items()}
-        nodes |= {condition_names[c.text]: c.node for c in graph.conditions if c.text in condition_names}
+        nodes |= {
+            condition_names[c.text]: c.node for c in graph.conditions if c.text in condition_names
+        }
         for name, node in nodes.items():
             listed, which = result.setdefault(name, ([], []))
             if not any(node is one for one in listed):

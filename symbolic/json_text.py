@@ -26,7 +26,9 @@ def read_json(text: str | bytes, max_length: int = MAX_LENGTH) -> Any:
     if not isinstance(text, (str, bytes)):
         raise ValueError(f"expected JSON as text, not {type(text).__name__}")
     if len(text) > max_length:
-        raise ValueError(f"its {len(text):,} letters are more than the {max_length:,} that are read")
+        raise ValueError(
+            f"its {len(text):,} letters are more than the {max_length:,} that are read"
+        )
     try:
         return json.loads(text)
     except RecursionError:

@@ -17,11 +17,11 @@ from typing import TypeVar
 
 from symbolic.equation import Equation, Family, Guide, Validity
 from symbolic.errors import DseError, GraphError, UnknownNameError, check_name, nearest_hint
+from symbolic.file_access import search_folders
 from symbolic.model import Model
 from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
-from symbolic.file_access import search_folders
 
 # --- Model files of one's own: where they lie, how one is run, how one that was run is found again
 # A model file is Python, and to load it is to run it. Only a person names the file that is run: in
@@ -91,7 +91,9 @@ def _model_paths() -> dict[str, list[Path]]:
     """The files that bear each name of a model: the shipped, and those of ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
-        for path in sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED_FOLDER else []:
+        for path in (
+            sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED_FOLDER else []
+        ):
             if "equation" in read_text_or_empty(path) and not path.stem.startswith("_"):
                 result.setdefault(path.stem, []).append(path)
     return result
@@ -100,7 +102,9 @@ def _model_paths() -> dict[str, list[Path]]:
 @cache
 def _shipped_files() -> tuple[Path, ...]:
     """The files of the shipped models, which stay as they are while a process runs."""
-    return tuple(each for each in sorted(SHIPPED_FOLDER.glob("*.py")) if not each.stem.startswith("_"))
+    return tuple(
+        each for each in sorted(SHIPPED_FOLDER.glob("*.py")) if not each.stem.startswith("_")
+    )
 
 
 def _model_path(name: str, base: Path | None) -> Path:
@@ -165,7 +169,9 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
 
 def _find_file(name: str, digest: str) -> Path:
     # by what lies in the folders: a name with a slash in it would lead out of them
-    named = [path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name]
+    named = [
+        path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
+    ]
     others = []
     for path in (*([_LOADED_FILES[digest]] if digest in _LOADED_FILES else []), *named):
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from symbolic.answer import Answer, Table, DisplayMixin
+from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.equation import EquationSet, Family, Guide, Validity, label_text
 from symbolic.errors import DseError, nearest_hint
 from symbolic.ops import references

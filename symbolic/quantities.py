@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity
 from symbolic.quantity_rows import energy, machines, performance, workloads
 
-__all__ = ["RULES", "TABLE", "Domain", "Quantity", "indexed_quantity", "label_index_name", "quantity"]
+__all__ = [
+    "RULES",
+    "TABLE",
+    "Domain",
+    "Quantity",
+    "indexed_quantity",
+    "label_index_name",
+    "quantity",
+]
 
 #: Every quantity of the shipped models, by name.
 TABLE: Mapping[str, Quantity] = {

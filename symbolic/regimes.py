@@ -15,10 +15,10 @@ from typing import Any
 import sympy
 
 from stochastic import sizes
-from symbolic.closed_form import inline, symbol, to_sympy, switches_clause
+from symbolic.closed_form import inline, switches_clause, symbol, to_sympy
 from symbolic.equation import Equation, Family
 from symbolic.errors import DseError, check_name
-from symbolic.exact import to_exact, piecewise, replace_rounding
+from symbolic.exact import piecewise, replace_rounding, to_exact
 from symbolic.graph import Graph, extreme_terms
 from symbolic.ops import SYMPY, Node, constant, references, walk
 from symbolic.quantity import Quantity
@@ -110,7 +110,11 @@ def _plain_terms(graph: Graph, family: Family) -> list[str]:
 
 
 def _names_to_inline(
-    graph: Graph, quantity: str, expand: bool, terms: Iterable[str] = (), excluded: Iterable[str] = ()
+    graph: Graph,
+    quantity: str,
+    expand: bool,
+    terms: Iterable[str] = (),
+    excluded: Iterable[str] = (),
 ) -> set[str]:
     """The quantities to substitute: those that depend on ``of``, and the terms, or all."""
     every = set(graph.definitions)
@@ -191,7 +195,9 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
         raise _too_many_branches(solve_for)
     for (first, when_first), (second, when_second) in product(*sides):
         for solution in _solve(first - second, unknown, (a, b, solve_for)):
-            condition = _settle_comparisons(sympy.And(when_first, when_second).subs(unknown, solution))
+            condition = _settle_comparisons(
+                sympy.And(when_first, when_second).subs(unknown, solution)
+            )
             if condition != sympy.false:
                 result[solution] = sympy.Or(result.get(solution, sympy.false), condition)
     if not result:

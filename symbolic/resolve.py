@@ -9,8 +9,8 @@ from symbolic.equation import Equation, EquationSet
 from symbolic.errors import GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
-from symbolic.statistic_laws import law_definition, check_labels
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
+from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
 #: How many equations that need a missing quantity are named before the rest is counted.
@@ -184,7 +184,9 @@ class _Resolver:
         )
 
 
-def _switch_condition(model: EquationSet, values: Mapping[str, Node | None], switch: str) -> bool | Node:
+def _switch_condition(
+    model: EquationSet, values: Mapping[str, Node | None], switch: str
+) -> bool | Node:
     """Whether the quantities that settle a switch are given; along an axis, for which labels."""
 
     def value_indicator(node: Node, name: str) -> Node:

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbolic.confidence import TAIL_PROBABILITY, ZERO_COUNT_BOUND, binomial_half_width, quantile_ranks
+from symbolic.confidence import (
+    TAIL_PROBABILITY,
+    ZERO_COUNT_BOUND,
+    binomial_half_width,
+    quantile_ranks,
+)
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.graph import Definition, Graph
@@ -107,7 +112,9 @@ def _table_definition(
     return Definition(name=name, kind="table", node=reference(name), needs=needs, equation=eq)
 
 
-def _expand_laws(node: Node, model: EquationSet, definition_of: Callable[[str], Definition | None]) -> Node:
+def _expand_laws(
+    node: Node, model: EquationSet, definition_of: Callable[[str], Definition | None]
+) -> Node:
     """A formula in which whatever has a law is in terms of that law."""
     held: dict[str, Node | None] = {}  # None where a quantity has no law, or is just looked at
 
@@ -163,11 +170,15 @@ def refuse_laws(graph: Graph) -> None:
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
-def _statistic_function(statistic: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
+def _statistic_function(
+    statistic: Statistic, formula: Node, needs: Sequence[str]
+) -> Callable[..., float]:
     """A statistic of a formula, given a law and the values of what else stands in it."""
 
     def answer(law: Any, *others: float) -> float:
-        return statistic_of_law(statistic, _formula_values(law, others, formula, needs), np.asarray(law.below))
+        return statistic_of_law(
+            statistic, _formula_values(law, others, formula, needs), np.asarray(law.below)
+        )
 
     return answer
 
@@ -180,7 +191,9 @@ def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Seq
     return np.broadcast_to(result, values.shape)
 
 
-def _error_function(statistic: Statistic, formula: Node, needs: Sequence[str]) -> Callable[..., float]:
+def _error_function(
+    statistic: Statistic, formula: Node, needs: Sequence[str]
+) -> Callable[..., float]:
     """Return half the width of the interval in which a statistic lies in 95 of 100 cases.
 
     0 of an exact law. Of a simulated one, a chance has the interval of Clopper and Pearson, a
@@ -206,11 +219,15 @@ def _error_function(statistic: Statistic, formula: Node, needs: Sequence[str]) -
                 return math.inf
             if statistic.kind == "quantile":
                 levels = [Fraction(2 * rank - 1, 2 * size) for rank in (low, high)]
-                ends = (statistic_of_law(replace(statistic, level=p), values, below) for p in levels)
+                ends = (
+                    statistic_of_law(replace(statistic, level=p), values, below) for p in levels
+                )
                 return max(abs(end - here) for end in ends)
         drawn = np.random.default_rng(0).multinomial(size, chances, size=_RESAMPLES)
         belows = np.cumsum(drawn, axis=1) / size
-        result = _BOOTSTRAP_FACTOR * float(np.std([statistic_of_law(statistic, values, each) for each in belows]))
+        result = _BOOTSTRAP_FACTOR * float(
+            np.std([statistic_of_law(statistic, values, each) for each in belows])
+        )
         gap = float(np.diff(np.sort(values[chances > 0])).max(initial=0.0))
         return math.hypot(result, ZERO_COUNT_BOUND * gap / size / float(1 - (statistic.level or 0)))
 

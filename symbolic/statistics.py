@@ -286,7 +286,9 @@ class NodeValues:
         return [constant(value >= -math.inf) for value in self.values]
 
     def _nan_if_any(self, result: Node) -> Node:
-        return result if self.never_nan else constant(where(both(*self._not_nan()), result, math.nan))
+        return (
+            result if self.never_nan else constant(where(both(*self._not_nan()), result, math.nan))
+        )
 
     def _tail(self, sign: float, mean: bool) -> Node:
         assert self.level is not None
@@ -322,7 +324,9 @@ def statistic_as_formula(
     cell = STATISTICS[statistic.kind].formula
     assert cell is not None, f"{statistic.kind} as a formula"
     shares = None if weights is None else [float(share) for share in weights]
-    return cell(NodeValues(values=values, weights=shares, level=statistic.level, never_nan=never_nan))
+    return cell(
+        NodeValues(values=values, weights=shares, level=statistic.level, never_nan=never_nan)
+    )
 
 
 def _extreme(values: Sequence[Node], high: bool) -> Node:
@@ -422,7 +426,9 @@ class StatisticRow:
 #: The statistics by name.
 STATISTICS: dict[str, StatisticRow] = {
     "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=NodeValues.mean),
-    "std": StatisticRow(meaning="the standard deviation", law=LawValues.std, formula=NodeValues.std),
+    "std": StatisticRow(
+        meaning="the standard deviation", law=LawValues.std, formula=NodeValues.std
+    ),
     "geomean": StatisticRow(
         meaning="the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean
     ),
@@ -431,7 +437,9 @@ STATISTICS: dict[str, StatisticRow] = {
     ),
     "error": StatisticRow(meaning="half the width of the 95 % interval of a statistic"),
     "worst": StatisticRow(
-        meaning="the worst value", undirected_text="worst", direction_names=("worst_high", "worst_low")
+        meaning="the worst value",
+        undirected_text="worst",
+        direction_names=("worst_high", "worst_low"),
     ),
     "worst_high": StatisticRow(
         meaning="the largest value", formula=lambda few: few.worst(high=True)

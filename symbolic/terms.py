@@ -318,7 +318,9 @@ def label_condition(formula: FormulaText, operator: str, left: Term, right: Term
             other.start,
         )
     if operator not in ("==", "!="):
-        formula.fail(f"the labels of {row.name} have no order: compare them by == or !=", left.start)
+        formula.fail(
+            f"the labels of {row.name} have no order: compare them by == or !=", left.start
+        )
     held = _label_numbers(row)
     if row.flags and label not in held:  # as files of data write them, without blanks
         written = label.replace("_", " ")
@@ -360,12 +362,20 @@ def _expect(formula: FormulaText, term: Term, message: str, *, is_condition: boo
 
 def _common_dimension(formula: FormulaText, left: Term, right: Term) -> Dimension | None:
     """The common kind of two terms that are added, compared or chosen between."""
-    if left.dimension is not None and right.dimension is not None and left.dimension != right.dimension:
+    if (
+        left.dimension is not None
+        and right.dimension is not None
+        and left.dimension != right.dimension
+    ):
         first, second = (formula.text[term.start : term.end] for term in (left, right))
         if right.is_literal:
-            message = mismatch_message(quote(second), right.dimension, left.dimension, unit_suffix(second))
+            message = mismatch_message(
+                quote(second), right.dimension, left.dimension, unit_suffix(second)
+            )
         elif left.is_literal:
-            message = mismatch_message(quote(first), left.dimension, right.dimension, unit_suffix(first))
+            message = mismatch_message(
+                quote(first), left.dimension, right.dimension, unit_suffix(first)
+            )
         else:
             message = (
                 f"{quote(first)} is {left.dimension}, and {quote(second)} is {right.dimension}: "
@@ -378,7 +388,9 @@ def _common_dimension(formula: FormulaText, left: Term, right: Term) -> Dimensio
     return right.dimension if left.dimension is None else left.dimension
 
 
-def _product_dimension(left: Dimension | None, right: Dimension | None, sign: int) -> Dimension | None:
+def _product_dimension(
+    left: Dimension | None, right: Dimension | None, sign: int
+) -> Dimension | None:
     """The kind of a product (sign 1) or quotient (-1).
 
     A bare number scales what it meets; a bare number times a count may be anything.
@@ -451,7 +463,9 @@ def _exact_divide(a: Any, b: Any, at_zero: Any) -> Any:
 _SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
 #: Functions by name: fewest and most arguments.
 FUNCTIONS: dict[str, tuple[int, float]] = {
-    name: (reads.min_terms, reads.max_terms) for name, reads in _SYNTAX.items() if name.isidentifier()
+    name: (reads.min_terms, reads.max_terms)
+    for name, reads in _SYNTAX.items()
+    if name.isidentifier()
 }
 _LOGICAL = frozenset({"both", "either", "negate"})
 #: What is no function of `ops`, or is exact here.
@@ -509,7 +523,9 @@ def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Ter
     return Term(_COMPARISONS[operator](a, b), _PLAIN, left.start, right.end)
 
 
-def apply(formula: FormulaText, name: str, terms: tuple[Term, ...], position: int, end: int) -> Term:
+def apply(
+    formula: FormulaText, name: str, terms: tuple[Term, ...], position: int, end: int
+) -> Term:
     """An operator or function of terms: folded where all are literal, else recorded.
 
     Parameters
@@ -528,7 +544,9 @@ def apply(formula: FormulaText, name: str, terms: tuple[Term, ...], position: in
     if name == "where":
         test, *terms_ = terms
         require_condition(formula, test)
-        kind = _result_dimension(formula, name, tuple(require_number(formula, term) for term in terms_))
+        kind = _result_dimension(
+            formula, name, tuple(require_number(formula, term) for term in terms_)
+        )
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
         require_number(formula, term)

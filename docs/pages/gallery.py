@@ -118,7 +118,11 @@ def gallery():
 def kinds_table():
     """Return the table of the kinds of plots: what each shows, and the options that it takes."""
     rows = [
-        [f"``{name}``", plain(kind.shows), ", ".join(f"``{option}``" for option in kind.option_names)]
+        [
+            f"``{name}``",
+            plain(kind.shows),
+            ", ".join(f"``{option}``" for option in kind.option_names),
+        ]
         for name, kind in KINDS.items()
     ]
     return table(["kind", "shows", "options"], rows, "16 42 42")

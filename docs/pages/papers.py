@@ -1,6 +1,6 @@
 """The page of the figures of the papers, drawn as ``dse plot paper`` draws them."""
 
-from dse.plots.papers import paper_figure, read_papers, number_ranges
+from dse.plots.papers import number_ranges, paper_figure, read_papers
 from pages.rst import heading, paragraphs, plain, table
 
 FIRST = """\

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.advice.site import Floats, Site, extreme_names
 from dse.advice.report import Advice, Move
+from dse.advice.site import Floats, Site, extreme_names
 from dse.arguments import axis_indices
-from dse.inputs.merge import with_declared, merge_inputs
+from dse.inputs.merge import merge_inputs, with_declared
 from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
 from sweeps.grid.build import build_grid
@@ -111,7 +111,9 @@ def build_advice(
     largest = grid.graph.definitions[guide.limits].node.op == "maximum"
     names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
-    binding = extreme_names({n: float(value) for n, value in grid.evaluate_point({}, names).items()}, largest)
+    binding = extreme_names(
+        {n: float(value) for n, value in grid.evaluate_point({}, names).items()}, largest
+    )
     if stated:
         flag = int(float(grid.evaluate_point({}, [guide.state])[guide.state]))
         bound = guide.tied.get(flags[flag], (flags[flag],))
@@ -270,7 +272,9 @@ class _MovePath:
     def _allowed_condition(self) -> Node:
         """Whether a place can be had."""
         domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
-        inside = [negate(self._as_function_of_place(outside_domain(reference(n), d))) for n, d in domains]
+        inside = [
+            negate(self._as_function_of_place(outside_domain(reference(n), d))) for n, d in domains
+        ]
         return constant(both(self._as_function_of_place(self.site.allowed_condition()), *inside))
 
     def _as_function_of_place(self, node: Node) -> Node:
@@ -298,7 +302,9 @@ class _MovePath:
             return self._make_move(best, limit=f"where {self.site.guide.goal} is best")
         if not self.is_allowed(np.array([high]))[0]:
             return self._make_move(low, limit=self._violated_limit(high))
-        jumps = domain.whole or abs(low - high) < _JUMP_WIDTH * start  # only the end itself is beyond
+        jumps = (
+            domain.whole or abs(low - high) < _JUMP_WIDTH * start
+        )  # only the end itself is beyond
         low = start if math.isclose(low, start, rel_tol=_SAME_TOLERANCE) else low
         until = high if jumps else low
         keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= _NO_GAIN)
@@ -342,7 +348,10 @@ class _MovePath:
 
     def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
         """The best place next to one of several, or the first that is good enough."""
-        ends = self.start if index == 0 else float(xs[index - 1]), float(xs[min(index + 1, len(xs) - 1)])
+        ends = (
+            self.start if index == 0 else float(xs[index - 1]),
+            float(xs[min(index + 1, len(xs) - 1)]),
+        )
         best = float(xs[index])
         for _ in range(ROUNDS):
             places = np.linspace(*ends, PARTS + 1)
@@ -396,7 +405,9 @@ class _MovePath:
         limiter: tuple[str, ...] = ()
         decides = site.binding[0]
         if next_place is not None:
-            flag, *terms = site.evaluate([site.guide.state, *site.terms], self.inputs_at(np.array([next_place])))
+            flag, *terms = site.evaluate(
+                [site.guide.state, *site.terms], self.inputs_at(np.array([next_place]))
+            )
             values = {name: float(term[0]) for name, term in zip(site.terms, terms, strict=True)}
             near = list(extreme_names(values, site.largest))
             first = max if site.largest else min

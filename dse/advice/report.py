@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from symbolic.answer import Answer, Report, Table, DisplayMixin, value_text
+from symbolic.answer import Answer, DisplayMixin, Report, Table, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 

@@ -61,7 +61,9 @@ class Site:
     pins: Mapping[str, float]
     rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
-    _evaluators: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
+    _evaluators: dict[Any, PartialEvaluation] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
         """The same where what stands at the value of others is free to move."""
@@ -69,12 +71,16 @@ class Site:
         return replace(self, grid=self.rebuild(pins), pins={}, _evaluators={}) if pins else self
 
     # --- values
-    def evaluate(self, names: Sequence[str], inputs: Mapping[str, Floats] | None = None) -> list[Floats]:
+    def evaluate(
+        self, names: Sequence[str], inputs: Mapping[str, Floats] | None = None
+    ) -> list[Floats]:
         """Quantities, or ``feasible``, with some inputs moved to each of several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
         size = max((len(array) for array in (inputs or {}).values()), default=1)
-        return [np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs or {})]
+        return [
+            np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs or {})
+        ]
 
     def holds(self, condition: Node, inputs: Mapping[str, Floats]) -> NDArray[np.bool_]:
         """A condition over the leaves, with some inputs moved to each of several values."""
@@ -95,7 +101,9 @@ class Site:
     def allowed_condition(self) -> Node:
         """Whether a place can be had, over the leaves."""
         goal = self.grid.graph.flat(self.guide.goal)
-        computed = [negate(outside_domain(node, domain)) for node, domain in self.formulas().values()]
+        computed = [
+            negate(outside_domain(node, domain)) for node, domain in self.formulas().values()
+        ]
         finite = both(goal > -math.inf, goal < math.inf)
         return constant(both(self.grid.feasible_node(()), finite, *computed))
 
@@ -163,14 +171,22 @@ class Site:
             yield self._suggestion(name, value, of, gain, artefact=artefact)
         for name, what in self.guide.remedies.items():
             if {name, what} <= definitions.keys():
-                gain = float(self._improvement(self.evaluate([name])[0], self.value(self.guide.goal))[0])
+                gain = float(
+                    self._improvement(self.evaluate([name])[0], self.value(self.guide.goal))[0]
+                )
                 if gain > 1:
                     label = self.row(what).is_label
                     told = str(self.leaves()[what][0]) if label else self.value(what)
                     yield self._suggestion(what, told, self.guide.goal, gain)
 
     def _suggestion(
-        self, name: str, value: float | str, target: str, gain: float | None, *, artefact: bool = False
+        self,
+        name: str,
+        value: float | str,
+        target: str,
+        gain: float | None,
+        *,
+        artefact: bool = False,
     ) -> Suggestion:
         equation, row = self.grid.graph.definitions[name].equation, self.row(name)
         return Suggestion(
@@ -270,4 +286,6 @@ def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]
     """The names of the smallest values, or of the largest: several at a tie."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
-    return tuple(n for n, value in values.items() if sign * value <= least + TIE_TOLERANCE * abs(least))
+    return tuple(
+        n for n, value in values.items() if sign * value <= least + TIE_TOLERANCE * abs(least)
+    )

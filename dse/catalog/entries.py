@@ -41,13 +41,13 @@ from typing import Any
 
 from dse.catalog.entry_file import Value, read_entry_file
 from dse.catalog.models import models
-from symbolic.answer import Answer, Table, DisplayMixin, names_answer, shorten
+from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
+from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
 from symbolic.library import read_text_or_empty
 from symbolic.model import Model
-from symbolic.safe_text import one_line
 from symbolic.quantities import TABLE, Quantity
-from symbolic.file_access import PathBase, nested_scope, search_folders, allowed_path
+from symbolic.safe_text import one_line
 
 # --- Where the files of machines and workloads lie, and what a name that none bears may mean
 
@@ -99,12 +99,18 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
     known = list(known)
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
-    missing = "".join(f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir())
+    missing = "".join(
+        f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir()
+    )
     for path in (folder / f"{name}.toml" for folder in search_folders()):
         if path.is_file():
             missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
     other = "workload" if kind == "machine" else "machine"
-    hint = f" but a {other}" if name.lower() in entry_paths(other) else nearest_hint(name.lower(), known)
+    hint = (
+        f" but a {other}"
+        if name.lower() in entry_paths(other)
+        else nearest_hint(name.lower(), known)
+    )
     if kind == "machine" and (told := _product(name)):
         return UnknownEntryError(told)
     return UnknownEntryError(
@@ -208,7 +214,9 @@ class Entry(DisplayMixin):
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
     """Title and limits of every compute capability; the tests check the file."""
     tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
-    result: dict[str, tuple[str, dict[str, Value]]] = {k: (v, {}) for k, v in tree["titles"].items()}
+    result: dict[str, tuple[str, dict[str, Value]]] = {
+        k: (v, {}) for k, v in tree["titles"].items()
+    }
     for row in tree["limits"]:
         origin = {key: row[key] for key in ("source", "assumed") if key in row}
         for value, capabilities in row["values"]:
@@ -295,7 +303,9 @@ def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
     return () if quantities is TABLE else tuple(q for n, q in quantities.items() if n not in TABLE)
 
 
-def machine(name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE) -> Entry:
+def machine(
+    name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE
+) -> Entry:
     """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
     Parameters
@@ -480,7 +490,9 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
         except DseError:  # a model of one's own that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
-        lacking = dict.fromkeys(each for need in needed for each in _missing_inputs(need, entry, model))
+        lacking = dict.fromkeys(
+            each for need in needed for each in _missing_inputs(need, entry, model)
+        )
         if lacking:
             result[name] = tuple(lacking)
     return result
@@ -501,7 +513,9 @@ def formula_inputs(name: str, value: object) -> tuple[str, ...]:
     return tuple(references(parsed)) if isinstance(parsed, Node) else ()
 
 
-def _missing_inputs(name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()) -> Iterator[str]:
+def _missing_inputs(
+    name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()
+) -> Iterator[str]:
     """Yield what is not known of a quantity, down to what its formula or its default names."""
     if name in visited or (name in model.yields and visited):
         return

@@ -19,9 +19,9 @@ from typing import Any
 from dse.toml_text import read_toml
 from sweeps.files.atomic_write import write_atomic
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest_hint
+from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
-from symbolic.file_access import TEXT_LIMIT, check_file
 
 #: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
 _SEARCH_SECONDS = 0.5
@@ -274,7 +274,9 @@ def _parse_unknown(
 ) -> dict[str, str]:
     """What a machine's file says is not known, and why."""
     if not isinstance(table, dict):
-        raise source.error(("unknown",), f"unknown = {_toml(table)}, expected a table of quantities")
+        raise source.error(
+            ("unknown",), f"unknown = {_toml(table)}, expected a table of quantities"
+        )
     for name, why in table.items():
         keys = ("unknown", name)
         if name not in quantities:

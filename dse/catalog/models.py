@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from symbolic.answer import Answer, Table, DisplayMixin, names_answer, shorten
+from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
 from symbolic.library import available_models, load_model
 from symbolic.model import Model

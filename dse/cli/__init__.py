@@ -10,7 +10,6 @@ import click
 
 import dse
 from dse.cli.borders import borders, meets, ranges
-from dse.cli.models import machines, models, quantities, workloads
 from dse.cli.chances import chances, information, law
 from dse.cli.command import Commands, best_on_interrupt, read_source
 from dse.cli.command import command as make_command
@@ -24,14 +23,23 @@ from dse.cli.imbalance import imbalance, launch
 from dse.cli.import_ import import_
 from dse.cli.kernel import kernel
 from dse.cli.measure import measure
+from dse.cli.models import machines, models, quantities, workloads
 from dse.cli.new import new
 from dse.cli.optimum import optimum, pareto
-from dse.cli.options import OptionDecorator, source_argument, nonempty_options, names_option, parse_number, values_option, where_option
+from dse.cli.options import (
+    OptionDecorator,
+    names_option,
+    nonempty_options,
+    parse_number,
+    source_argument,
+    values_option,
+    where_option,
+)
 from dse.cli.plot import plot
 from dse.cli.run import add, export, plan, run, verify
 from dse.cli.sensitivity import sensitivity
 
-__all__ = ["verb_command", "main", "verb_names"]
+__all__ = ["main", "verb_command", "verb_names"]
 
 
 # --- a verb that has no command of its own has one made from its signature and its text

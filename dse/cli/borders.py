@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import command, best_on_interrupt, read_study
+from dse.cli.command import best_on_interrupt, command, read_study
 from dse.cli.optimum import set_unproven_status
-from dse.cli.options import study_argument, names_option, time_limit_option, values_option, where_option
+from dse.cli.options import (
+    names_option,
+    study_argument,
+    time_limit_option,
+    values_option,
+    where_option,
+)
 from dse.signals import time_left
 from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
 
@@ -60,7 +66,8 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
         title = "" if rows else f"{case} is the same all along"
         lines = dict.fromkeys(row["along"] for row in rows)
         tables = [
-            _borders_table(case, line, [r for r in rows if r["along"] == line], units) for line in lines
+            _borders_table(case, line, [r for r in rows if r["along"] == line], units)
+            for line in lines
         ]
     else:
         here, following = read_flag_meanings(ds.beyond.attrs)[int(ds[name])], next_rows(ds)
@@ -155,7 +162,7 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     How far an input may be off is a share (5%) or an amount with its unit. With an objective,
     which configurations can be the best for some values of the inputs, shared by all.
     """
-    from dse.display import dataset_answer, column_order, rows_answer
+    from dse.display import column_order, dataset_answer, rows_answer
 
     if None not in (options["minimize"], options["maximize"]):
         raise click.UsageError("--minimize and --maximize are both given: ask one")

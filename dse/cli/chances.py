@@ -11,21 +11,21 @@ import click
 
 import dse
 from dse.cli.command import (
-    query_options,
-    command,
     best_on_interrupt,
+    command,
+    input_errors,
     query_from_options,
+    query_options,
     read_source,
     read_study,
-    input_errors,
 )
 from dse.cli.options import (
     figure_option,
-    study_argument,
-    source_argument,
     goal_options,
     per_and_top_options,
+    source_argument,
     split_list,
+    study_argument,
     values_option,
 )
 from dse.cli.plot import write_figure

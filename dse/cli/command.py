@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.options import echo, nonempty_options
-from dse.signals import SignalReceived, report_interrupt, received_signal
+from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
 from sweeps.runtime.interrupts import Interrupted
@@ -150,7 +150,9 @@ class Commands(click.Group):
         try:
             with show_wait_line(), plain_warnings():
                 result = super().invoke(ctx)
-            if (number := received_signal()) is not None:  # what it raised was lost where nobody could tell
+            if (
+                number := received_signal()
+            ) is not None:  # what it raised was lost where nobody could tell
                 ctx.exit(report_interrupt(SignalReceived(number)))
             if status := ctx.meta.get(_STATUS):
                 ctx.exit(status)
@@ -369,7 +371,9 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return result | alone
 
 
-def query_from_options(query: Mapping[str, Any], study_query: Mapping[str, Any] | None) -> BestQuery | None:
+def query_from_options(
+    query: Mapping[str, Any], study_query: Mapping[str, Any] | None
+) -> BestQuery | None:
     """What the options ask; where they name no objective, they refine the study file's question."""
     from dse.study.study import read_best
 
@@ -445,7 +449,9 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.compile_cache.build" in sys.modules:  # loaded where code is not kept compiled
+                if (
+                    "stochastic.compile_cache.build" in sys.modules
+                ):  # loaded where code is not kept compiled
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()

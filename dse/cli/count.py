@@ -10,7 +10,7 @@ import click
 
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.options import source_argument, split_list, names_option, parse_number, where_option
+from dse.cli.options import names_option, parse_number, source_argument, split_list, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ def count_answer(
             for label, cell in zip(labels, cells, strict=True)
         ]
         data |= {"per": per, "each": rows}
-        each = [Table(columns=[*rows[0]], rows=[[_number_text(v) for v in row.values()] for row in rows])]
+        each = [
+            Table(
+                columns=[*rows[0]], rows=[[_number_text(v) for v in row.values()] for row in rows]
+            )
+        ]
     feasible, points = data["feasible_points"], data["points"]
     where = f", where {' and '.join(conditions)}" if conditions else ""
     notes = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
@@ -100,7 +104,9 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
     Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
     """
     edges = split_list([bins])
-    asked = int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
+    asked = (
+        int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
+    )
     options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
     result = dse.histogram(read_source(source), output, **options, progress=True)
     unit = str(result["low"].attrs.get("units", ""))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import query_options, command, read_comparison
-from dse.cli.options import source_argument, goal_options, names_option
+from dse.cli.command import command, query_options, read_comparison
+from dse.cli.options import goal_options, names_option, source_argument
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import InputError, command, read_study, input_errors, warn_odd_numbers
+from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
 from dse.cli.options import (
     StudyPath,
-    point_argument,
-    parse_axis_text,
-    override_inputs,
     choice_option,
     complete_model,
     entry_options,
     names_option,
+    override_inputs,
+    parse_axis_text,
+    point_argument,
 )
 from symbolic.answer import Answer, Table
 
@@ -74,7 +74,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
     workloads too. dse explain tells every quantity on the way.
     """
-    from dse.display import dataset_answer, column_order
+    from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
     from dse.verbs.study import run
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import InputError, command, read_study, input_errors, warn_odd_numbers
-from dse.cli.evaluate import study_from_point, parse_point
-from dse.cli.options import StudyPath, point_argument, echo, entry_options, file_option
+from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
+from dse.cli.evaluate import parse_point, study_from_point
+from dse.cli.options import StudyPath, echo, entry_options, file_option, point_argument
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def explore(
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
-    from dse.runs.files import open as opened
     from dse.page.page import HOST, make_server
+    from dse.runs.files import open as opened
     from sweeps.store.records import check_finished
 
     with input_errors():

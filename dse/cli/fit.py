@@ -10,8 +10,18 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.command import print_table_assumptions, command, input_errors
-from dse.cli.options import OptionDecorator, entry_options, nonempty_options, split_list, names_option, option_callback, set_option, values_option, where_option
+from dse.cli.command import command, input_errors, print_table_assumptions
+from dse.cli.options import (
+    OptionDecorator,
+    entry_options,
+    names_option,
+    nonempty_options,
+    option_callback,
+    set_option,
+    split_list,
+    values_option,
+    where_option,
+)
 from symbolic.answer import Answer
 
 
@@ -166,7 +176,10 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 @names_option("--within", metavar="COLUMN,...", help="One space to choose in.")
 @names_option("--choose", metavar="COLUMN,...", help="What makes a configuration.")
 @click.option(
-    "--draws", metavar="MANY,SIZE", callback=option_callback(_draws), help="Random parts of each space."
+    "--draws",
+    metavar="MANY,SIZE",
+    callback=option_callback(_draws),
+    help="Random parts of each space.",
 )
 @click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
 @click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")

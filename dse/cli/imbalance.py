@@ -60,7 +60,9 @@ class _LawCommand(click.Command):
 @click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
 @click.option("--tol", default=1e-9, help="Tolerance on the mean. [1e-9]")
 @click.option("--eps", type=float, help="Cut an infinite law where its tail is below this instead.")
-@choice_option("--zero-work", "one", "drop", "zero", help="What a group without any work loses. [one]")
+@choice_option(
+    "--zero-work", "one", "drop", "zero", help="What a group without any work loses. [one]"
+)
 @click.option("--groups", default=1000, help="Groups of a workload, for its spread. [1000]")
 @click.option("--group", default=32, help="Lanes of a group, for granularity. [32]")
 @click.option("--overhead", default=0.0, help="Cost of each further lane on one item. [0]")
@@ -106,7 +108,9 @@ def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
     return result
 
 
-def imbalance_data(law: Law, *, groups: int, group: int, overhead: float, bins: int) -> dict[str, Any]:
+def imbalance_data(
+    law: Law, *, groups: int, group: int, overhead: float, bins: int
+) -> dict[str, Any]:
     """The loss of a group, what a workload pays, and what could be done about it."""
     from stochastic import bounds
     from stochastic.remedies.cooperation import granularity_parts
@@ -337,7 +341,9 @@ def launch_data(
     else:
         text = f"{unit:,} steps are counted as one: durations are rounded down, then up"
         click.echo(text, err=True)
-        (_, early), (result, late) = (_launch_law_data(one, unit, **given) for one in round_durations(work, unit))
+        (_, early), (result, late) = (
+            _launch_law_data(one, unit, **given) for one in round_durations(work, unit)
+        )
         data = _combine(early, late, lambda one, other: (one + other) / 2)
         names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
         bounds = {name: late[name] for name in names}
@@ -356,7 +362,10 @@ def launch_data(
         mean = data["mean"]
         if unit > 1:  # compared with a launch that is as coarse
             unit *= _COARSER
-            work, more["cut_overhead"] = round_durations(work, unit)[1], -(-more["cut_overhead"] // unit)
+            work, more["cut_overhead"] = (
+                round_durations(work, unit)[1],
+                -(-more["cut_overhead"] // unit),
+            )
             mean = float(law_of(work, alike=alike, **shape).mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
     return result, data

@@ -40,7 +40,7 @@ _MOST = 60
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
 )
-@values_option("--set", "given", metavar="Q=VALUE", help="What the file does not tell.")
+@values_option("--set", "set_values", metavar="Q=VALUE", help="What the file does not tell.")
 @click.option("--runs", is_flag=True, help="Keep every run of what was measured repeatedly.")
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
 def import_(
@@ -48,7 +48,7 @@ def import_(
     out: str,
     axes: list[str],
     maps: Sequence[str],
-    given: dict[str, str],
+    set_values: dict[str, str],
     row: int | None,
     shape: str,
     **options: Any,
@@ -62,9 +62,9 @@ def import_(
     becomes a workload file of one row.
     """
     from dse.cli.run import byte_size
-    from dse.runs.files import export
     from dse.importers import open_measurements
     from dse.importers.workload import workload_text
+    from dse.runs.files import export
 
     with input_errors():
         if row is not None and not out.endswith(".toml"):
@@ -74,7 +74,7 @@ def import_(
             axes=axes or None,
             shape="rows" if out.endswith(".toml") else shape,
             columns=_columns(maps),
-            given=_values(given),
+            given=_values(set_values),
             **options,
         )
         text = workload_text(ds, row) if out.endswith(".toml") else ""

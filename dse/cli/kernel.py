@@ -10,7 +10,14 @@ import click
 
 import dse
 from dse.cli.command import command, input_errors
-from dse.cli.options import OptionDecorator, file_option, nonempty_options, split_list, names_option, values_option
+from dse.cli.options import (
+    OptionDecorator,
+    file_option,
+    names_option,
+    nonempty_options,
+    split_list,
+    values_option,
+)
 from symbolic.answer import Answer, Table
 
 _MACRO = "A macro, or all of several; repeatable."

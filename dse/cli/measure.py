@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dse.cli.command import InputError, command, new_file, input_errors
+from dse.cli.command import InputError, command, input_errors, new_file
 from dse.cli.options import names_option
 from symbolic.answer import Answer
 
@@ -151,12 +151,22 @@ def _measurement(
         how |= {"threads": (threads or (32,))[0], "seed": 0}
         return lambda: gpu.launches(**how), how
     if what == "imbalance":
-        how = {"groups": options["groups"], "each": options["each"], "size": options["rows"], "seed": 1}
+        how = {
+            "groups": options["groups"],
+            "each": options["each"],
+            "size": options["rows"],
+            "seed": 1,
+        }
         how |= {"laws": list(options["law"])} if options["law"] else {}
         how |= {"lanes": _parse_lanes(options["lanes"])} if options["lanes"] else {}
         return lambda: gpu.lockstep(**how), how
     how = {"clocks": list(options["clock"]), "memory_clocks": list(options["memory_clock"])}
-    how |= {"seconds": options["seconds"], "settle": options["settle"], "steps": steps, "size": size}
+    how |= {
+        "seconds": options["seconds"],
+        "settle": options["settle"],
+        "steps": steps,
+        "size": size,
+    }
     how |= {"threads": (threads or (1024,))[0]}
     return lambda: gpu.power(**how), how
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, new_file, input_errors
+from dse.cli.command import command, input_errors, new_file
 from dse.cli.options import example_studies
 from dse.toml_text import printable_line, toml_value, value_line
 from sweeps.files.atomic_write import write_atomic
@@ -122,7 +122,9 @@ def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
     from dse.catalog.entries import unavailable_models
 
     still = unavailable_models(other)
-    closed = unavailable_models(replace(entry, values={**_transferable_values(other), **entry.values}))
+    closed = unavailable_models(
+        replace(entry, values={**_transferable_values(other), **entry.values})
+    )
     return {name: names for name, names in closed.items() if name not in still}
 
 

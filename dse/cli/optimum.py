@@ -14,21 +14,21 @@ import click
 import dse
 from dse.cli.command import (
     UNPROVEN,
-    query_options,
+    best_on_interrupt,
     command,
     compile_in_background,
-    set_exit_status,
-    best_on_interrupt,
     query_from_options,
+    query_options,
     read_source,
+    set_exit_status,
 )
 from dse.cli.options import (
     OptionDecorator,
-    source_argument,
-    nonempty_options,
     goal_options,
-    per_and_top_options,
     names_option,
+    nonempty_options,
+    per_and_top_options,
+    source_argument,
     time_limit_option,
     values_option,
 )
@@ -93,7 +93,9 @@ _CERTIFICATE_KEYS = (
 def compile_search_in_background() -> AbstractContextManager[object]:
     """While something may be proven: two processes compile the search, where it must be."""
     program = "from sweeps.bounds.search import parts; parts()"
-    return compile_in_background(program, waited_functions=("enclose", "relax"), first_function="dig")
+    return compile_in_background(
+        program, waited_functions=("enclose", "relax"), first_function="dig"
+    )
 
 
 def set_unproven_status(attributes: Mapping[str, Any], gap: float | None = None) -> None:
@@ -152,7 +154,9 @@ def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
     if attributes.get("interrupted"):
         result["interrupted"] = True
     if "bound" in attributes:
-        result["certificate"] = {key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes}
+        result["certificate"] = {
+            key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes
+        }
         if "settled" in attributes:
             result["certificate"]["settled"] = bool(attributes["settled"])
     return result
@@ -210,7 +214,9 @@ def certificate_text(attributes: Mapping[str, Any]) -> str:
     excluded = attributes["points_excluded"]
     gaps = np.atleast_1d(attributes["gap"])
     if gaps.size > 1:
-        told = _objectives_text(gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"]))
+        told = _objectives_text(
+            gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"])
+        )
     elif (gap := float(gaps[0])) == 0:
         told = "none is better"
         told += "" if attributes["settled"] else ", though an earlier one may be as good"
@@ -236,7 +242,9 @@ def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
 
 
 _AT = "One value of an axis; others are chosen."
-at_option = values_option("--at", commas=True, parse=_axis_conditions, metavar="AXIS=VALUE,...", help=_AT)
+at_option = values_option(
+    "--at", commas=True, parse=_axis_conditions, metavar="AXIS=VALUE,...", help=_AT
+)
 
 
 @command(
@@ -271,12 +279,16 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     objectives each decides among what is best by those before it; a minus turns one around.
     Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
     """
-    from dse.display import dataset_answer, column_order
+    from dse.display import column_order, dataset_answer
     from dse.study.study import StudyData
 
     read = read_source(source)
     wanted = query_options({**options, "where": [*where, *at]})
-    best = study_query(read, wanted) if isinstance(read, StudyData) else query_from_options(wanted, None)
+    best = (
+        study_query(read, wanted)
+        if isinstance(read, StudyData)
+        else query_from_options(wanted, None)
+    )
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
     limits = search_limits(options) | {"ties": ties, "progress": True}
@@ -315,7 +327,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
 
     Of configurations equal in every objective the first in the order of the axes stands for all.
     """
-    from dse.display import dataset_answer, column_order
+    from dse.display import column_order, dataset_answer
 
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, with commas between")

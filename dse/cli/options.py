@@ -11,8 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 import dse
+from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
-from symbolic.file_access import PathBase, FileScope
 
 #: What adds an option or an argument to the function of a command.
 OptionDecorator = Callable[[Any], Any]
@@ -113,15 +113,21 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     return result
 
 
-def option_callback(parse: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+def option_callback(
+    parse: Callable[[Any], Any],
+) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """Return the callback of an option whose words a function reads."""
     return lambda _ctx, _option, words: parse(words)
 
 
-def names_option(*flags: str, parse: Callable[[list[str]], Any] = list, **about: Any) -> OptionDecorator:
+def names_option(
+    *flags: str, parse: Callable[[list[str]], Any] = list, **about: Any
+) -> OptionDecorator:
     """An option of several names or formulas: repeatable, and with commas between them."""
     more: dict[str, Any] = {"multiple": True, "metavar": "Q,..."}
-    return click.option(*flags, callback=option_callback(lambda texts: parse(split_list(texts))), **more | about)
+    return click.option(
+        *flags, callback=option_callback(lambda texts: parse(split_list(texts))), **more | about
+    )
 
 
 def values_option(
@@ -140,7 +146,9 @@ def choice_option(flag: str, *words: str, help: str) -> OptionDecorator:  # noqa
     return click.option(flag, default=words[0], type=click.Choice(words), help=help)
 
 
-def file_option(flag: str, metavar: str | None, help: str, *, exists: bool = False) -> OptionDecorator:  # noqa: A002
+def file_option(
+    flag: str, metavar: str | None, help: str, *, exists: bool = False
+) -> OptionDecorator:  # noqa: A002
     """An option that is the path of a file."""
     kind = click.Path(exists=exists, dir_okay=False)
     return click.option(flag, metavar=metavar, type=kind, help=help)
@@ -159,7 +167,11 @@ def where_option(text: str) -> OptionDecorator:
         return list(texts)
 
     return click.option(
-        "--where", multiple=True, metavar="CONDITION", callback=option_callback(check_limits), help=text
+        "--where",
+        multiple=True,
+        metavar="CONDITION",
+        callback=option_callback(check_limits),
+        help=text,
     )
 
 
@@ -179,7 +191,9 @@ def check_figure_path(text: str | None, option: str) -> Path | None:
 def figure_option(flag: str, **about: Any) -> OptionDecorator:
     """An option of a file that becomes a picture."""
     more: dict[str, Any] = {"metavar": "OUT.png|.svg|.pdf", "type": click.Path()}
-    return click.option(flag, callback=option_callback(lambda text: check_figure_path(text, flag)), **more | about)
+    return click.option(
+        flag, callback=option_callback(lambda text: check_figure_path(text, flag)), **more | about
+    )
 
 
 def example_studies() -> dict[str, Path]:
@@ -268,7 +282,7 @@ def axis_and_set_options(function: Any) -> Any:
 
     text = "An axis, or Q=V,V,...; repeatable."
     axes = values_option("--axis", "axes", parse=parse_axes, metavar="Q=A:B[:STEP]", help=text)
-    given = values_option("--set", "given", metavar="Q=VALUE", help="A value; repeatable.")
+    given = values_option("--set", "set_values", metavar="Q=VALUE", help="A value; repeatable.")
     return axes(given(function))
 
 
@@ -292,7 +306,9 @@ def parse_number(text: str, types: Sequence[Callable[[str], Any]] = (int, float)
     return text
 
 
-def allow_named_files(folder: PathBase, set_values: Mapping[str, str], axes: Mapping[str, Any]) -> PathBase:
+def allow_named_files(
+    folder: PathBase, set_values: Mapping[str, str], axes: Mapping[str, Any]
+) -> PathBase:
     """Return the reach of a study in which files that the command line names may lie anywhere."""
     if not isinstance(folder, FileScope):
         return folder

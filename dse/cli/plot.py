@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, read_source, input_errors
-from dse.cli.options import SourcePath, axis_and_set_options, figure_option, entry_options, names_option, check_figure_path, values_option, where_option
+from dse.cli.command import command, input_errors, read_source
+from dse.cli.options import (
+    SourcePath,
+    axis_and_set_options,
+    check_figure_path,
+    entry_options,
+    figure_option,
+    names_option,
+    values_option,
+    where_option,
+)
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -148,7 +157,7 @@ def _arguments(
             _check_needed(kind, given)
             return given | {"source": _study(kind, options, given)}, {}
         describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
-        describing |= {"axes": "--axis", "given": "--set"}
+        describing |= {"axes": "--axis", "set_values": "--set"}
         describing |= {} if "where" in given else {"where": "--where"}
         for name, option in describing.items():
             if options[name]:
@@ -174,7 +183,7 @@ def _arguments(
         raise click.UsageError(
             f"{kind.name} takes --set distribution and lanes, and no --{min(point)}"
         )
-    return given | point | options["given"], {}
+    return given | point | options["set_values"], {}
 
 
 def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
@@ -184,7 +193,9 @@ def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
 
 
-def _study(kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]) -> StudyData:
+def _study(
+    kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]
+) -> StudyData:
     """Return the study that the options describe."""
     from dse.study.study import StudyData
 
@@ -198,7 +209,7 @@ def _study(kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str
         machine=options["machine"],
         workload=options["workload"],
         axes=options["axes"],
-        set=options["given"],
+        set=options["set_values"],
         where=() if "where" in kind_options else options["where"],
         outputs=list(dict.fromkeys(outputs)) or None,
     )
@@ -304,7 +315,9 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
                 figure.draw_without_rendering()
                 legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
                 boxes = [legend.get_window_extent() for legend in legends]
-                if is_fixed_size and any(box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes):
+                if is_fixed_size and any(
+                    box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes
+                ):
                     raise UserWarning
                 break
             except UserWarning:

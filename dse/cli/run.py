@@ -11,28 +11,33 @@ import click
 
 import dse
 from dse.cli.command import (
-    query_options,
-    command,
-    set_exit_status,
     best_on_interrupt,
-    progress_from_option,
-    read_study,
+    command,
     input_errors,
+    progress_from_option,
+    query_options,
+    read_study,
+    set_exit_status,
     warn_odd_numbers,
 )
-from dse.cli.optimum import study_query, find_winners, compile_search_in_background, watched_objective
+from dse.cli.optimum import (
+    compile_search_in_background,
+    find_winners,
+    study_query,
+    watched_objective,
+)
 from dse.cli.options import (
     allow_named_files,
-    override_inputs,
     axis_and_set_options,
     expand_option,
+    goal_options,
+    override_inputs,
+    per_and_top_options,
+    progress_option,
+    split_list,
     store_argument,
     study_argument,
-    goal_options,
-    per_and_top_options,
-    split_list,
     study_option,
-    progress_option,
 )
 from symbolic.answer import Answer, Table, value_text
 
@@ -75,9 +80,9 @@ def _report(
     study: StudyData, outcome: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
 ) -> Answer:
     """Return the report of a run that took so many ``seconds`` in all."""
-    from dse.display import dataset_answer, failure_lines, column_order, rows_answer
-    from dse.study.plan import bytes_text
+    from dse.display import column_order, dataset_answer, failure_lines, rows_answer
     from dse.inputs.validity import validity_warnings
+    from dse.study.plan import bytes_text
 
     grid, ds = study.grid(), outcome.open_dataset() if store is None else None
     computed = outcome.tiles is None or outcome.tiles[0] > 0

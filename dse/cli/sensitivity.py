@@ -12,7 +12,13 @@ import click
 
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.options import figure_option, source_argument, names_option, values_option, where_option
+from dse.cli.options import (
+    figure_option,
+    names_option,
+    source_argument,
+    values_option,
+    where_option,
+)
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 from symbolic.safe_text import one_line
@@ -86,7 +92,9 @@ def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
     return Answer(kind="Sensitivity", title="", tables=tables, notes=notes, data=data)
 
 
-def _tables(text: str, result: Mapping[str, Any], place_text: str, notes: list[str]) -> Iterator[Table]:
+def _tables(
+    text: str, result: Mapping[str, Any], place_text: str, notes: list[str]
+) -> Iterator[Table]:
     """Yield the table of the axes of an output, and that of its elasticities or a note."""
     unit = result["unit"]
     mean, std, here = (value_text(result[name], unit) for name in ("mean", "std", "value"))
@@ -114,7 +122,9 @@ def _tables(text: str, result: Mapping[str, Any], place_text: str, notes: list[s
         yield Table(
             title=f"{text} = {here} at {place_text}; elasticities:",
             columns=("input", "elasticity", "downwards", "upwards"),
-            rows=[[n, *(_format(result["inputs"][n][key], ".4f") for key in _SLOPES)] for n in names],
+            rows=[
+                [n, *(_format(result["inputs"][n][key], ".4f") for key in _SLOPES)] for n in names
+            ],
             max_rows=_ROWS_SHOWN,
         )
 

@@ -117,7 +117,9 @@ def _machine_code(compiled_object: object) -> bytes:
     result = asm.get("cubin") if isinstance(asm, Mapping) else compiled_object
     if isinstance(result, (bytes, bytearray)):
         return bytes(result)
-    if callable(getattr(compiled_object, "py_func", compiled_object)) and not isinstance(compiled_object, type):
+    if callable(getattr(compiled_object, "py_func", compiled_object)) and not isinstance(
+        compiled_object, type
+    ):
         raise DseError(
             f"{getattr(compiled_object, '__name__', 'this')} is a Python function: give what its compiler "
             "makes of it: of Triton the compiled kernel, of numba the file of its cubin, or the "

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dse.cuda.source import FRAME, device_part, device_macros, split_declarations, blank_comments
+from dse.cuda.source import FRAME, blank_comments, device_macros, device_part, split_declarations
 from symbolic.errors import DseError
 
 #: Complaints that are shown, at most.
@@ -143,7 +143,9 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define UINT64_C(c) c##ULL
 #endif
 """
-_HOST_DECLARATIONS += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
+_HOST_DECLARATIONS += "".join(
+    f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items()
+)
 
 
 def find_package_file(package: str, pattern: str) -> Path:
@@ -272,7 +274,9 @@ def compile_source(
                 lacks = (*_DEVICES, *(("cmath",) if _MATH.search(source) else ()))
                 given |= {each: _device_header(each) for each in lacks if toolkit_folders()}
             else:
-                own = any("error" in line and _HOST_HEADER in line for line in str(error).splitlines())
+                own = any(
+                    "error" in line and _HOST_HEADER in line for line in str(error).splitlines()
+                )
                 told = said if own else error  # a text may have names of its own
                 raise CompileError(
                     f"{name} does not compile for sm_{arch}:\n{told}", lacking

@@ -83,7 +83,9 @@ def build_control_flow(body: Sequence[Instruction]) -> ControlFlowGraph:
     for number in order:
         for each in blocks[number].successors:
             blocks[each].predecessors.append(number)
-    above = _immediate_dominators([block.successors for block in blocks], [block.predecessors for block in blocks], order)
+    above = _immediate_dominators(
+        [block.successors for block in blocks], [block.predecessors for block in blocks], order
+    )
     backwards = _reverse_postorder([block.predecessors for block in blocks], len(blocks) - 1)
     ends = frozenset(backwards)
     ways = [[each for each in block.successors if each in ends] for block in blocks]
@@ -174,7 +176,9 @@ def _immediate_dominators(
     return above
 
 
-def _find_loops(blocks: Sequence[BasicBlock], order: Sequence[int], immediate_dominators: Sequence[int]) -> dict[int, Loop]:
+def _find_loops(
+    blocks: Sequence[BasicBlock], order: Sequence[int], immediate_dominators: Sequence[int]
+) -> dict[int, Loop]:
     place = {number: at for at, number in enumerate(order)}
 
     def is_dominated(head: int, number: int) -> bool:

@@ -172,7 +172,8 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             code=cubin.body(section),
             registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
             shared_bytes=cubin.size(f".nv.shared.{name}"),
-            argument_base=bank or cubin.size(f".nv.constant0.{name}"),  # of a kernel without arguments
+            argument_base=bank
+            or cubin.size(f".nv.constant0.{name}"),  # of a kernel without arguments
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
             callees=tuple(sorted(each for each in called if each[1] != name)),
             jump_targets=tuple(jumps),
@@ -263,7 +264,9 @@ _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
 _MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # instructions of a kernel with all copies
 
 
-def inline_calls(body: Sequence[Instruction], callees: Sequence[tuple[int, str]]) -> list[Instruction]:
+def inline_calls(
+    body: Sequence[Instruction], callees: Sequence[tuple[int, str]]
+) -> list[Instruction]:
     """The instructions of a kernel with those of the functions that it calls.
 
     ``called`` are the functions in its code by their offsets in bytes.
@@ -287,7 +290,11 @@ def inline_calls(body: Sequence[Instruction], callees: Sequence[tuple[int, str]]
         at, within = waiting.pop(0)
         call = result[at]
         begin = None if call.target is None else call.target - at + call.source_index
-        if begin not in names or begin in within or any(own in names[begin] for own in _COMPILER_FUNCTIONS):
+        if (
+            begin not in names
+            or begin in within
+            or any(own in names[begin] for own in _COMPILER_FUNCTIONS)
+        ):
             continue
         copy = body[begin : ends[begin]]
         if len(result) + len(copy) > _MAX_INSTRUCTIONS:
@@ -305,14 +312,22 @@ def inline_calls(body: Sequence[Instruction], callees: Sequence[tuple[int, str]]
     return result
 
 
-def _is_branch(instruction: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
+def _is_branch(
+    instruction: Instruction, body: Sequence[Instruction], names: Mapping[int, str]
+) -> bool:
     """True if a call never returns: it leads into code that is no function of its own.
 
     Where no function is named, code that has a return may be one.
     """
-    if instruction.name != "CALL" or instruction.target is None or not 0 <= instruction.target < len(body):
+    if (
+        instruction.name != "CALL"
+        or instruction.target is None
+        or not 0 <= instruction.target < len(body)
+    ):
         return False
-    if len(instruction.operands) != 1 or not instruction.operands[0].startswith("0x"):  # by a pointer
+    if len(instruction.operands) != 1 or not instruction.operands[0].startswith(
+        "0x"
+    ):  # by a pointer
         return False
     if names:
         return instruction.target not in names

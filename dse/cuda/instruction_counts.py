@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dse.cuda.formulas import FormulaWriter, NoFormulaError
+from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
 from dse.cuda.integer_expressions import (
     ONE,
     Atom,
@@ -15,14 +17,12 @@ from dse.cuda.integer_expressions import (
     common_atoms,
     make_product,
 )
-from dse.cuda.formulas import FormulaWriter, NoFormulaError
-from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
 from dse.cuda.launch_values import KernelLaunch
-from dse.cuda.loop_counts import KernelAnalysis, unused_name, required_trip_counts
-from dse.cuda.memory_accesses import MemoryAccesses, MemoryAccess
+from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
+from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
 from dse.cuda.source import demangle
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
-from symbolic.answer import Answer, Table, DisplayMixin
+from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.quantities import TABLE
 
 #: Classes of instructions (see :mod:`dse.cuda.instructions`) that each quantity counts.
@@ -126,7 +126,9 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
 
     def toml(self) -> str:
         """A workload file, in which every number bears its source."""
-        lines = [f"# left out, as not for the device: {printable_line(each)}" for each in self.left_out]
+        lines = [
+            f"# left out, as not for the device: {printable_line(each)}" for each in self.left_out
+        ]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
@@ -170,7 +172,9 @@ class Tally:
     the arguments and sizes for which it does.
     """
 
-    def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]) -> None:
+    def __init__(
+        self, analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]
+    ) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
         self.run_names: dict[str, str] = {}  # formulas of how often blocks run, and their names
@@ -222,7 +226,9 @@ class Tally:
     def _run_name(self, block: int) -> str:
         at = self.analysis.graph.blocks[block].body[0].index
         runs = self.run_names.values()
-        return unused_name("runs", self.analysis.lines, at, lambda name: name in runs or name in TABLE)
+        return unused_name(
+            "runs", self.analysis.lines, at, lambda name: name in runs or name in TABLE
+        )
 
     def total(
         self, counts: Mapping[tuple[int, IntExpr], float]
@@ -336,7 +342,9 @@ def count_kernel(
             if one.name in FLOPS:
                 held = memory.frequency(number, place)[1] if one.guard else often
                 flops += held * FLOPS[one.name]
-    counts = {name: _sum_classes(classes, kinds) for name, kinds in QUANTITY_CLASSES.items()} | groups
+    counts = {
+        name: _sum_classes(classes, kinds) for name, kinds in QUANTITY_CLASSES.items()
+    } | groups
     every, asking = _sum_classes(classes, tuple(classes)), _sum_classes(classes, MEMORY)
     counts["comp_insts"] = {
         runs: many - asking.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
@@ -347,8 +355,12 @@ def count_kernel(
     for name, uncoalesced in (("coalesced_insts", False), ("uncoalesced_insts", True)):
         blocks_of = [each.runs[0] for each in made if each.is_uncoalesced == uncoalesced]
         counts[name] = _add_up(((number, analysis.block_runs[number]), 1.0) for number in blocks_of)
-    counts["warp_bytes"] = _add_up((each.runs, each.bytes) for each in made if each.requests_per_warp)
-    counts["load_requests"] = _add_up((each.runs, float(bool(each.instruction.results))) for each in made)
+    counts["warp_bytes"] = _add_up(
+        (each.runs, each.bytes) for each in made if each.requests_per_warp
+    )
+    counts["load_requests"] = _add_up(
+        (each.runs, float(bool(each.instruction.results))) for each in made
+    )
     counts["l1_wavefronts"] = _add_up((each.runs, each.wavefronts) for each in made)
     counts["shared_wavefronts"] = _add_up((each.runs, each.wavefronts) for each in shared)
     addresses = _union(each.address_inputs for each in made)
@@ -376,12 +388,16 @@ def count_kernel(
     if requests:
         width = sum(each.requests_per_warp * access_width(each.instruction) for each in to_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if len({access_width(each.instruction) for each in to_global}) == 1:  # however often each is made
+        if (
+            len({access_width(each.instruction) for each in to_global}) == 1
+        ):  # however often each is made
             del rests["bytes_per_thread"]
     strength, rests["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
-    distance, rests["dependency_distance"] = _mean_over_blocks(analysis, tally, _dependency_distances)
+    distance, rests["dependency_distance"] = _mean_over_blocks(
+        analysis, tally, _dependency_distances
+    )
     values["dependency_distance"] = round(distance, 6)
     numbers = {
         kind: sum(many * launch.mean_per_warp(runs) for (_, runs), many in by.items())
@@ -405,14 +421,19 @@ def count_kernel(
         ("coalesced_insts", to_global, "taken as coalesced"),
         ("shared_wavefronts", shared, "taken as in a row, without conflicts of banks"),
     ):
-        all_asked, known_ones = sum(each.requests_per_warp for each in asked), _known_sectors(asked)[0]
+        all_asked, known_ones = (
+            sum(each.requests_per_warp for each in asked),
+            _known_sectors(asked)[0],
+        )
         if all_asked > known_ones:
             lacking = f"{1 - known_ones / all_asked:.0%} of the accesses cannot be followed"
             assumed[name] = f"the addresses of {lacking}: {taken}"
     if requests > sum(each.requests_per_warp for each in to_global if each.is_footprint_known):
         why = "addresses that cannot be followed: taken as bytes that nothing else touches"
         assumed |= dict.fromkeys(bytes_of, why)
-    if guarded := sum(each.requests_per_warp for each in memory.accesses if not each.is_guard_known):
+    if guarded := sum(
+        each.requests_per_warp for each in memory.accesses if not each.is_guard_known
+    ):
         share = guarded / sum(each.requests_per_warp for each in memory.accesses)
         assumed["load_requests"] = (
             f"guards of {share:.0%} of the accesses cannot be followed: taken to hold"
@@ -422,7 +443,9 @@ def count_kernel(
         assumed.setdefault("load_requests", why)
     not_counted = [f"not taken: {what}" for what in analysis.assumptions]
     every_one = analysis.instructions()
-    calls = [i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.mean_block_runs(at)]
+    calls = [
+        i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.mean_block_runs(at)
+    ]
     if calls:
         within = dict(function.callees)
         places = [(one.target or 0) - one.index + one.source_index for one in calls]
@@ -438,7 +461,9 @@ def count_kernel(
         if launch.is_one_dimensional():  # of another block what it takes
             formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
-    runs |= {name: ("how often a part of the kernel runs", f) for f, name in tally.run_names.items()}
+    runs |= {
+        name: ("how often a part of the kernel runs", f) for f, name in tally.run_names.items()
+    }
     holds_for = {
         name: sorted({input_names[each] for each in rests[name] if each in input_names})
         for name in values
@@ -482,13 +507,20 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
         # HFMA2 of zeros loads a constant
-        loads = instruction.name == "HFMA2" and any("RZ" in each for each in instruction.operands[1:2])
+        loads = instruction.name == "HFMA2" and any(
+            "RZ" in each for each in instruction.operands[1:2]
+        )
         yield "fp_fused_insts" if instruction.name in _FUSED and not loads else "narrow_fp_insts"
     if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
         yield _LONG_LATENCY[instruction.name]
 
 
-_EXTRA_QUANTITIES = ("fp_fused_insts", "narrow_fp_insts", *dict.fromkeys(_LONG_LATENCY.values()), "register_insts")
+_EXTRA_QUANTITIES = (
+    "fp_fused_insts",
+    "narrow_fp_insts",
+    *dict.fromkeys(_LONG_LATENCY.values()),
+    "register_insts",
+)
 
 
 def _mean_over_blocks(

@@ -89,12 +89,16 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
     if name in ("R2P", "R2UP"):
         results = tuple(f"{name[2:]}{each}" for each in range(7))
     elif kind not in _NO_RESULT and name != "RED":
-        results, behind = _result_registers(operands, name, _result_width(opcode, name, modifiers, kind))
+        results, behind = _result_registers(
+            operands, name, _result_width(opcode, name, modifiers, kind)
+        )
     reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
     return name, modifiers, kind, operands, behind, results, reads
 
 
-def _result_registers(operands: Sequence[str], name: str, width: int) -> tuple[tuple[str, ...], int]:
+def _result_registers(
+    operands: Sequence[str], name: str, width: int
+) -> tuple[tuple[str, ...], int]:
     """Return the first operand, and the second where the first is a predicate; then predicates
     that follow a register at once, which are carries; and how many operands those are."""
     result: list[str] = []
@@ -147,8 +151,22 @@ class Instruction:
         Those that it names to read them, of a pair the first; guards are among them.
     """
 
-    __slots__ = ("_branch_base", "index", "guard", "guards", "kind", "modifiers", "name", "source_index", "opcode",
-                 "operands", "reads", "result_count", "results", "text")  # fmt: skip
+    __slots__ = (
+        "_branch_base",
+        "guard",
+        "guards",
+        "index",
+        "kind",
+        "modifiers",
+        "name",
+        "opcode",
+        "operands",
+        "reads",
+        "result_count",
+        "results",
+        "source_index",
+        "text",
+    )  # fmt: skip
 
     def __init__(
         self, index: int, opcode: str, text: str = "", guard: str = "",
@@ -174,7 +192,9 @@ class Instruction:
 
     def copy_to(self, index: int) -> Instruction:
         """A copy at another place, whose branches lead as far."""
-        return Instruction(index, self.opcode, self.text, self.guard, self._branch_base, self.source_index)
+        return Instruction(
+            index, self.opcode, self.text, self.guard, self._branch_base, self.source_index
+        )
 
     @property
     def target(self) -> int | None:

@@ -31,7 +31,7 @@ class Atom:
     atoms it is written with, ``serial`` the order in which atoms were made.
     """
 
-    __slots__ = ("__weakref__", "_atoms", "kind", "args", "serial", "atom_count")
+    __slots__ = ("__weakref__", "_atoms", "args", "atom_count", "kind", "serial")
     __match_args__ = ("kind", "args")
     kind: str
     args: tuple[Any, ...]
@@ -72,7 +72,7 @@ def make_product(atoms: Iterable[Atom]) -> Product:
 class IntExpr:
     """A sum of products of atoms; equal sums are equal and have one hash."""
 
-    __slots__ = ("_atoms", "_atom_count", "_hash", "terms")
+    __slots__ = ("_atom_count", "_atoms", "_hash", "terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
         self.terms = terms
@@ -158,7 +158,11 @@ class IntExpr:
 
 def _count_atoms(parts: tuple[Any, ...]) -> int:
     return sum(
-        part.atom_count if isinstance(part, IntExpr) else _count_atoms(part) if isinstance(part, tuple) else 0
+        part.atom_count
+        if isinstance(part, IntExpr)
+        else _count_atoms(part)
+        if isinstance(part, tuple)
+        else 0
         for part in parts
     )
 
@@ -396,7 +400,9 @@ def _is_nonnegative(value: IntExpr) -> bool:
     for product, times in value.terms.items():
         if times < 0 or not all(one.kind in _NONNEGATIVE_KINDS for one in product):
             return False
-        if any(isinstance(p, IntExpr) and not _is_nonnegative(p) for one in product for p in one.args):
+        if any(
+            isinstance(p, IntExpr) and not _is_nonnegative(p) for one in product for p in one.args
+        ):
             return False
     return True
 
@@ -490,7 +496,11 @@ def is_known(when: Condition) -> bool:
 
 def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
     """The high half of a product; with a constant it may be a quotient in fixed point."""
-    value, factor = (right, left.constant_value) if left.constant_value is not None else (left, right.constant_value)
+    value, factor = (
+        (right, left.constant_value)
+        if left.constant_value is not None
+        else (left, right.constant_value)
+    )
     if factor is None or abs(factor) < 2**16:
         return ZERO  # of sizes, whose product is no larger than 2^32
     if value.constant_value is not None:
@@ -527,7 +537,9 @@ def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExp
         number &= 2**32 - 1
         if value.terms and (packed := predicate_bits(value)) is not None:
             kept = [
-                atom_expr("if", when).scale(2**at) for at, when in packed.items() if number >> at & 1
+                atom_expr("if", when).scale(2**at)
+                for at, when in packed.items()
+                if number >> at & 1
             ]
             return sum(kept, ZERO)
         if value.constant_value is not None:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dse.cuda.integer_expressions import Atom
 from dse.cuda.compile import compile_kernel, parse_arch, read_includes
-from dse.cuda.instruction_counts import KernelCounts, count_kernel
 from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_lines
 from dse.cuda.formulas import quantity_names
+from dse.cuda.instruction_counts import KernelCounts, count_kernel
 from dse.cuda.instructions import WORD, Instruction
+from dse.cuda.integer_expressions import Atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
@@ -171,13 +171,17 @@ _DATA_INPUTS = {
 }
 
 
-def count_file(file: Path, define: Mapping[str, object], settings: Mapping[str, Any]) -> KernelCounts:
+def count_file(
+    file: Path, define: Mapping[str, object], settings: Mapping[str, Any]
+) -> KernelCounts:
     """Return the quantities of a kernel of a file; ``count_kernel`` are options of :func:`dse.kernel`."""
     of = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **of)
     (body,) = read_bodies([code])
     reading = KernelAnalysis(code.function, body, branch_lines(code, body))
-    return count_launch(code, reading, settings["block"], settings["grid"], settings["set"], settings["times"])
+    return count_launch(
+        code, reading, settings["block"], settings["grid"], settings["set"], settings["times"]
+    )
 
 
 def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
@@ -221,7 +225,13 @@ def count_launch(
     alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
     common = {} if cache is None else cache.setdefault(alike, {})
     launch = KernelLaunch(
-        sizes[1], sizes[0], values, data_values, analysis.trip_counts, pointers=pointers, cache=common
+        sizes[1],
+        sizes[0],
+        values,
+        data_values,
+        analysis.trip_counts,
+        pointers=pointers,
+        cache=common,
     )
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     if launch.is_one_dimensional() and sizes[0][0] > 1:
@@ -264,7 +274,10 @@ def _check_argument(name: str, value: float) -> int:
 
 
 def _check_complete(
-    code: KernelCode, analysis: KernelAnalysis, arguments: Mapping[str, float], data_values: Mapping[str, float]
+    code: KernelCode,
+    analysis: KernelAnalysis,
+    arguments: Mapping[str, float],
+    data_values: Mapping[str, float],
 ) -> None:
     """Raise where a count rests on what was not given."""
     lacking = []

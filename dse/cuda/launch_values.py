@@ -18,8 +18,8 @@ from dse.cuda.integer_expressions import (
     TRUE,
     Atom,
     Condition,
-    Substitution,
     IntExpr,
+    Substitution,
     atom_expr,
     constant,
     floordiv,
@@ -100,7 +100,11 @@ class LaunchSubstitution(Substitution):
     def _replace_atom(self, atom: Atom) -> IntExpr | None:
         if atom.kind == "over":
             above, below = (self.value(each) for each in atom.args)
-            return floordiv(above, below) if below.constant_value != 0 else atom_expr("over", above, below)
+            return (
+                floordiv(above, below)
+                if below.constant_value != 0
+                else atom_expr("over", above, below)
+            )
         return self._constants.get(atom)
 
     def _compare(self, operator: str, value: IntExpr) -> Condition:
@@ -147,7 +151,12 @@ class KernelLaunch:
         pointers: frozenset[int] = frozenset(),
         cache: dict[Any, Any] | None = None,
     ) -> None:
-        self.grid, self.block, self.arguments, self.data_values = grid, block, arguments, data_values
+        self.grid, self.block, self.arguments, self.data_values = (
+            grid,
+            block,
+            arguments,
+            data_values,
+        )
         self.pointers = pointers
         self.threads = math.prod(block)
         self._special: dict[str, Any] = {}
@@ -157,7 +166,9 @@ class KernelLaunch:
         self._loop_results: dict[Any, Any] = {}
         self._free_loop_cache: dict[Atom, frozenset[int]] = {}
         self._cache: dict[Any, Any] = {} if cache is None else cache
-        self._substitution: LaunchSubstitution = self._cache.setdefault("sized", LaunchSubstitution(self))
+        self._substitution: LaunchSubstitution = self._cache.setdefault(
+            "sized", LaunchSubstitution(self)
+        )
         self.trip_counts = {head: self.substitute(many) for head, many in trip_counts.items()}
         #: True once some passes of loops stood for all.
         self.is_sampled = False
@@ -191,7 +202,12 @@ class KernelLaunch:
         """The launch at passes of its loops, and at a place of its grid along some axes."""
         result = copy.copy(self)
         result._special = {**self._special, **blocks}
-        result._atom_values, result._iterations, result._cache, result._loop_results = {}, dict(iterations), {}, {}
+        result._atom_values, result._iterations, result._cache, result._loop_results = (
+            {},
+            dict(iterations),
+            {},
+            {},
+        )
         return result
 
     def substitute(self, value: IntExpr) -> IntExpr:
@@ -201,7 +217,9 @@ class KernelLaunch:
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
         """Return a sized expression in which addresses that have a number are numbers, too."""
         given = {at: constant(number) for at, number in self.arguments.items()}
-        return substitute(value, lambda one: given.get(one.args[0]) if one.kind == "argument" else None)
+        return substitute(
+            value, lambda one: given.get(one.args[0]) if one.kind == "argument" else None
+        )
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
         """What is worked out of an expression: kept by it, and the passes that it rests on."""
@@ -325,7 +343,9 @@ class KernelLaunch:
     def _atom_value(self, atom: Atom) -> Any:
         if atom not in self._atom_values:
             if atom.kind in ("first", "total"):  # whose passes are gone through each time
-                now = ((head, self._iterations.get(head, 0)) for head in sorted(self.free_loops(atom)))
+                now = (
+                    (head, self._iterations.get(head, 0)) for head in sorted(self.free_loops(atom))
+                )
                 if (key := (atom, *now)) not in self._loop_results:
                     self._loop_results[key] = self._evaluate_atom(atom)
                 self._atom_values[atom] = self._loop_results[key]
@@ -356,7 +376,9 @@ class KernelLaunch:
             case Atom("scaled", (value, factor, by)):
                 return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
             case Atom(("exclusive or" | "bitwise and" | "bitwise or") as kind, of):
-                return _BINARY_FUNCTIONS[kind](*(np.asarray(self.value(v)).astype(np.int64) for v in of))
+                return _BINARY_FUNCTIONS[kind](
+                    *(np.asarray(self.value(v)).astype(np.int64) for v in of)
+                )
             case Atom(("least" | "most") as kind, (first, second)):
                 return _BINARY_FUNCTIONS[kind](self.value(first), self.value(second))
             case Atom("power", (factor, head)):

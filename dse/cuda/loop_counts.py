@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
+from dse.cuda.control_flow import Loop, build_control_flow, is_postdominated
+from dse.cuda.cubin import KernelFunction
+from dse.cuda.instructions import MEMORY, WORD, ConstantBank, Instruction
 from dse.cuda.integer_expressions import (
     FALSE,
     ONE,
@@ -19,25 +22,22 @@ from dse.cuda.integer_expressions import (
     ZERO,
     Atom,
     Condition,
-    Substitution,
     IntExpr,
-    conjuncts,
+    Substitution,
     atom_expr,
     atoms_of,
     combine,
+    comparison,
+    conjuncts,
     constant,
+    divide_product,
     floordiv,
     indicator,
     is_known,
-    negate,
     make_product,
-    divide_product,
+    negate,
     substitute,
-    comparison,
 )
-from dse.cuda.cubin import KernelFunction
-from dse.cuda.control_flow import Loop, is_postdominated, build_control_flow
-from dse.cuda.instructions import MEMORY, WORD, ConstantBank, Instruction
 from dse.cuda.register_values import RegisterValues
 from stochastic import sizes
 
@@ -69,7 +69,9 @@ def record_name(word: str, lines: Mapping[int, int], index: int, names: dict[str
     return name
 
 
-def unused_name(word: str, lines: Mapping[int, int], index: int, is_taken: Callable[[str], bool]) -> str:
+def unused_name(
+    word: str, lines: Mapping[int, int], index: int, is_taken: Callable[[str], bool]
+) -> str:
     """A name of a place in the code, by its line where that is known, that is not taken."""
     line = lines.get(index)
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
@@ -94,7 +96,9 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
             # that a counter meets a number is certain only where nothing else ends the loop
             certain = not any(each[0] == "not" for each in conjuncts(condition))
-            first, second = (trip_count(one, loop), trip_count(two, loop)) if certain else (None, None)
+            first, second = (
+                (trip_count(one, loop), trip_count(two, loop)) if certain else (None, None)
+            )
             if first is not None and second is not None:
                 return atom_expr("least", first, second)
         case ("or", (">=", one), (">=", two)) if loop.head not in free_loops(one + two, {}):
@@ -110,7 +114,11 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 start, step = (-start, -step) if _is_positive(step) else (start, step)
                 return floordiv(start, -step) + ONE
     head = loop.head
-    if is_known(condition) and is_loop_variant(condition, head) and not is_data_dependent(condition, loop):
+    if (
+        is_known(condition)
+        and is_loop_variant(condition, head)
+        and not is_data_dependent(condition, loop)
+    ):
         passes = _count_by_trial(condition, head)
         return atom_expr("first", head, condition) if passes is None else constant(passes)
     return None
@@ -177,7 +185,9 @@ def _count_by_trial(condition: Condition, head: int) -> int | None:
     for number in range(_MAX_TRIALS):
         now = constant(number)
 
-        def substitute_iteration(atom: Atom, now: IntExpr = now, number: int = number) -> IntExpr | None:
+        def substitute_iteration(
+            atom: Atom, now: IntExpr = now, number: int = number
+        ) -> IntExpr | None:
             if atom == Atom("pass", (head,)):
                 return now
             if atom.kind == "power" and atom.args[1] == head:
@@ -254,7 +264,9 @@ class KernelAnalysis:
     ) -> None:
         self.function, self.lines, self.graph = function, lines or {}, build_control_flow(body)
         upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
-        constants = ConstantBank(constant_layout(function.arch), function.argument_base, upper, function.jump_table)
+        constants = ConstantBank(
+            constant_layout(function.arch), function.argument_base, upper, function.jump_table
+        )
         self.values = RegisterValues(self.graph, constants)
         self.trip_counts: dict[int, IntExpr] = {}
         self.data_inputs: dict[str, int] = {}
@@ -267,7 +279,9 @@ class KernelAnalysis:
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
-        self.block_runs = {number: self._runs_per_thread(number) for number in self.graph.reverse_postorder}
+        self.block_runs = {
+            number: self._runs_per_thread(number) for number in self.graph.reverse_postorder
+        }
         self._name_loaded()
         self.values.is_final = True
 
@@ -332,7 +346,9 @@ class KernelAnalysis:
             head = self.graph.loops[head].parent
         return result
 
-    def _sum_over_iterations(self, product: tuple[Atom, ...], head: int, trip_count: IntExpr) -> IntExpr:
+    def _sum_over_iterations(
+        self, product: tuple[Atom, ...], head: int, trip_count: IntExpr
+    ) -> IntExpr:
         """Return a product in all passes of a loop; what goes on has one pass less."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
@@ -452,7 +468,9 @@ class KernelAnalysis:
             if when == TRUE:  # never left here
                 continue
             parts = conjuncts(when)
-            decided = [each for each in parts if is_known(each) and not is_data_dependent(each, loop)]
+            decided = [
+                each for each in parts if is_known(each) and not is_data_dependent(each, loop)
+            ]
             if not decided:
                 unknown.append(number)
                 continue

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dse.cuda.instructions import GLOBAL, Instruction, access_width, split_operands
 from dse.cuda.integer_expressions import (
     FALSE,
     ONE,
@@ -37,14 +38,13 @@ from dse.cuda.integer_expressions import (
     Atom,
     Condition,
     IntExpr,
-    conjuncts,
     atom_expr,
     common_atoms,
+    conjuncts,
     constant,
     is_known,
     substitute,
 )
-from dse.cuda.instructions import GLOBAL, Instruction, split_operands, access_width
 from dse.cuda.launch_values import BLOCKS, KernelLaunch, sample_axis, sample_indices
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts
 from stochastic import sizes
@@ -67,13 +67,21 @@ def sectors(addresses: LaneAddresses, active: LaneMask, width: int) -> Any:
     return _sort_distinct(_touched_pieces(addresses, active, width, SECTOR))[1].sum(axis=-1)
 
 
-def cache_wavefronts(addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True) -> Any:
+def cache_wavefronts(
+    addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True
+) -> Any:
     """The wavefronts of each request to global memory in the first cache."""
-    held = _count_by_groups(lambda groups: _active_groups(active, groups), addresses, active, width, load)
-    return np.maximum(held, _max_per_bank(_touched_pieces(addresses, active, width, SECTOR), QUARTERS))
+    held = _count_by_groups(
+        lambda groups: _active_groups(active, groups), addresses, active, width, load
+    )
+    return np.maximum(
+        held, _max_per_bank(_touched_pieces(addresses, active, width, SECTOR), QUARTERS)
+    )
 
 
-def shared_wavefronts(addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True) -> Any:
+def shared_wavefronts(
+    addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True
+) -> Any:
     """The wavefronts of each request to shared memory.
 
     >>> first, every = 4 * np.arange(32)[None], np.ones((1, 32), bool)
@@ -81,7 +89,11 @@ def shared_wavefronts(addresses: LaneAddresses, active: LaneMask, width: int, *,
     [1, 1, 2, 32, 1]
     """
     return _count_by_groups(
-        lambda groups: _group_wavefronts(addresses, active, width, groups), addresses, active, width, load
+        lambda groups: _group_wavefronts(addresses, active, width, groups),
+        addresses,
+        active,
+        width,
+        load,
     )
 
 
@@ -123,7 +135,9 @@ def _touched_pieces(addresses: LaneAddresses, active: LaneMask, width: int, size
     addresses = np.where(active, addresses, begin)
     more = np.arange((width - 1) // size + 2)
     last = (addresses + width - 1) // size
-    return np.minimum(addresses[..., None] // size + more, last[..., None]).reshape(len(addresses), -1)
+    return np.minimum(addresses[..., None] // size + more, last[..., None]).reshape(
+        len(addresses), -1
+    )
 
 
 def _sort_distinct(pieces: LaneAddresses) -> tuple[Any, Any]:
@@ -171,7 +185,9 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
     others = (*address.atoms(), *_trip_count_atoms(launch, address, guard))
     used = Counter(name for one in (*product, *others) for name in _block_axes(one))
     kept = tuple(
-        one for one in product if not _is_block_condition(one) or any(used[n] > 1 for n in _block_axes(one))
+        one
+        for one in product
+        if not _is_block_condition(one) or any(used[n] > 1 for n in _block_axes(one))
     )
     guard = IntExpr({kept: 1})
     return launch.compute_once(  # type: ignore[no-any-return]
@@ -181,7 +197,10 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
 
 def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> list[Atom]:
     """What the passes rest on that are in an address, or in which lanes ask."""
-    every = {**required_trip_counts(address, launch.trip_counts), **required_trip_counts(guard, launch.trip_counts)}
+    every = {
+        **required_trip_counts(address, launch.trip_counts),
+        **required_trip_counts(guard, launch.trip_counts),
+    }
     return [one for many in every.values() for one in many.atoms()]
 
 
@@ -191,7 +210,9 @@ def _is_iteration_or_block(atom: Atom) -> bool:
 
 
 def _block_axes(atom: Atom) -> set[str]:
-    return {each.args[0] for each in atom.atoms() if each.kind == "special" and each.args[0] in BLOCKS}
+    return {
+        each.args[0] for each in atom.atoms() if each.kind == "special" and each.args[0] in BLOCKS
+    }
 
 
 def _is_block_condition(atom: Atom) -> bool:
@@ -323,12 +344,17 @@ class MemoryAccesses:
     """
 
     def __init__(
-        self, analysis: KernelAnalysis, launch: KernelLaunch, required_inputs: Callable[..., frozenset[Atom]]
+        self,
+        analysis: KernelAnalysis,
+        launch: KernelLaunch,
+        required_inputs: Callable[..., frozenset[Atom]],
     ) -> None:
         self.analysis, self.launch, self._required_inputs = analysis, launch, required_inputs
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch)
-        self._frequencies: dict[tuple[int, Condition], tuple[IntExpr, float, float, IntExpr, bool]] = {}
+        self._frequencies: dict[
+            tuple[int, Condition], tuple[IntExpr, float, float, IntExpr, bool]
+        ] = {}
         self._unfollowed_bytes = self._local_bytes = 0.0
         #: Arrays begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
@@ -393,7 +419,13 @@ class MemoryAccesses:
                         decided = decided and each == TRUE
             many, sized = self.launch.mean_per_warp(runs), self.launch.substitute(runs)
             of_thread = self.launch.mean_per_thread(sized)
-            self._frequencies[block, when] = runs, many, of_thread, self._known_guard(sized), decided
+            self._frequencies[block, when] = (
+                runs,
+                many,
+                of_thread,
+                self._known_guard(sized),
+                decided,
+            )
         return self._frequencies[block, when]
 
     def footprint_bytes(
@@ -404,10 +436,15 @@ class MemoryAccesses:
         Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
         """
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
-        own = self._footprints.total_bytes(all_blocks=False) + growing * (self._unfollowed_bytes + self._local_bytes)
+        own = self._footprints.total_bytes(all_blocks=False) + growing * (
+            self._unfollowed_bytes + self._local_bytes
+        )
         result = {"block_bytes": (own, threads, "threads_per_block")}
         if blocks is not None:
-            every = self._footprints.total_bytes(all_blocks=True) + growing * self._unfollowed_bytes * blocks
+            every = (
+                self._footprints.total_bytes(all_blocks=True)
+                + growing * self._unfollowed_bytes * blocks
+            )
             result["launch_bytes"] = every, blocks * threads, "elements"
         values, formulas = {}, {}
         for name, (each, of, by) in result.items():
@@ -465,15 +502,22 @@ class MemoryAccesses:
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         moving, fixed = address or (None, 0)
         unit = WORD if shared else SECTOR
-        way, fixed = (access_width(instruction), load, shared), fixed % unit  # whole ones on, it is the same
+        way, fixed = (
+            (access_width(instruction), load, shared),
+            fixed % unit,
+        )  # whole ones on, it is the same
 
         def compute_cost() -> tuple[float | None, float, float]:
             moves, still = tuple[tuple[int, int], ...](), moving
             if moving is not None:
                 kept = {
-                    p: t for p, t in moving.terms.items() if t != 1 or not self._is_base_address(p, shared)
+                    p: t
+                    for p, t in moving.terms.items()
+                    if t != 1 or not self._is_base_address(p, shared)
                 }
-                passes, blocks, still = split_strides(self.launch, self.launch.substitute_pointers(IntExpr(kept)))
+                passes, blocks, still = split_strides(
+                    self.launch, self.launch.substitute_pointers(IntExpr(kept))
+                )
                 moves, still = (*passes, *blocks), still if self._is_known(still) else None
             every = warp_requests(self.launch, ZERO if still is None else still, guard)
             if still is None:  # taken as one after the other
@@ -482,7 +526,11 @@ class MemoryAccesses:
             result = through = least = 0.0
             for at, share in alignment_shares(moves, fixed, unit).items():
                 told = _mean_cost(every, every.addresses + at, *way)
-                result, through, least = result + share * told[0], through + share * told[1], told[2]
+                result, through, least = (
+                    result + share * told[0],
+                    through + share * told[1],
+                    told[2],
+                )
             return result, through, least
 
         key = atom_expr("requests", moving or ZERO, guard)
@@ -509,7 +557,11 @@ def _mean_cost(
     """Return sectors, wavefronts and the least sectors of requests that begin at some bytes."""
     wavefronts = shared_wavefronts if shared else cache_wavefronts
     through = requests.mean(wavefronts(addresses, requests.active, width, load=load))
-    return requests.mean(sectors(addresses, requests.active, width)), through, requests.min_sectors(width)
+    return (
+        requests.mean(sectors(addresses, requests.active, width)),
+        through,
+        requests.min_sectors(width),
+    )
 
 
 def is_device_array(atom: Atom) -> bool:
@@ -589,7 +641,10 @@ class ByteSet:
         every = union_ranges((start + moves).reshape(-1, 2))
         result = ByteSet(every, self.scale)
         if count > kept:
-            last, before = byte_count(every), byte_count(union_ranges((start + moves[:-1]).reshape(-1, 2)))
+            last, before = (
+                byte_count(every),
+                byte_count(union_ranges((start + moves[:-1]).reshape(-1, 2))),
+            )
             result.scale *= (last + (count - kept) * (last - before)) / last
         result.low = self.low - (reach if stride < 0 else 0)
         result.high = self.high + (reach if stride > 0 else 0)
@@ -598,7 +653,9 @@ class ByteSet:
     def sector_bytes(self) -> float:
         """Bytes of the sectors that it lies in."""
         ends = np.stack([self.ranges[:, 0] // SECTOR, -(-self.ranges[:, 1] // SECTOR)], axis=1)
-        return min(byte_count(union_ranges(ends * SECTOR)) * self.scale, _sector_span(self.low, self.high))
+        return min(
+            byte_count(union_ranges(ends * SECTOR)) * self.scale, _sector_span(self.low, self.high)
+        )
 
 
 def byte_count(ranges: ByteRanges) -> int:
@@ -680,7 +737,9 @@ class Footprints:
         What the threads of a block touch one by one grows with it, and what each block touches of
         its own with their number.
         """
-        return self._direction_bytes("load", all_blocks) + self._direction_bytes("store", all_blocks)
+        return self._direction_bytes("load", all_blocks) + self._direction_bytes(
+            "store", all_blocks
+        )
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
         """The bytes of all arrays, of each no more than lie between the first and the last."""
@@ -695,7 +754,9 @@ class Footprints:
             for step, many in sorted(moves, key=lambda one: abs(one[0])):
                 touched = touched.repeat(step, many)
             held = min(touched.sector_bytes(), grid * self._max_bytes[key])
-            grows = any(step for step, _ in blocks) if all_blocks else key in self._grows_with_threads
+            grows = (
+                any(step for step, _ in blocks) if all_blocks else key in self._grows_with_threads
+            )
             result.setdefault(arrays, []).append((touched, held, grows))
         total = np.zeros(2)
         for parts in result.values():

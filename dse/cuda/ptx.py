@@ -90,7 +90,9 @@ def is_ptx(text: str) -> bool:
 
 def find_entries(text: str, file: str) -> dict[str, int]:
     """Return where the heads of the kernels of PTX text begin, by their names."""
-    result = {told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))}
+    result = {
+        told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
+    }
     if not result:
         raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
     return result
@@ -182,7 +184,9 @@ class PtxReader:
             to = max(int(align[1]) if align else size, 1)
             self.shared_bytes = -(-self.shared_bytes // to) * to
             self.variables[name] = f"{self.shared_bytes:#x}"
-            self.shared_bytes += size * math.prod(int(each or 0) for each in re.findall(r"\[(\d*)", many))
+            self.shared_bytes += size * math.prod(
+                int(each or 0) for each in re.findall(r"\[(\d*)", many)
+            )
 
     def _statements(self) -> tuple[list[str], dict[str, int], dict[int, int]]:
         """Return the statements, where labels stand, and the lines of the statements."""
@@ -205,7 +209,9 @@ class PtxReader:
         return statements, labels, lines
 
     # --- instructions
-    def _read_instruction(self, index: int, statement: str, labels: Mapping[str, int]) -> Instruction:
+    def _read_instruction(
+        self, index: int, statement: str, labels: Mapping[str, int]
+    ) -> Instruction:
         """Return a statement as a machine instruction."""
         guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
         name, _, text = rest.partition(" ")

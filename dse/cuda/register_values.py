@@ -14,6 +14,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dse.cuda.control_flow import ControlFlowGraph, Loop
+from dse.cuda.instructions import ConstantBank, Instruction, access_width
 from dse.cuda.integer_expressions import (
     FALSE,
     MAX_ATOMS,
@@ -22,26 +24,24 @@ from dse.cuda.integer_expressions import (
     ZERO,
     Atom,
     Condition,
-    Substitution,
     IntExpr,
+    Substitution,
     atom_expr,
-    predicate_bits,
+    bitwise_and,
     combine,
+    comparison,
     constant,
     floordiv,
-    multiply_high,
     indicator,
-    opaque_value,
-    bitwise_and,
+    multiply_high,
     negate,
+    opaque_value,
+    predicate_bits,
     reciprocal_quotient,
-    substitute,
     shift_right,
     sole_atom,
-    comparison,
+    substitute,
 )
-from dse.cuda.control_flow import ControlFlowGraph, Loop
-from dse.cuda.instructions import ConstantBank, Instruction, access_width
 from stochastic import sizes
 
 _STACK_POINTER = "R1"
@@ -60,7 +60,9 @@ def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     if not local or any(one.name in _MAY_ALIAS for one in body):
         return {}
     moved = [one.index for one in body if _STACK_POINTER in one.results]
-    leaves = next((one.index for one in body if one.name in ("BRA", "BSYNC", "BRX", "JMP")), len(body))
+    leaves = next(
+        (one.index for one in body if one.name in ("BRA", "BSYNC", "BRX", "JMP")), len(body)
+    )
     if any(at > min(leaves, local[0].index) for at in moved):
         return {}
     result = {}
@@ -130,14 +132,18 @@ def _shift(v: RegisterValues, instruction: Instruction, _: int, block: int, plac
     return shift_right(value, by) if by < _SIGNED_SHIFT or is_wide else ZERO
 
 
-def _multiply_wide(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _multiply_wide(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     """Return PTX's product of 64 bits; one with a large constant is on the way to a quotient."""
     value, by = v.input_values(instruction, block, place)[:2]
     value, by = (by, value) if by.constant_value is None else (value, by)
     factor = by.constant_value
     if factor is None or value.constant_value is not None or abs(factor) < 2**16:
         return value * by
-    return atom_expr("scaled", value, factor % 2**32 if "U32" in instruction.modifiers else factor, -32)
+    return atom_expr(
+        "scaled", value, factor % 2**32 if "U32" in instruction.modifiers else factor, -32
+    )
 
 
 def _divide(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
@@ -147,7 +153,9 @@ def _divide(v: RegisterValues, instruction: Instruction, _: int, block: int, pla
     return result if instruction.name == "IDIV" else above - below * result
 
 
-def _load_effective_address(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _load_effective_address(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     parts = v.input_values(instruction, block, place)
     if "X" in instruction.modifiers and "HI" in instruction.modifiers:
         return ZERO  # a high half, of what is no larger than 2^32
@@ -191,12 +199,16 @@ def _move(v: RegisterValues, instruction: Instruction, _: int, block: int, place
     return v.input_values(instruction, block, place)[0]
 
 
-def _load_constant(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _load_constant(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     """LDC: a constant of the launch, or a place of the table of jumps."""
     if (read := v.constants.jump_table_entry(instruction.operands[-1])) is None:
         return _move(v, instruction, _, block, place)
     register, offset = read
-    return atom_expr("table", v.constants.jump_table, v.operand_value(register, block, place) + constant(offset))
+    return atom_expr(
+        "table", v.constants.jump_table, v.operand_value(register, block, place) + constant(offset)
+    )
 
 
 def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
@@ -211,7 +223,9 @@ def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
     return result
 
 
-def _load_half_pair(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _load_half_pair(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     """HFMA2 of zeros: two numbers of 16 bits, as compilers load a constant."""
     operands = instruction.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
@@ -227,7 +241,9 @@ def _select(v: RegisterValues, instruction: Instruction, _: int, block: int, pla
     return v.choose(when, parts[0], parts[1])
 
 
-def _minimum_or_maximum(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _minimum_or_maximum(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     parts, unsigned = v.input_values(instruction, block, place), "U32" in instruction.modifiers
     when = v.predicate_condition(instruction.operands[-1], block, place)
     if instruction.name == "VIADDMNMX":
@@ -252,7 +268,9 @@ def _vote(v: RegisterValues, instruction: Instruction, _: int, block: int, place
     return unknown_value(instruction.opcode, block, place)
 
 
-def _convert(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _convert(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     """Of a conversion between whole numbers and floats: the value, on the way to a quotient."""
     value = v.input_values(instruction, block, place)[0]
     if instruction.name == "F2I":
@@ -262,14 +280,18 @@ def _convert(v: RegisterValues, instruction: Instruction, _: int, block: int, pl
     return value
 
 
-def _reciprocal(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _reciprocal(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     value = v.input_values(instruction, block, place)[0]
     if instruction.modifiers[0] != "RCP":
         return unknown_value(instruction.opcode, block, place)
     return atom_expr("reciprocal", value)
 
 
-def _compare(v: RegisterValues, instruction: Instruction, result: int, block: int, place: int) -> Condition:
+def _compare(
+    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
+) -> Condition:
     operands = instruction.operands
     first, second = (v.operand_value(each, block, place) for each in operands[2:4])
     word = instruction.modifiers[0]
@@ -296,7 +318,9 @@ def _compare(v: RegisterValues, instruction: Instruction, result: int, block: in
     return found
 
 
-def _compare_unsigned(operator: str, left: IntExpr, right: IntExpr, signed_result: Condition) -> Condition:
+def _compare_unsigned(
+    operator: str, left: IntExpr, right: IntExpr, signed_result: Condition
+) -> Condition:
     """Return a comparison in which a negative value is larger than all others.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
@@ -313,10 +337,14 @@ def _compare_unsigned(operator: str, left: IntExpr, right: IntExpr, signed_resul
     if comparison(">=", -right) != TRUE:  # a size, or a difference of sizes, which is taken as one
         return of_size
     is_negative = comparison(">=", -right - ONE)
-    return combine(combine(is_negative, of_negative), combine(negate(is_negative), of_size), operator="or")
+    return combine(
+        combine(is_negative, of_negative), combine(negate(is_negative), of_size), operator="or"
+    )
 
 
-def _predicate_logic(v: RegisterValues, instruction: Instruction, result: int, block: int, place: int) -> Condition:
+def _predicate_logic(
+    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
+) -> Condition:
     """PLOP3: a table of three predicates, as LOP3's of three bits."""
     read = [v.predicate_condition(each, block, place) for each in instruction.operands[2:5]]
     tables = [int(each, 16) for each in instruction.operands[5:7]]
@@ -331,12 +359,18 @@ def _predicate_logic(v: RegisterValues, instruction: Instruction, result: int, b
     return found
 
 
-def _pack_predicates(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _pack_predicates(
+    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
+) -> IntExpr:
     """P2R: predicates as bits of a word."""
     kind = "UP" if instruction.opcode.startswith("U") else "P"
     mask = v.operand_value(instruction.operands[-1], block, place).constant_value or 0
     kept = v.operand_value(instruction.operands[-2], block, place)
-    total = kept if kept.constant_value == 0 or predicate_bits(kept) is not None else unknown_value("P2R", block, place)
+    total = (
+        kept
+        if kept.constant_value == 0 or predicate_bits(kept) is not None
+        else unknown_value("P2R", block, place)
+    )
     for each in range(7):
         if mask >> each & 1:
             when = v.predicate_condition(f"{kind}{each}", block, place)
@@ -344,7 +378,9 @@ def _pack_predicates(v: RegisterValues, instruction: Instruction, _: int, block:
     return total
 
 
-def _unpack_predicate(v: RegisterValues, instruction: Instruction, result: int, block: int, place: int) -> Condition:
+def _unpack_predicate(
+    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
+) -> Condition:
     """R2P: bits of a word as predicates."""
     mask = v.operand_value(instruction.operands[-1], block, place).constant_value or 0
     if not mask >> result & 1:
@@ -353,7 +389,9 @@ def _unpack_predicate(v: RegisterValues, instruction: Instruction, result: int, 
     return ("unknown", ("R2P", block, place)) if packed is None else packed.get(result, FALSE)
 
 
-def _test_nonzero(v: RegisterValues, instruction: Instruction, result: int, block: int, place: int) -> Any:
+def _test_nonzero(
+    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
+) -> Any:
     """The predicate of LOP3: whether its result is not 0."""
     return negate(comparison("==", _logic(v, instruction, 0, block, place)))
 
@@ -461,11 +499,16 @@ class RegisterValues:
         if condition == FALSE:
             return if_false
         if isinstance(if_true, IntExpr) and isinstance(if_false, IntExpr):
-            if if_true.atom_count + if_false.atom_count > MAX_ATOMS or IntExpr({(Atom("if", (condition,)),): 1}).atom_count > MAX_ATOMS:
+            if (
+                if_true.atom_count + if_false.atom_count > MAX_ATOMS
+                or IntExpr({(Atom("if", (condition,)),): 1}).atom_count > MAX_ATOMS
+            ):
                 return opaque_value(condition, if_true, if_false)
             return if_false + (if_true - if_false) * atom_expr("if", condition)
         if isinstance(if_true, tuple) and isinstance(if_false, tuple):
-            return combine(combine(condition, if_true), combine(negate(condition), if_false), operator="or")
+            return combine(
+                combine(condition, if_true), combine(negate(condition), if_false), operator="or"
+            )
         return atom_expr("unknown", ("choice", 0, 0))
 
     def _value_at_entry(self, register: str, block: int) -> Any:
@@ -484,8 +527,14 @@ class RegisterValues:
 
     def _value_from_predecessors(self, register: str, block: int, loop: Loop | None) -> Any:
         """What a register holds where a block is entered, but for what leads back to it."""
-        of = [each for each in self.graph.blocks[block].predecessors if not loop or each not in loop.blocks]
-        return self._merge_values(register, block, of) if of else self._unknown_merge(register, block)
+        of = [
+            each
+            for each in self.graph.blocks[block].predecessors
+            if not loop or each not in loop.blocks
+        ]
+        return (
+            self._merge_values(register, block, of) if of else self._unknown_merge(register, block)
+        )
 
     def _unknown_merge(self, register: str, block: int) -> Any:
         told = ("merge", register, block)
@@ -500,7 +549,12 @@ class RegisterValues:
             return values[0]
         if len(values) > _MAX_PATHS:
             return self._unknown_merge(register, block)
-        flow, fork, on, stack = self.graph, self.graph.immediate_dominators[block], set[int](), list(predecessors)
+        flow, fork, on, stack = (
+            self.graph,
+            self.graph.immediate_dominators[block],
+            set[int](),
+            list(predecessors),
+        )
         while stack:  # the blocks between the fork and the meeting
             each = stack.pop()
             if each not in on:
@@ -520,10 +574,14 @@ class RegisterValues:
         def merge_from(number: int) -> Any:
             """What the register holds where ways from a block meet, by their guards."""
             if number in flow.loops and block not in (inside := flow.loops[number].blocks):
-                ends = {(n, to) for n in inside for to in flow.blocks[n].successors if to not in inside}
+                ends = {
+                    (n, to) for n in inside for to in flow.blocks[n].successors if to not in inside
+                }
                 ways = [path_value(*each) for each in sorted(ends)]
                 return ways[0] if ways and all(each == ways[0] for each in ways) else None
-            ways = [path_value(number, each) for each in dict.fromkeys(flow.blocks[number].successors)]
+            ways = [
+                path_value(number, each) for each in dict.fromkeys(flow.blocks[number].successors)
+            ]
             ways = [each for each in ways if each is not _UNREACHABLE]
             if len(ways) == 2 and ways[0] != ways[1]:
                 when = self.guard_condition(number, len(flow.blocks[number].body) - 1)
@@ -573,7 +631,9 @@ class RegisterValues:
         predicate = register.lstrip("U")[0] == "P"
         if not predicate and (kept := self._slots.get(instruction.index)):
             if instruction.kind == "local_load":
-                return self.value_before(kept[results.index(register)], block, place, instruction.guard)
+                return self.value_before(
+                    kept[results.index(register)], block, place, instruction.guard
+                )
             return self._stored_word(instruction, kept.index(register), block, place)
         if not predicate and instruction.kind in _LOADS:
             return atom_expr("loaded", (register, block, place))
@@ -607,7 +667,10 @@ class RegisterValues:
 
     def input_values(self, instruction: Instruction, block: int, place: int) -> list[IntExpr]:
         """The operands that are read, after results and carries."""
-        return [self.operand_value(each, block, place) for each in instruction.operands[instruction.result_count :]]
+        return [
+            self.operand_value(each, block, place)
+            for each in instruction.operands[instruction.result_count :]
+        ]
 
     # --- what loops change
     def solved_guard(self, block: int, place: int) -> Condition:
@@ -629,18 +692,30 @@ class RegisterValues:
         """What loops change, by their passes; and behind them by the last one."""
         around = frozenset(head for head, loop in self.graph.loops.items() if block in loop.blocks)
         if not self.is_final:
-            return Substitution(self._loop_solution), Substitution(lambda one: self._value_after_loop(one, block))
+            return Substitution(self._loop_solution), Substitution(
+                lambda one: self._value_after_loop(one, block)
+            )
         if around not in self._substitution_cache:
-            self._substitution_cache[around] = Substitution(lambda one: self._value_after_loop(one, block))
-        return self._substitution_cache.setdefault(None, Substitution(self._loop_solution)), self._substitution_cache[around]
+            self._substitution_cache[around] = Substitution(
+                lambda one: self._value_after_loop(one, block)
+            )
+        return self._substitution_cache.setdefault(
+            None, Substitution(self._loop_solution)
+        ), self._substitution_cache[around]
 
-    def _value_after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
+    def _value_after_loop(
+        self, atom: Atom, block: int, inside: Loop | None = None
+    ) -> IntExpr | None:
         """The last pass of a loop, for what is behind it; ``inside``: of loops within one."""
         if inside is not None and atom.kind == "entry":
             if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
                 return None
             result = self._loop_solution(atom)
-            return None if result is None else substitute(result, lambda o: self._value_after_loop(o, block, inside))
+            return (
+                None
+                if result is None
+                else substitute(result, lambda o: self._value_after_loop(o, block, inside))
+            )
         if atom.kind not in ("pass", "power"):
             return None
         head = atom.args[-1]
@@ -696,7 +771,9 @@ class RegisterValues:
             return substitute(after, lambda one: number if now.terms == {(one,): 1} else None)
 
         first = before - at_iteration(-ONE)
-        return at_iteration(now - ONE) + (first * atom_expr("if", ("==", now)) if first.terms else ZERO)
+        return at_iteration(now - ONE) + (
+            first * atom_expr("if", ("==", now)) if first.terms else ZERO
+        )
 
     def _is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
         """Whether an expression is the same in every pass of a loop, ``but`` for that of one."""
@@ -727,7 +804,9 @@ def _as_expr(value: Any) -> IntExpr:
     return value if isinstance(value, IntExpr) else indicator(value)
 
 
-def _geometric_sequence(before: IntExpr, after: IntExpr, entry: IntExpr, head: int) -> IntExpr | None:
+def _geometric_sequence(
+    before: IntExpr, after: IntExpr, entry: IntExpr, head: int
+) -> IntExpr | None:
     """What is doubled or halved in each pass: 2^(k pass) times, or so divided."""
     for factor in (2, 4, 8, 16):
         if after == entry.scale(factor):

@@ -73,7 +73,11 @@ def signatures(source: str) -> Mapping[str, Signature]:
             name, begin = told[3], told.end() - 1
         end = closing_bracket(bare, begin)
         inside = bare[begin + 1 : end - 1]
-        arguments = [_argument_name(each) for each in _split_arguments(inside) if each.strip() not in ("", "void")]
+        arguments = [
+            _argument_name(each)
+            for each in _split_arguments(inside)
+            if each.strip() not in ("", "void")
+        ]
         space = _open_namespaces(bare[: told.start()])
         result[name] = Signature(arguments, " ".join((told[1] or "").split()), space, source)
     return result

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dse.cuda.instructions import Instruction
-from dse.cuda.kernel_file import KernelCode, read_bodies, load_code, count_launch, branch_lines
+from dse.cuda.kernel_file import KernelCode, branch_lines, count_launch, load_code, read_bodies
 from dse.cuda.loop_counts import KernelAnalysis
 from stochastic import sizes
 from stochastic.compile_cache.cache import load, save
@@ -170,19 +170,29 @@ def _count_batch(
         readings = {code.function: _result_or_error(_analyze, code, body) for code, body in of_body}
         kept: dict[Any, dict[Any, Any]] = {}
 
-        def count_variant(code: KernelCode | DseError, variant: Mapping[str, object]) -> dict[str, Any]:
+        def count_variant(
+            code: KernelCode | DseError, variant: Mapping[str, object]
+        ) -> dict[str, Any]:
             if isinstance(code, DseError):
                 raise code
             if isinstance(reading := readings[code.function], DseError):
                 raise reading
-            block, grid = ([_evaluate_size(s, variant) for s in told[name]] for name in ("block", "grid"))
-            times = {name: value for name, value in told["times"].items() if name in reading.data_inputs}
+            block, grid = (
+                [_evaluate_size(s, variant) for s in told[name]] for name in ("block", "grid")
+            )
+            times = {
+                name: value for name, value in told["times"].items() if name in reading.data_inputs
+            }
             result = count_launch(code, reading, block, grid, told["set"], times, cache=kept)
             numbers = result.numbers
-            return {**result, **{n: numbers[own] for n, own in _EXTRA_COLUMNS.items() if own in numbers}}
+            return {
+                **result,
+                **{n: numbers[own] for n, own in _EXTRA_COLUMNS.items() if own in numbers},
+            }
 
         answers = [
-            _result_or_error(count_variant, codes[key], each) for key, each in zip(keys, variants, strict=True)
+            _result_or_error(count_variant, codes[key], each)
+            for key, each in zip(keys, variants, strict=True)
         ]
         return [{"status": str(each)} if isinstance(each, DseError) else each for each in answers]
     finally:

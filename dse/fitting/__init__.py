@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitting.parameters import FreeParameter, Floats, check_free, free_parameters
-from dse.fitting.result import Fit, covariance, fit_dataset, euclidean_norm
+from dse.fitting.parameters import Floats, FreeParameter, check_free, free_parameters
+from dse.fitting.result import Fit, covariance, euclidean_norm, fit_dataset
 from dse.fitting.rows import (
-    FitCase,
     FewRowsError,
+    FitCase,
     FitRows,
     check_enough,
     check_rows,
     check_size,
-    select_rows,
     read_rows,
+    select_rows,
 )
-from dse.fitting.search import Solution, LeastSquaresProblem, left_out_residuals, search
+from dse.fitting.search import LeastSquaresProblem, Solution, left_out_residuals, search
 from dse.inputs.merge import merge_inputs
 from dse.progress import ProgressOption, show_progress
 from sweeps.bounds.checks import check_grid
@@ -157,7 +157,13 @@ def fit(
 
         def make_parameters(labels: Sequence[str]) -> tuple[FreeParameter, ...]:
             return free_parameters(
-                names, loaded, per=own, labels=labels, known_values=starts, start=start, bounds=bounds
+                names,
+                loaded,
+                per=own,
+                labels=labels,
+                known_values=starts,
+                start=start,
+                bounds=bounds,
             )
 
         rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
@@ -218,7 +224,9 @@ def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Fl
     return result
 
 
-def _build_problem(case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool) -> LeastSquaresProblem:
+def _build_problem(
+    case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool
+) -> LeastSquaresProblem:
     """The graph on the rows, as a problem of least squares."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.inputs.fit_file import FitReport, SavedFit, fit_answer, join_fits
 from dse.fitting import Fit, fit
 from dse.fitting.rows import (
+    ColumnTable,
     FewRowsError,
     NoRowError,
-    ColumnTable,
-    to_floats,
     read_columns,
     read_table,
+    to_floats,
 )
+from dse.inputs.fit_file import FitReport, SavedFit, fit_answer, join_fits
 from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
 from symbolic.answer import Answer

@@ -106,7 +106,11 @@ def check_free(
 
 def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> float:
     """A number of ``start`` or ``bounds``, which may bear a unit."""
-    value = parse_value(value_or_text, row, model.quantities) if isinstance(value_or_text, str) else value_or_text
+    value = (
+        parse_value(value_or_text, row, model.quantities)
+        if isinstance(value_or_text, str)
+        else value_or_text
+    )
     if isinstance(value, Node):
         raise DseError(f"{role} of {row.name} is a formula, {value_or_text!r}: expected a number")
     try:
@@ -190,7 +194,9 @@ def _make_parameter(
         name=row.name,
         low=max(low, near[0] / LOG_RANGE) if log else low,
         high=min(high, near[1] * LOG_RANGE) if log else high,
-        attainable_bounds=tuple(e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)),
+        attainable_bounds=tuple(
+            e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)
+        ),
         is_log=log,
         is_log_start=spread,
         start_range=near,
@@ -199,12 +205,17 @@ def _make_parameter(
     )
 
 
-def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> tuple[float, float]:
+def _find_start_range(
+    row: Quantity, low: float, high: float, start: float | None
+) -> tuple[float, float]:
     """Where a search begins: about the typical range, or about the start where there is none."""
     if row.typical is not None:
         ends = row.typical
     elif start:
-        ends = (min(start / LOG_RATIO, start * LOG_RATIO), max(start / LOG_RATIO, start * LOG_RATIO))
+        ends = (
+            min(start / LOG_RATIO, start * LOG_RATIO),
+            max(start / LOG_RATIO, start * LOG_RATIO),
+        )
     else:
         ends = (1e-3, 1e3)
     first, last = ends

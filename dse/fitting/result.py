@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.inputs.fit_file import FitReport, SavedFit
 from dse.fitting.parameters import Floats
 from dse.fitting.rows import ROW, FitCase, FitRows
-from dse.fitting.search import FLAT_TOLERANCE, STEP, Solution, LeastSquaresProblem, jacobian_at, normalize_columns, step_sizes
+from dse.fitting.search import (
+    FLAT_TOLERANCE,
+    STEP,
+    LeastSquaresProblem,
+    Solution,
+    jacobian_at,
+    normalize_columns,
+    step_sizes,
+)
+from dse.inputs.fit_file import FitReport, SavedFit
 from sweeps.grid.dataset import assemble, variable_attributes
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_name
@@ -42,7 +50,9 @@ def fit_dataset(
     from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
-    predicted = grid.evaluate([grid.graph.flat(name) for name in case.targets], (), tuple(grid.axes))
+    predicted = grid.evaluate(
+        [grid.graph.flat(name) for name in case.targets], (), tuple(grid.axes)
+    )
     for name, array in zip(case.targets, predicted, strict=True):
         said = variable_attributes(grid, name)
         unit, meaning = said.get("units", "1"), said["long_name"]
@@ -96,7 +106,10 @@ def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.
     """Which values could be larger, or could be smaller, with no change of any prediction."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     result = none > 0
-    low, high = np.array([c.low for c in problem.parameters]), np.array([c.high for c in problem.parameters])
+    low, high = (
+        np.array([c.low for c in problem.parameters]),
+        np.array([c.high for c in problem.parameters]),
+    )
     for ahead, back, room in ((steps, none, point < high), (none, steps, point > low)):
         slopes = problem.jacobian(point, ahead, back)
         change = steps * np.sqrt(np.square(slopes).sum(axis=0))
@@ -104,7 +117,9 @@ def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.
     return result
 
 
-def _compensating_changes(problem: LeastSquaresProblem, solution: Solution, slopes: Floats) -> NDArray[np.bool_]:
+def _compensating_changes(
+    problem: LeastSquaresProblem, solution: Solution, slopes: Floats
+) -> NDArray[np.bool_]:
     """Which values at ends and others could change together, inwards, with no change at all."""
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
@@ -127,7 +142,10 @@ def covariance(problem: LeastSquaresProblem, solution: Solution) -> tuple[Floats
     full = np.full((len(keys), len(keys)), math.nan)
     kept = np.flatnonzero(~solution.at_end)
     slopes = jacobian_at(problem, solution.point)
-    for loose in (_flat_directions(problem, solution.point), _compensating_changes(problem, solution, slopes)):
+    for loose in (
+        _flat_directions(problem, solution.point),
+        _compensating_changes(problem, solution, slopes),
+    ):
         if loose.any():
             return full, tuple(keys[k] for k in np.flatnonzero(loose))
     if not kept.size:

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import split_column_header
-from dse.fitting.parameters import FreeParameter, Floats
+from dse.fitting.parameters import Floats, FreeParameter
 from dse.inputs.merge import StudyInputs
+from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.grid.axes import Axis
 from sweeps.store.records import check_finished
 from symbolic.errors import (
     DseError,
@@ -31,7 +31,7 @@ from symbolic.errors import (
 )
 from symbolic.model import Model
 from symbolic.ops import references
-from symbolic.units import dimension, to_si_exact, mismatch_message
+from symbolic.units import dimension, mismatch_message, to_si_exact
 
 # --- Measured columns: from a table of any kind to numbers in the units of quantities
 
@@ -66,7 +66,9 @@ class ColumnTable:
     def select_rows(self, selection: Any) -> dict[str, Any]:
         """Return some rows, with units in the headers as they are read."""
         return {
-            f"{name} [{unit}]" if (unit := self.units[name]) else name: np.asarray(column)[selection]
+            f"{name} [{unit}]" if (unit := self.units[name]) else name: np.asarray(column)[
+                selection
+            ]
             for name, column in self.columns.items()
         }
 
@@ -131,7 +133,9 @@ def _from_text(path: Path) -> ColumnTable:
 
     records = from_table(MeasuredFile(path))
     kept = [k for k, why in enumerate(records.status) if not why]
-    columns = {name: _to_array([column[k] for k in kept]) for name, column in records.columns.items()}
+    columns = {
+        name: _to_array([column[k] for k in kept]) for name, column in records.columns.items()
+    }
     failed = len(records.status) - len(kept)
     left_out = [f"left out, as their status says that they failed: {failed} rows"] if failed else []
     return ColumnTable(
@@ -206,7 +210,12 @@ def read_columns(
         if name in excluded:
             continue
         known = model.quantities.get(name)
-        if choice is None and table.is_normalized and name != "machine" and (not known or known.is_label):
+        if (
+            choice is None
+            and table.is_normalized
+            and name != "machine"
+            and (not known or known.is_label)
+        ):
             continue
         if known is None:
             one = "; a machine is given by machine=, for one machine at a time"
@@ -238,7 +247,9 @@ def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> 
         raise UnitError(f"the unit of the column {column!r}: {error}") from None
     expected = dimension(row.unit)
     if kind != expected:
-        raise UnitError(f"{name}: " + mismatch_message(f"the column {header!r}", kind, expected, unit))
+        raise UnitError(
+            f"{name}: " + mismatch_message(f"the column {header!r}", kind, expected, unit)
+        )
     return values * float(factor.numerator) / float(factor.denominator)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.parameters import FreeParameter, Floats
+from dse.fitting.parameters import Floats, FreeParameter
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node
@@ -153,7 +153,9 @@ class LeastSquaresProblem:
         )
 
 
-def _finite_difference(center: Floats, up: Floats, down: Floats, value: Floats, high: Floats, low: Floats) -> Floats:
+def _finite_difference(
+    center: Floats, up: Floats, down: Floats, value: Floats, high: Floats, low: Floats
+) -> Floats:
     with np.errstate(all="ignore"):
         both = (up - down) / (high - low)
         right, left = (up - center) / (high - value), (center - down) / (value - low)
@@ -243,7 +245,9 @@ def _halton(count: int, dimensions: int) -> Floats:
     return shares
 
 
-def _solve_linear(problem: LeastSquaresProblem, points: Floats, linear: NDArray[np.bool_]) -> Floats:
+def _solve_linear(
+    problem: LeastSquaresProblem, points: Floats, linear: NDArray[np.bool_]
+) -> Floats:
     """The points, with the values that predictions are linear in moved to where they fit best.
 
     A point stays as it is where that is better: linear may hold in one regime alone.
@@ -252,7 +256,9 @@ def _solve_linear(problem: LeastSquaresProblem, points: Floats, linear: NDArray[
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
     moved, blocks = points.copy(), _linear_blocks(problem, linear)
     measured = (problem.measurements * problem.scale).reshape(-1)
-    count = max(1, MAX_NUMBERS // max(problem.measurements.size * (2 * len(problem.parameters) + 1), 1))
+    count = max(
+        1, MAX_NUMBERS // max(problem.measurements.size * (2 * len(problem.parameters) + 1), 1)
+    )
     for first in range(0, len(points), count):
         predicted, slopes = problem.linearize(points[first : first + count], steps)
         wanted = measured - predicted
@@ -266,7 +272,9 @@ def _solve_linear(problem: LeastSquaresProblem, points: Floats, linear: NDArray[
     return np.where(better[:, None], moved, points)
 
 
-def _linear_blocks(problem: LeastSquaresProblem, linear: NDArray[np.bool_]) -> list[tuple[Any, list[int]]]:
+def _linear_blocks(
+    problem: LeastSquaresProblem, linear: NDArray[np.bool_]
+) -> list[tuple[Any, list[int]]]:
     """Residuals and linear values that belong together: those of a label, where none is shared."""
     places = np.flatnonzero(linear).tolist()
     if any(problem.parameters[place].label is None for place in places):
@@ -317,7 +325,13 @@ FLAT_TOLERANCE = 1e-7
 #: costs, by the derivatives, at most this share of the squares. The end is taken where it costs no
 #: more than a share, and either the squares press on it (this cosine between slope and residuals)
 #: or the value stood there but for this share of its size.
-NEAR_BOUND, TRY_BOUND, TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 0.03, 1e-4, 1e-10, 1e-6, 1e-6
+NEAR_BOUND, TRY_BOUND, TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = (
+    0.03,
+    1e-4,
+    1e-10,
+    1e-6,
+    1e-6,
+)
 #: Squares below this share of what was measured are rounding, and such changes of the residuals.
 EXACT, ROUNDING = 1e-20, 1e-14
 
@@ -435,7 +449,10 @@ def _move_to_bounds(problem: LeastSquaresProblem, point: Floats, cost: float) ->
     for place, coordinate in enumerate(problem.parameters):
         for end in coordinate.attainable_bounds:
             away = abs(point[place] - end)
-            dear = away**2 * costs[place] > TRY_BOUND * cost and cost > EXACT * problem.measured_norm**2
+            dear = (
+                away**2 * costs[place] > TRY_BOUND * cost
+                and cost > EXACT * problem.measured_norm**2
+            )
             if dear or away > NEAR_BOUND * max(coordinate.typical_size, abs(end)):
                 continue
             moved, at = point.copy(), held.copy()
@@ -504,7 +521,9 @@ def left_out_residuals(problem: LeastSquaresProblem, solution: Solution, method:
     without which the others do not determine what is free.
     """
     shape = problem.measurements.shape
-    basis = np.linalg.qr(normalize_columns(jacobian_at(problem, solution.point)[:, ~solution.at_end])[0])[0]
+    basis = np.linalg.qr(
+        normalize_columns(jacobian_at(problem, solution.point)[:, ~solution.at_end])[0]
+    )[0]
     own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row
     residuals = problem.residuals(solution.point[None, :])[0].reshape(shape)
     shrunk = np.eye(shape[0]) - own @ own.transpose(0, 2, 1)

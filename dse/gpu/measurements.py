@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.gpu.device import NvmlBoard, DeviceState, open_board
+from dse.gpu.device import DeviceState, NvmlBoard, open_board
 from stochastic import Pmf, imbalance
 from stochastic.validation import describe, losses
 from symbolic.errors import DseError
@@ -41,7 +41,7 @@ def open_device() -> tuple[Any, int]:
 def shortest_run_time(kernels: Any, run: Any) -> float:
     """The shortest of three runs, after one in which the kernel is compiled. [s]"""
     run()
-    taken: float = min(kernels.seconds(run) for _ in range(3))
+    taken: float = min(kernels.time_run(run) for _ in range(3))
     return taken
 
 
@@ -67,10 +67,12 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
         expected = (places[:total] + total * requests) % size
         return np.array_equal(ends.copy_to_host(), expected)
 
-    return lambda: kernels.waiting[shape](ring, ends, requests), is_done
+    return lambda: kernels.chase_pointers[shape](ring, ends, requests), is_done
 
 
-def _compute_launch(kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32) -> CheckedLaunch:
+def _compute_launch(
+    kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32
+) -> CheckedLaunch:
     """Return a launch whose threads only compute."""
     half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
@@ -78,7 +80,7 @@ def _compute_launch(kernels: Any, shape: tuple[int, int], rounds: int, kind: Any
     def is_done() -> bool:
         return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
 
-    return lambda: kernels.thinking[shape](values, half, one, rounds), is_done
+    return lambda: kernels.multiply_add[shape](values, half, one, rounds), is_done
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
@@ -146,7 +148,9 @@ def demand(
     rates = []
     for count in threads:
         run, done = _compute_launch(kernels, _launch_shape(count, multiprocessors), rounds, kind)
-        rates.append(kernels.ROUND * count * rounds / shortest_run_time(kernels, run))
+        rates.append(
+            kernels.OPERATIONS_PER_ROUND * count * rounds / shortest_run_time(kernels, run)
+        )
         check_result(done())
     return {"threads_in_cs": np.array(threads, float), "attained_flops": np.array(rates)}
 
@@ -202,14 +206,16 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
         there = kernels.cuda.to_device(np.full(2, -1, np.int64))
         given: Any = kernels.cuda.to_device(ring)
         for _ in range(2):
-            kernels.chasing[1, 1](given, count, there)
+            kernels.time_pointer_chase[1, 1](given, count, there)
         end, cycles = there.copy_to_host().tolist()
         check_result(cycles > 0 and end == order[(2 * count) % len(order)])
         result.append(cycles / count)
     return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(result)}
 
 
-def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _random_ring(
+    size: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The place after each place, and the places in the order in which they come, from 0 on."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
@@ -275,7 +281,11 @@ def power(
     shape = 2 * multiprocessors, threads
     total = shape[0] * threads
     work: dict[str, tuple[CheckedLaunch, float, float]] = {
-        "compute": (_compute_launch(kernels, shape, steps), float(kernels.ROUND * steps * total), 0.0),
+        "compute": (
+            _compute_launch(kernels, shape, steps),
+            float(kernels.OPERATIONS_PER_ROUND * steps * total),
+            0.0,
+        ),
         "memory": (_memory_launch(kernels, shape, steps, size), 0.0, 4.0 * steps * total),
     }
     board = board or open_board(kernels.uuid(), simulated=kernels.SIMULATED)
@@ -291,7 +301,9 @@ def power(
                 own |= {"asked_clock": float("nan"), "chosen_by": f"as it was: {error}"}
             idle = _idle(board, settle, seconds)
             for name, ((run, _), flops, bytes_read) in work.items():
-                each, seen = kernels.sustained(run, board.read_state, settle=settle, seconds=seconds)
+                each, seen = kernels.run_sustained(
+                    run, board.read_state, settle=settle, seconds=seconds
+                )
                 rates = {"attained_flops": flops / each, "attained_bandwidth": bytes_read / each}
                 rows.append({"kernel": name, **own, **_mean_state(seen, each), **rates} | idle)
             if own["chosen_by"].startswith("as it was"):
@@ -407,7 +419,7 @@ def block_stamps(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
     for _ in range(2):  # compiled before the launch that counts
         values = kernels.cuda.to_device(np.zeros(len(work) * threads, np.float32))
         there = kernels.cuda.to_device(np.zeros_like(stamps))
-        kernels.standing[len(work), threads](values, half, one, given, there)
+        kernels.stamp_blocks[len(work), threads](values, half, one, given, there)
         stamps = there.copy_to_host()
     check_result(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
     check_result(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
@@ -616,15 +628,15 @@ def shortest_paths(
     blocks = -(-len(matrix) // tile_dim)
     shape = (blocks, blocks), threads, 0, padding
     here, there = kernels.cuda.to_device(matrix), kernels.cuda.to_device(matrix)
-    kernels.squaring(tile_dim)[shape](here, there)  # compiled before the clock runs
+    kernels.min_plus_square(tile_dim)[shape](here, there)  # compiled before the clock runs
     arrays = [kernels.cuda.to_device(matrix), there]
 
     def square_repeatedly() -> None:
         for _ in range(max(len(matrix) - 1, 1).bit_length()):
-            kernels.squaring(tile_dim)[shape](*arrays)
+            kernels.min_plus_square(tile_dim)[shape](*arrays)
             arrays.reverse()
 
-    taken = kernels.seconds(square_repeatedly)
+    taken = kernels.time_run(square_repeatedly)
     result: NDArray[np.float32] = arrays[0].copy_to_host()
     return result, taken
 

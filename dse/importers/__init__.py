@@ -27,8 +27,8 @@ def open_measurements(
 ) -> xr.Dataset:
     """A file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.importers.formats import read_measurements
-    from dse.importers.mapping import merge_maps, find_map, map_columns, load_user_map
-    from dse.importers.records import split_runs, to_dataset, stack_runs
+    from dse.importers.mapping import find_map, load_user_map, map_columns, merge_maps
+    from dse.importers.records import split_runs, stack_runs, to_dataset
     from sweeps.grid.goals import texts_of
 
     if shape not in _SHAPES:

@@ -14,9 +14,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dse.delimited import read_bytes, split_column_header, table_errors, normalize_unit, read_delimited, read_text
+from dse.delimited import (
+    normalize_unit,
+    read_bytes,
+    read_delimited,
+    read_text,
+    split_column_header,
+    table_errors,
+)
 from dse.importers.records import CORRECT, FAILED, Records
-from stochastic.delimited import Cell, parse_columns, number_reader
+from stochastic.delimited import Cell, number_reader, parse_columns
 from sweeps.files.tabular import parquet_library
 from symbolic.errors import DseError
 
@@ -38,7 +45,9 @@ class MeasuredFile:
     @cached_property
     def text(self) -> str:
         """The text; an error where the first bytes or the name tell a file of another tool."""
-        heads = (told for head, told in _FOREIGN_STARTS.items() if self.start.lstrip().startswith(head))
+        heads = (
+            told for head, told in _FOREIGN_STARTS.items() if self.start.lstrip().startswith(head)
+        )
         if what := _FOREIGN_SUFFIXES.get(self.path.suffix.lower()) or next(heads, None):
             raise DseError(f"{str(self.path)!r} is {what}")
         return read_text(self.path)
@@ -106,14 +115,18 @@ FORMATS: dict[str, MeasurementFormat] = {
         suffixes=_REPORTS,
         matches=lambda file: file.name.endswith(_REPORTS) or file.start.startswith(b"NVR\0"),
     ),
-    "t4": MeasurementFormat(title="T4", reader="dse.importers.tuners:from_t4", suffixes=_JSON, key="results"),
+    "t4": MeasurementFormat(
+        title="T4", reader="dse.importers.tuners:from_t4", suffixes=_JSON, key="results"
+    ),
     "kernel-tuner": MeasurementFormat(
         title="Kernel Tuner cache",
         reader="dse.importers.tuners:from_cache",
         suffixes=_JSON,
         key="cache",
     ),
-    "ktt": MeasurementFormat(title="KTT", reader="dse.importers.tuners:from_ktt", suffixes=_JSON, key="Results"),
+    "ktt": MeasurementFormat(
+        title="KTT", reader="dse.importers.tuners:from_ktt", suffixes=_JSON, key="Results"
+    ),
     "parquet": MeasurementFormat(
         title="Parquet table",
         reader="dse.importers.formats:from_table",

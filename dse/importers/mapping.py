@@ -64,7 +64,8 @@ def read_map(path: Path) -> ColumnMap:
         check_name(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
     try:
         told: dict[str, Any] = {
-            key: {str(n): _text_tuple(f) for n, f in dict(tree.get(key, {})).items()} for key in _SECTIONS
+            key: {str(n): _text_tuple(f) for n, f in dict(tree.get(key, {})).items()}
+            for key in _SECTIONS
         }
         told |= {key: _text_tuple(tree.get(key, [])) for key in ("known_by", "notes")}
         return ColumnMap(title=str(tree.get("title", path.stem)), **told)
@@ -176,7 +177,9 @@ class ColumnFormulas:
                 continue
             self.values[name] = self._value(text, parts)
             self.sources[name] = f"{title}: {formula.replace('@', '')}"
-            first = self.records.units.get(self._column_name(needed[0]), "") if len(needed) == 1 else ""
+            first = (
+                self.records.units.get(self._column_name(needed[0]), "") if len(needed) == 1 else ""
+            )
             return first if unit is None else unit
         return None
 
@@ -301,7 +304,9 @@ def map_columns(
     assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in constants)
     for name, values in _coalesced_requests(work.values):
         columns[name] = [None if v != v else v for v in values.tolist()]
-        work.sources[name] = f"{column_map.title}: mem_insts, where all bytes of each sector are used"
+        work.sources[name] = (
+            f"{column_map.title}: mem_insts, where all bytes of each sector are used"
+        )
         left = [each for each in left if each != name]
     unsettled = "coalesced_insts" in columns and any(v is None for v in columns["coalesced_insts"])
     if unsettled:

@@ -22,7 +22,7 @@ from symbolic.errors import DseError, UnitError, check_name
 from symbolic.quantities import TABLE
 from symbolic.statistics import RUN
 from symbolic.terms import FUNCTIONS
-from symbolic.units import dimension, to_si_exact, mismatch_message
+from symbolic.units import dimension, mismatch_message, to_si_exact
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,7 +67,9 @@ def column_unit(
         if kind != dimension(expected):
             raise UnitError(
                 f"{name}: "
-                + mismatch_message(f"the column {header!r} in {unit!r}", kind, dimension(expected), unit)
+                + mismatch_message(
+                    f"the column {header!r} in {unit!r}", kind, dimension(expected), unit
+                )
                 + ", or rename the column"
             )
         stored = expected
@@ -199,12 +201,16 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
             texts = np.array(list(map(str, listed)), dtype=np.str_)
             measured[name] = (texts, {"long_name": told, **source})
             continue
-        settled = _axis_column(listed, name) if told in records.axes else _measured_column(listed, why)
+        settled = (
+            _axis_column(listed, name) if told in records.axes else _measured_column(listed, why)
+        )
         factor, attrs = column_unit(name, told, unit, settled)
         if told in records.axes:
             axes[name] = (apply_factor(settled, factor), attrs | source)
             if told in records.order:
-                order[name] = apply_factor(_axis_column(_to_list(records.order[told]), name), factor)
+                order[name] = apply_factor(
+                    _axis_column(_to_list(records.order[told]), name), factor
+                )
             continue
         if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
             large.append(name)
@@ -390,7 +396,10 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
 
     rows = normalize_records(records, units)
     count = len(rows.status)
-    axes = {axis: _sorted_axis_values(column, rows.order.get(axis)) for axis, column in rows.axes.items()}
+    axes = {
+        axis: _sorted_axis_values(column, rows.order.get(axis))
+        for axis, column in rows.axes.items()
+    }
     sizes = {axis: len(values) for axis, values in axes.items()}
     cells = math.prod(sizes.values()) if axes else 0
     flat = None
@@ -445,7 +454,10 @@ def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArr
 
 
 def _variables(
-    rows: MeasuredRows, dims: tuple[str, ...], flat: NDArray[np.int64] | None, shape: tuple[int, ...]
+    rows: MeasuredRows,
+    dims: tuple[str, ...],
+    flat: NDArray[np.int64] | None,
+    shape: tuple[int, ...],
 ) -> Any:
     def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
         if flat is None:

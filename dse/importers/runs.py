@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.arguments import require_dataset
-from sweeps.query.uncertainty import SourceOverDraws, draw_dimension
-from sweeps.query.source import winners_dataset
 from sweeps.grid.goals import check_top, one_goal, texts_of
+from sweeps.query.source import winners_dataset
+from sweeps.query.uncertainty import SourceOverDraws, draw_dimension
 from sweeps.scan.values import DatasetTable
 from sweeps.sources.table import TableScan
 from symbolic.confidence import half_width
@@ -150,7 +150,12 @@ def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) ->
     chances = (first / first.sum(axis=0)).reshape(rows.size, _PARTS, -1).mean(axis=2)
     regrets = (drawn - least).reshape(rows.size, _PARTS, -1).mean(axis=2)
     order = np.lexsort((regrets.mean(axis=1), -chances.mean(axis=1)))
-    others: tuple[Floats, ...] = (chances, regrets, drawn, _knowledge_gradients(means[near], errors[near]))
+    others: tuple[Floats, ...] = (
+        chances,
+        regrets,
+        drawn,
+        _knowledge_gradients(means[near], errors[near]),
+    )
     return BestCandidates(rows[order], *(array[order] for array in others))
 
 
@@ -221,7 +226,9 @@ def chances_of_runs(
     whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
     if source.draw_axis not in dims:
         raise DseError(f"{goal.text} is the same in all runs: ask optimum")
-    lines = np.moveaxis(whole, dims.index(source.draw_axis), -1).reshape(-1, table.axes[source.draw_axis])
+    lines = np.moveaxis(whole, dims.index(source.draw_axis), -1).reshape(
+        -1, table.axes[source.draw_axis]
+    )
     some = {row: of[of < np.inf] for row, of in enumerate(lines)}
     runs = {row: RepeatedRuns.from_values(of) for row, of in some.items() if of.size}
     if not runs:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.delimited import normalize_unit, normalize_time_unit
+from dse.delimited import normalize_time_unit, normalize_unit
 from dse.importers.formats import MeasuredFile
 from dse.importers.records import FAILED, Records, rows_to_columns
 from symbolic.errors import DseError
@@ -85,7 +85,13 @@ _ERRORS = {
 #: Times that tell of a configuration, by their names in T4; others tell of the tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
 #: What a cache holds of the tuner rather than of a configuration.
-_TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp", "verification_time"}
+_TUNER_KEYS = {
+    "benchmark_time",
+    "framework_time",
+    "strategy_time",
+    "timestamp",
+    "verification_time",
+}
 #: Units in which Kernel Tuner writes what it measures; all times are in ms.
 _UNITS = {
     "nvml_power": "W",

@@ -21,9 +21,9 @@ from dse.inputs.provenance import version
 from sweeps.files.atomic_write import write_atomic
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, check_name
+from symbolic.file_access import PathBase, allowed_path
 from symbolic.json_text import read_json
 from symbolic.quantities import TABLE
-from symbolic.file_access import PathBase, allowed_path
 
 FORMAT, ENDING = "simt-dse fit 1", ".fit.json"
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog.entries import Entry, machine, workload
+from sweeps.grid.axes import Axis
 from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import contents, has_law_labels, read_label
-from sweeps.grid.axes import Axis
 from symbolic.errors import DseError, UnitError, nearest_hint
+from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
-from symbolic.file_access import PathBase, FileScope, base_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 
 def find_invalid_values(
-    entries_by_name: Mapping[str, Sequence[Entry]], set_values: Mapping[str, Any], axes: Sequence[Axis]
+    entries_by_name: Mapping[str, Sequence[Entry]],
+    set_values: Mapping[str, Any],
+    axes: Sequence[Axis],
 ) -> dict[str, str]:
     """Return the values of files that do not hold at what a study gives, and why."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
-    for name, entry in ((name, entry) for name, several in entries_by_name.items() for entry in several):
+    for name, entry in (
+        (name, entry) for name, several in entries_by_name.items() for entry in several
+    ):
         value = entry.values.get(name)
         for other, number in value.holds_for if value else ():
             own = entry.values.get(other)
@@ -136,7 +140,10 @@ def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
     """What is given by the names of quantities, also where a symbol of the papers was."""
     result = {model.resolve_symbol(name): value for name, value in values.items()}
     if len(result) < len(values):
-        names = [f"{n} ({model.resolve_symbol(n)})" if model.resolve_symbol(n) != n else n for n in values]
+        names = [
+            f"{n} ({model.resolve_symbol(n)})" if model.resolve_symbol(n) != n else n
+            for n in values
+        ]
         raise DseError(f"a quantity is given twice, among {', '.join(names)}: keep one of them")
     return result
 
@@ -173,7 +180,9 @@ def merge_inputs(
     counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
     fits = {} if fit_inputs is None else fit_inputs.values
-    fits = {name: value for name, value in fits.items() if name not in {*set_values, *varied, *replaced}}
+    fits = {
+        name: value for name, value in fits.items() if name not in {*set_values, *varied, *replaced}
+    }
     for kind, load in _ENTRIES.items():
         single = entries.get(kind)
         names = by_name[kind].labels if kind in by_name else (single,) if single else ()
@@ -233,7 +242,9 @@ def merge_inputs(
             (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
         else:
             values[name] = _set_value(row, value, model, by_name)
-        origins[name] = fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
+        origins[name] = (
+            fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
+        )
     laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
     for axis in axes:
         if any(label in laws for label in axis.labels):
@@ -252,7 +263,9 @@ def merge_inputs(
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
-        invalid_values=find_invalid_values(counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes),
+        invalid_values=find_invalid_values(
+            counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes
+        ),
     )
 
 

@@ -18,7 +18,9 @@ def validity_warnings(parts: StudyInputs) -> list[str]:
     """
     result = []
     for row in parts.model.validity:
-        beyond = [name for name, value in _values(parts, row.quantity) if not row.is_valid_for(value)]
+        beyond = [
+            name for name, value in _values(parts, row.quantity) if not row.is_valid_for(value)
+        ]
         if beyond:
             result.append(f"{', '.join(dict.fromkeys(beyond))}: {row.statement}")
     return result

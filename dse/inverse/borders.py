@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.arguments import axis_indices
-from dse.inverse.ranges import answer_attributes, read_value, free_quantities
+from dse.inverse.ranges import answer_attributes, free_quantities, read_value
 from dse.study.random import check_not_random
 from stochastic import sizes
-from sweeps.bounds.checks import check_grid, check_enclosable
+from sweeps.bounds.checks import check_enclosable, check_grid
+from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
 from sweeps.grid.dataset import assemble, axis_coordinates, flag_attributes, read_flag_meanings
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE, Grid
-from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
 from symbolic.crossings import MAX_HALVINGS
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
@@ -269,7 +269,9 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
         family = next(
             (f for f in model.regime_families if set(f.terms) <= set(flags[text].values())), None
         )
-        return BorderCase(name=text, text=text, node=reference(text), flags=flags[text], family=family)
+        return BorderCase(
+            name=text, text=text, node=reference(text), flags=flags[text], family=family
+        )
     if text in families:
         return _regime_case(families[text])
     if text.isidentifier():
@@ -294,7 +296,9 @@ def _regime_case(family: Family) -> BorderCase:
         first = term >= maximum(*rest) if family.largest else term <= minimum(*rest)
         node = constant(where(first, float(place), node))
     name = f"{family.of}_regime"
-    return BorderCase(name=name, text=family.of, node=node, flags=dict(enumerate(labels)), family=family)
+    return BorderCase(
+        name=name, text=family.of, node=node, flags=dict(enumerate(labels)), family=family
+    )
 
 
 # --- The borders of a Dataset, each once, as rows
@@ -386,7 +390,9 @@ def _add_closed_forms(
             np.broadcast_to(array, one.beyond.shape).reshape(-1)
             for array in (table[case.name].values, one.beyond.values)
         )
-        pairs = np.unique(np.sort(np.stack([here, beyond], axis=1)[beyond != NO_BORDER], axis=1), axis=0)
+        pairs = np.unique(
+            np.sort(np.stack([here, beyond], axis=1)[beyond != NO_BORDER], axis=1), axis=0
+        )
         for low, high in pairs.tolist():
             a, b = case.flags.get(low, ""), case.flags.get(high, "")
             if case.family is None or not (a in case.family.terms and b in case.family.terms):
@@ -402,7 +408,9 @@ def _add_closed_forms(
     return table.assign_attrs(closed_forms=json.dumps(told))
 
 
-def _solve_border(model: Model, a: str, b: str, name: str, switches: Mapping[str, str]) -> list[str]:
+def _solve_border(
+    model: Model, a: str, b: str, name: str, switches: Mapping[str, str]
+) -> list[str]:
     try:
         solved = model.border(a, b, solve_for=name, **switches)
     except DseError as error:

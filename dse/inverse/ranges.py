@@ -12,17 +12,17 @@ import numpy as np
 from dse.inputs.provenance import version
 from dse.study.random import drop_axes
 from stochastic import sizes
-from sweeps.query.support_table import reject_statistic
-from sweeps.bounds.checks import check_grid, check_enclosable
+from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.certify.targets import CertifiedBoxes, certified_boxes
+from sweeps.certify.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
 from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, variable_attributes
 from sweeps.grid.flat_index import ravel
-from sweeps.grid.goals import Goal, dims_of, describe_goals, objective_node, per_axes
+from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node, per_axes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, subgrid
 from sweeps.nest.statistics import compute_statistics
-from sweeps.certify.targets import CertifiedBoxes, certified_boxes
-from sweeps.certify.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
+from sweeps.query.support_table import reject_statistic
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.expression import parse, parse_value
@@ -69,10 +69,14 @@ def meets_of(
     check_enclosable(grid, roots)
     check_grid(study.grid(), count_points=False, stats=tally)
     labels = per_axes(per, tuple(grid.axes))
-    return boxes_dataset(study, grid, targets, _boxes_of_cells(grid, labels, max_boxes, tally), labels)
+    return boxes_dataset(
+        study, grid, targets, _boxes_of_cells(grid, labels, max_boxes, tally), labels
+    )
 
 
-def _boxes_of_cells(grid: Grid, per: tuple[str, ...], max_boxes: int, tally: SearchStats) -> CertifiedBoxes:
+def _boxes_of_cells(
+    grid: Grid, per: tuple[str, ...], max_boxes: int, tally: SearchStats
+) -> CertifiedBoxes:
     """The boxes, of which none holds several values of the axes ``per``."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
@@ -237,7 +241,9 @@ _LONG_NAMES = {
 }
 
 
-def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]) -> xr.Dataset:
+def rivals_dataset(
+    study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]
+) -> xr.Dataset:
     """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
     from sweeps.certify.tolerances import possible_winners  # only very many configurations need it
 
@@ -247,7 +253,9 @@ def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[Un
             f"{grid.switch_axes[0]}: give it instead of the axis"
         )
     if len(inputs) > MAX_RIVAL_INPUTS:
-        raise DseError(f"so many configurations are searched for at most {MAX_RIVAL_INPUTS} uncertain inputs")
+        raise DseError(
+            f"so many configurations are searched for at most {MAX_RIVAL_INPUTS} uncertain inputs"
+        )
     check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
     result, shares = possible_winners(grid, goal, inputs, max_boxes=MAX_RIVAL_BOXES)
     ds, order = boxes_dataset(study, grid, (), result), box_order(result)
@@ -333,7 +341,9 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     array = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(array, dims):
         if name in grid.graphs[key].definitions:
-            piece[...] = grid.evaluate([grid.graphs[key].flat(name)], key, grid.non_switch_axes(dims))[0]
+            piece[...] = grid.evaluate(
+                [grid.graphs[key].flat(name)], key, grid.non_switch_axes(dims)
+            )[0]
     return Leaf(axes=dims, array=array)
 
 
@@ -457,7 +467,11 @@ def _add_output(
 
 
 def _can_be_best_variable(
-    grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], condition_dims: tuple[str, ...], feasible: Any
+    grid: Grid,
+    goal: Goal,
+    inputs: Sequence[UncertainInput],
+    condition_dims: tuple[str, ...],
+    feasible: Any,
 ) -> tuple[Any, ...]:
     """Which configurations may be the best, over the axes of the goal and of the conditions."""
     roots = _roots(grid, goal.text)

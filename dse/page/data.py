@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.style import style_of, meaning_of
 from dse.inputs.provenance import version
+from dse.plots.style import meaning_of, style_of
 from dse.study.study import BestQuery, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
@@ -66,10 +66,14 @@ def extra_quantities(model: Model) -> list[str]:
     return list(dict.fromkeys(result))
 
 
-def figure_data(grid: Grid, indices: Mapping[str, Indices]) -> tuple[dict[str, Any], dict[str, str]]:
+def figure_data(
+    grid: Grid, indices: Mapping[str, Indices]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The figures of the model's own and how its terms look; the functions these call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
-    told: dict[str, Any] = {"looks": {name: _line_style(name) for name in names if meaning_of(name)}}
+    told: dict[str, Any] = {
+        "looks": {name: _line_style(name) for name in names if meaning_of(name)}
+    }
     functions: dict[str, str] = {}
     if names.keys() >= set(_TRANSIT_QUANTITIES):
         told["transit"], functions["traced"] = _transit_data(grid)
@@ -133,7 +137,9 @@ def _launch_tail(law: Any) -> dict[str, Any]:
     below = np.asarray(law.below, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
-    levels = np.append(1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, _LAUNCH_POINTS // 2), [0.5, 0.99, 0.9999])
+    levels = np.append(
+        1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, _LAUNCH_POINTS // 2), [0.5, 0.99, 0.9999]
+    )
     places = np.concatenate(
         [np.linspace(first, last, _LAUNCH_POINTS // 2).round(), np.searchsorted(below, levels)]
     )
@@ -177,14 +183,20 @@ def dataset_page_data(
     if not names:
         raise DseError("the Dataset holds no numbers: there is nothing to explore")
     held = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
-    cut = ds[held].isel({name: _indices_between(ds, name, *ends) for name, ends in (part or {}).items()})
+    cut = ds[held].isel(
+        {name: _indices_between(ds, name, *ends) for name, ends in (part or {}).items()}
+    )
     if any(size == 0 for size in cut.sizes.values()):
         raise DseError(
             f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
         )
     counts = {str(dim): min(size, _MAX_STORED_AXIS) for dim, size in cut.sizes.items()}
-    halve_axes(counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MAX_STORED_VALUES)
-    kept = cut.isel({dim: even_indices(cut.sizes[dim], count) for dim, count in counts.items()}).load()
+    halve_axes(
+        counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MAX_STORED_VALUES
+    )
+    kept = cut.isel(
+        {dim: even_indices(cut.sizes[dim], count) for dim, count in counts.items()}
+    ).load()
     rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     data = common_data(title, note) | {
         "model": str(ds.attrs.get("model", "")),
@@ -284,7 +296,9 @@ def common_data(title: str, note: str) -> dict[str, Any]:
     }
 
 
-def page_data(study: StudyData, title: str, note: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+def page_data(
+    study: StudyData, title: str, note: str = ""
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The data of a page, and the functions of JavaScript that it calls, by name."""
     best = None if study.best is None else read_best(study.best)
     grid = _page_grid(study, best)
@@ -397,7 +411,9 @@ def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
     return result
 
 
-def _best_data(study: StudyData, grid: Grid, indices: Mapping[str, Indices], best: BestQuery) -> dict[str, Any]:
+def _best_data(
+    study: StudyData, grid: Grid, indices: Mapping[str, Indices], best: BestQuery
+) -> dict[str, Any]:
     """The question of the study; its answer where the page cannot look through its grid."""
     told: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
@@ -411,7 +427,9 @@ def _best_data(study: StudyData, grid: Grid, indices: Mapping[str, Indices], bes
     return told
 
 
-def _search_best(study: StudyData, indices: Mapping[str, Indices], best: BestQuery) -> dict[str, Any]:
+def _search_best(
+    study: StudyData, indices: Mapping[str, Indices], best: BestQuery
+) -> dict[str, Any]:
     """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
     import xarray as xr
 
@@ -700,7 +718,12 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
         row = grid.model.quantity(name)
         domain = row.domain
         told: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning}
-        told["domain"] = [json_ready(domain.low), json_ready(domain.high), domain.low_open, domain.high_open]
+        told["domain"] = [
+            json_ready(domain.low),
+            json_ready(domain.high),
+            domain.low_open,
+            domain.high_open,
+        ]
         told["whole"] = domain.whole
         told["says"] = str(domain)
         if row.typical is not None:

@@ -57,7 +57,9 @@ def _read_asset(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def explore(source: SourceLike, path: str | Path, *, title: str | None = None, note: str = "") -> Path:
+def explore(
+    source: SourceLike, path: str | Path, *, title: str | None = None, note: str = ""
+) -> Path:
     """Write one HTML page on which a study is explored, in a browser, without a network.
 
     The page holds the equations as JavaScript, a slider or list for every axis and value, figures
@@ -106,7 +108,7 @@ def page_content(
     source: SourceLike, title: str | None = None, note: str = ""
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """What the page of a source is told, and the functions that it calls."""
-    from dse.page.data import page_data, dataset_page_data
+    from dse.page.data import dataset_page_data, page_data
 
     asked = resolve_source(source, values=True)
     if not isinstance(asked, StudyData):

@@ -9,21 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.axes import axes_of, label_with_unit, add_legend, axis_label, label_rows, format_axis, set_title, unit_of
-from dse.plots.style import STYLES, style_of, distinct_styles
+from dse.plots.axes import (
+    add_legend,
+    axes_of,
+    axis_label,
+    format_axis,
+    label_rows,
+    label_with_unit,
+    set_title,
+    unit_of,
+)
 from dse.plots.data import (
     MAX_SERIES,
     AxisValues,
     PlotSource,
-    mask_infeasible,
-    only_axis,
-    plot_axis,
-    point_text,
-    plot_data,
     check_finite,
     is_numeric,
+    mask_infeasible,
     needed_quantities,
+    only_axis,
+    plot_axis,
+    plot_data,
+    point_text,
 )
+from dse.plots.style import STYLES, distinct_styles, style_of
 from dse.study.study import StudyData
 from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError, InfeasibleError
@@ -212,12 +221,18 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
     unit = str(one.unit.values)
     ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": unit})
-    format_axis(ax.xaxis, ends, f"{label_with_unit(f'mean of {text}', unit)}; share of its variance alone, in all")
+    format_axis(
+        ax.xaxis,
+        ends,
+        f"{label_with_unit(f'mean of {text}', unit)}; share of its variance alone, in all",
+    )
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
-def importance(source: PlotSource, quantity: str, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
+def importance(
+    source: PlotSource, quantity: str, *, at: AxisValues = None, ax: Axes | None = None
+) -> Axes:
     """Draw by how many percent a quantity changes where an input changes by one percent."""
     from dse.verbs.distribution import sensitivity
 
@@ -313,7 +328,11 @@ def worth(
 
 def _configuration_text(configuration: xr.Dataset) -> str:
     """Return a configuration as text."""
-    names = [str(name) for name in configuration.coords if name != "rank" and not configuration[name].dims]
+    names = [
+        str(name)
+        for name in configuration.coords
+        if name != "rank" and not configuration[name].dims
+    ]
     values = [(name, configuration[name].item()) for name in names]
     texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values)
     return ", ".join(texts) or "the only one"

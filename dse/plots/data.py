@@ -17,10 +17,10 @@ from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.optimum import optimum
 from dse.verbs.study import run
-from sweeps.grid.dataset import read_flag_meanings, quantities_of
+from sweeps.grid.axes import parse_axis
+from sweeps.grid.dataset import quantities_of, read_flag_meanings
 from sweeps.grid.goals import goals_in_order
 from sweeps.grid.grid import FEASIBLE
-from sweeps.grid.axes import parse_axis
 from sweeps.store.records import check_finished
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_name, nearest_hint
@@ -186,7 +186,9 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
         # a slice, as items of labels may be str
         at = {dim: up[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
         label = point_text(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
-        lines.append(Line(label=label, coordinates=at, x=across.isel(index).values, y=up.isel(index).values))
+        lines.append(
+            Line(label=label, coordinates=at, x=across.isel(index).values, y=up.isel(index).values)
+        )
     check_finite(y, *(line.y for line in lines))
     heading = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
     return heading, lines
@@ -241,9 +243,13 @@ def complete_options(
         plain = [name for name in (*goals, *outputs) if name in outputs and name not in cases]
         options |= {"quantity": plain[0]} if plain else {}
     if "quantity" in kind.option_names and kind.options.get("quantity") in own and cases:
-        options |= {} if "quantity" in explicit or _has_quantities(source, own) else {"quantity": cases[0]}
+        options |= (
+            {} if "quantity" in explicit or _has_quantities(source, own) else {"quantity": cases[0]}
+        )
     if own and "quantity" not in options and not _has_quantities(source, own):
-        raise DseError(f"{kind.name} draws {own[0]}, which the study does not yield: take {GENERAL_KINDS}")
+        raise DseError(
+            f"{kind.name} draws {own[0]}, which the study does not yield: take {GENERAL_KINDS}"
+        )
     names = options.get("quantity") or own or (cases[:1] if "by" in kind.option_names else [])
     names = [names] if isinstance(names, str) else list(names)
     if names:

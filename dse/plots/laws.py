@@ -10,12 +10,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dse.evaluation import evaluate
 from dse.arguments import axis_indices
+from dse.evaluation import evaluate
+from dse.plots.axes import (
+    add_legend,
+    axes_of,
+    format_axis,
+    label_rows,
+    label_with_unit,
+    new_figure,
+    set_title,
+)
+from dse.plots.data import (
+    MAX_SERIES,
+    AxisValues,
+    Line,
+    PlotSource,
+    mask_infeasible,
+    only_axis,
+    plot_data,
+)
 from dse.plots.line_charts import draw_lines
-from dse.plots.axes import axes_of, label_with_unit, add_legend, new_figure, label_rows, format_axis, set_title
 from dse.plots.style import STYLES, distinct_styles
-from dse.plots.data import MAX_SERIES, AxisValues, Line, PlotSource, mask_infeasible, only_axis, plot_data
 from dse.study.study import StudyData
 from symbolic.errors import DseError
 
@@ -38,7 +54,9 @@ _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level
 
 
 # --- quantiles along an axis
-def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, color: str) -> None:
+def _draw_bands(
+    ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, color: str
+) -> None:
     """Draw bands, the widest first, and the median."""
     for strength, (label, (low, high)) in zip((0.2, 0.4), bands.items(), strict=True):
         ax.fill_between(x, low, high, color=color, alpha=strength, lw=0, label=label)
@@ -94,7 +112,9 @@ def bands(
 
 
 # --- an output of a study
-def outcome(source: StudyData, quantity: str, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
+def outcome(
+    source: StudyData, quantity: str, *, at: AxisValues = None, ax: Axes | None = None
+) -> Axes:
     """Draw the distribution function of an output at one configuration."""
     from dse.verbs.random import law as ask
 
@@ -227,7 +247,9 @@ def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
     shares = np.searchsorted(np.sort(samples), fine, side="right") / len(samples)
     ax.plot(fine, shares, color=_SIMULATED.color, lw=1, ls="--", label="simulated")
     for q in (0.5, 0.99):
-        _mark_quantile(ax, float(law.quantile(q)), q, f"{q:.0%}: {float(law.quantile(q)):.4g}", (7, -11))
+        _mark_quantile(
+            ax, float(law.quantile(q)), q, f"{q:.0%}: {float(law.quantile(q)):.4g}", (7, -11)
+        )
     ax.set_ylabel("P(X <= loss)")
     ax.set_title("distribution function", fontsize=10)
     ax.legend(frameon=False, fontsize=8, loc="lower right")
@@ -260,13 +282,21 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
     lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
     draw_lines(
-        ax, lines, distinct_styles([line.label for line in lines]), drawstyle="steps-post", marker=""
+        ax,
+        lines,
+        distinct_styles([line.label for line in lines]),
+        drawstyle="steps-post",
+        marker="",
     )
     for line in lines:
         late = int(np.argmax(line.y <= 0.01))
         ax.plot(line.x[late], 0.01, **STYLES["optimum"].mark_options(7, marker="o"))
     if len(lines) == 1:
-        ax.axvline(lines[0].coordinates["waves_time"], label="waves · mean block", **_LEVEL.line_options(lw=1.2))
+        ax.axvline(
+            lines[0].coordinates["waves_time"],
+            label="waves · mean block",
+            **_LEVEL.line_options(lw=1.2),
+        )
         mean = lines[0].coordinates["launch_time_mean"]
         ax.axvline(mean, label="mean", **STYLES["result"].line_options(lw=1.2))
     ax.set_yscale("log")
@@ -511,7 +541,9 @@ def slots(
         wait = [(ended, last - ended)]
         ax.broken_barh(wait, high, label=idle, **_IDLE.area_options(alpha=0.4, lw=0))
     waited = 1 - float(drawn.sum()) * step / (many * last) if last else 0.0
-    set_title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: {waited:.1%} of their time is lost")
+    set_title(
+        ax, f"{int(blocks):,} blocks on {int(many):,} slots: {waited:.1%} of their time is lost"
+    )
     ax.set_xlim(0, last or 1)
     format_time_axis(ax)
     ax.set_yticks([])

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, name_flags, set_title
 from dse.plots.bar_charts import bars
-from dse.plots.axes import axes_of, add_legend, name_flags, axis_label, format_axis, set_title
-from dse.plots.style import STYLES, MEANINGS, Style, style_of, distinct_styles, style_variants
 from dse.plots.data import (
     AxisValues,
     Line,
     PlotSource,
-    mask_infeasible,
-    only_axis,
-    plot_axis,
-    has_quantity,
-    point_text,
-    plot_data,
     check_finite,
     flags_of,
+    has_quantity,
     is_numeric,
     lines_of,
+    mask_infeasible,
     needed_quantities,
+    only_axis,
+    plot_axis,
+    plot_data,
+    point_text,
 )
+from dse.plots.style import MEANINGS, STYLES, Style, distinct_styles, style_of, style_variants
 from dse.study.study import StudyData
 from dse.verbs.optimum import optimum
 from sweeps.grid.goals import texts_of
@@ -178,7 +178,9 @@ def _draw_reference(
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = STYLES["published"] if quantity == "optimal_sms" else STYLES["level"]
-            ax.axvline(float(value), **look.line_options(), label=f"{label}: {value_text(float(value))}")
+            ax.axvline(
+                float(value), **look.line_options(), label=f"{label}: {value_text(float(value))}"
+            )
     elif level:
         if values.ndim == 0:
             ax.axhline(float(values), **style_of(quantity).line_options(lw=1.4), label=label)
@@ -234,7 +236,9 @@ def _term_names(source: Any, smallest: str) -> list[str]:
             if family.of == smallest:
                 return [*family.terms.values(), smallest]
     elif smallest in getattr(source, "data_vars", ()):
-        known = [n for n in MEANINGS if n.startswith((smallest, "parallel_warps")) and n != smallest]
+        known = [
+            n for n in MEANINGS if n.startswith((smallest, "parallel_warps")) and n != smallest
+        ]
         return [*(name for name in known if name in source), smallest]
     raise DseError(
         f"there are no terms of {smallest}: name them with quantity=, or draw a model of it"
@@ -266,7 +270,9 @@ def temperature(
         for up, down in zip(rising, falling, strict=True)
     ]
     ax = axes_of(ax)
-    looks = distinct_styles([line.label for line in both]) if len(both) > 1 else [STYLES["temperature"]]
+    looks = (
+        distinct_styles([line.label for line in both]) if len(both) > 1 else [STYLES["temperature"]]
+    )
     draw_lines(ax, both, looks)
     for line, look in zip(rising, looks, strict=True):
         steady = float(ds["max_temperature"].sel(line.coordinates))
@@ -274,7 +280,9 @@ def temperature(
     ax.plot([], [], color="black", lw=1, ls=":", label=axis_label(ds["max_temperature"]))
     ax.axvline(float(rising[0].x[-1]), color="0.4", lw=1, ls="--", label="the workload ends")
     ax.axhline(
-        float(ds["idle_temperature"].max()), **STYLES["level"].line_options(), label="the idle machine"
+        float(ds["idle_temperature"].max()),
+        **STYLES["level"].line_options(),
+        label="the idle machine",
     )
     format_axis(ax.xaxis, ds[over], "time since the workload began [s]")
     format_axis(ax.yaxis, ds["temperature"])

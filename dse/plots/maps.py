@@ -10,22 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.plots.axes import (
-    axes_of,
-    is_geometric,
     add_legend,
+    axes_of,
     axis_label,
-    log_norm,
     format_axis,
+    is_geometric,
+    log_norm,
     set_title,
 )
+from dse.plots.data import (
+    AxisValues,
+    PlotSource,
+    check_finite,
+    flags_of,
+    is_numeric,
+    needed_quantities,
+    plot_data,
+)
 from dse.plots.style import GREY, STYLES, UNIFORM, Style, distinct_styles
-from dse.plots.data import AxisValues, PlotSource, plot_data, check_finite, flags_of, is_numeric, needed_quantities
 from dse.study.study import StudyData
 from dse.verbs.optimum import best_config, optimum
+from sweeps.certify.borders import NO_BORDER
 from sweeps.grid.dataset import add_label_indices, quantities_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE
-from sweeps.certify.borders import NO_BORDER
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse_condition
 from symbolic.ops import interpret_arrays, references
@@ -71,7 +79,9 @@ def heatmap(
     if flags:
         looks = distinct_styles(list(flags.values()))
         for (flag, word), look in zip(flags.items(), looks, strict=True):
-            handles += cells.draw_cells((values == flag) & feasible, f"{flag}: {word}", look, alpha=0.55)
+            handles += cells.draw_cells(
+                (values == flag) & feasible, f"{flag}: {word}", look, alpha=0.55
+            )
         set_title(ax, axis_label(ds[quantity]))
     else:
         cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
@@ -100,7 +110,9 @@ def heatmap(
 def categories(source: PlotSource, *, quantity: str = "category", **options: Any) -> Axes:
     """Draw which bound, case or category holds over two axes."""
     texts = texts_of(options.get("where", ()), "where")
-    ds = plot_data(source, [quantity, *needed_quantities(source, None, texts)], options.pop("at", None))
+    ds = plot_data(
+        source, [quantity, *needed_quantities(source, None, texts)], options.pop("at", None)
+    )
     if not flags_of(ds[quantity]):
         raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
     return heatmap(ds, quantity, **options)
@@ -124,7 +136,9 @@ def regimes(source: PlotSource, **options: Any) -> Axes:
     return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
 
 
-def _choose_axes(ds: xr.Dataset, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
+def _choose_axes(
+    ds: xr.Dataset, quantity: str, over: str | None, by: str | None
+) -> tuple[str, str]:
     """Return the axes across and upwards; refuse a quantity that varies over others."""
     dims = [str(dim) for dim in ds[quantity].dims]
     for name in filter(None, (over, by)):
@@ -226,7 +240,9 @@ class _Cells:
     def draw_mesh(self, values: Array, **style: Any) -> Any:
         """Draw values as colours."""
         shown = np.ma.masked_invalid(values)
-        return self.ax.pcolormesh(self.x, self.y, shown, rasterized=values.size > _RASTER_CELLS, **style)
+        return self.ax.pcolormesh(
+            self.x, self.y, shown, rasterized=values.size > _RASTER_CELLS, **style
+        )
 
     def draw_values(self, values: Array, variable: xr.DataArray) -> None:
         """Draw numbers as colours, with a bar."""
@@ -241,7 +257,9 @@ class _Cells:
 
         if not inside.any():
             return []
-        self.draw_mesh(np.where(inside, 1.0, np.nan), cmap=ListedColormap([cell_style.color]), **style)
+        self.draw_mesh(
+            np.where(inside, 1.0, np.nan), cmap=ListedColormap([cell_style.color]), **style
+        )
         self.draw_hatch(inside, cell_style.hatch, "0.25")
         return [Patch(**cell_style.area_options(label=text, **style))]
 
@@ -285,7 +303,9 @@ class _Cells:
 
 
 # --- the borders of a case
-def _draw_borders(cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]) -> Any:
+def _draw_borders(
+    cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]
+) -> Any:
     """Draw the borders of a case as double lines, where :func:`dse.borders` finds them."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D

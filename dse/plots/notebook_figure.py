@@ -36,7 +36,10 @@ class NotebookFigure(Figure):
         into = io.BytesIO()
         self.savefig(into, format="png", dpi=_SAVE_DPI)
         wide, high = self.get_size_inches()
-        return into.getvalue(), {"width": int(wide * _SCREEN_DPI), "height": int(high * _SCREEN_DPI)}
+        return into.getvalue(), {
+            "width": int(wide * _SCREEN_DPI),
+            "height": int(high * _SCREEN_DPI),
+        }
 
 
 class _NotebookAxes(Axes):

@@ -169,7 +169,9 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     figure = new_figure(wide, high + (0.2 + 0.16 * len(lines) if caption else 0))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for k, panel in enumerate(row.panels):
-        _draw_panel(axes[k], row, panel, [mark for mark in row.printed if mark.get("panel", 0) == k])
+        _draw_panel(
+            axes[k], row, panel, [mark for mark in row.printed if mark.get("panel", 0) == k]
+        )
     for ax in axes[len(row.panels) :]:
         ax.remove()
     if caption:
@@ -177,7 +179,9 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     return figure
 
 
-def _draw_panel(ax: Axes, row: PaperFigure, panel: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]) -> None:
+def _draw_panel(
+    ax: Axes, row: PaperFigure, panel: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]
+) -> None:
     """Draw one panel: the marks of what is printed, then what the model yields."""
     study, options, style = (
         _merge_tables(getattr(row, name), panel.get(name, {})) for name in ("study", "given", "ax")

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.axes import axes_of, add_legend, format_axis, unit_of
+from dse.plots.axes import add_legend, axes_of, format_axis, unit_of
+from dse.plots.data import (
+    AxisValues,
+    PlotSource,
+    check_finite,
+    mask_infeasible,
+    needed_quantities,
+    plot_data,
+)
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
-from dse.plots.data import AxisValues, PlotSource, mask_infeasible, plot_data, check_finite, needed_quantities
 from dse.verbs.optimum import pareto as front_of
 from sweeps.grid.goals import texts_of
 from symbolic.answer import value_text
@@ -47,7 +54,9 @@ def pareto(
         raise DseError(f"a front is drawn of two quantities, was given {names}: name two")
     ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
     front = front_of(ds, minimize=small or None, maximize=large or None, where=texts)
-    across, up = (a.values.ravel() for a in xr.broadcast(*(mask_infeasible(ds, ds[n]) for n in goals)))
+    across, up = (
+        a.values.ravel() for a in xr.broadcast(*(mask_infeasible(ds, ds[n]) for n in goals))
+    )
     step = -(-across.size // _MAX_POINTS)
     ax = axes_of(ax)
     rest = STYLES["configurations"]
@@ -100,7 +109,9 @@ def parallel(
     ax = axes_of(ax, max(6.4, 1.5 * len(columns)), 4.4)
     ax.grid(visible=False)
     places = order[drawn]
-    heights = [_draw_parallel_axis(ax, k, ds[n], v, places) for k, (n, v) in enumerate(columns.items())]
+    heights = [
+        _draw_parallel_axis(ax, k, ds[n], v, places) for k, (n, v) in enumerate(columns.items())
+    ]
     up = np.stack(heights, axis=-1)
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
     many = min(_THICK_LINES, len(lines))
@@ -122,7 +133,9 @@ def parallel(
     return ax
 
 
-def _draw_parallel_axis(ax: Axes, place: int, variable: xr.DataArray, values: Any, indices: Any) -> Any:
+def _draw_parallel_axis(
+    ax: Axes, place: int, variable: xr.DataArray, values: Any, indices: Any
+) -> Any:
     """Draw one upright with the values at its ends; return the heights of the drawn values."""
     ax.axvline(place, color="0.3", lw=1)
     write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}

@@ -115,7 +115,8 @@ def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[
             return [_nth_style(group.index(name), free) for name in names]
     place = count()
     return [
-        style_of(name) if meaning_of(name) is not None else _nth_style(next(place), free) for name in names
+        style_of(name) if meaning_of(name) is not None else _nth_style(next(place), free)
+        for name in names
     ]
 
 
@@ -123,7 +124,9 @@ def style_variants(style: Style, many: int) -> list[Style]:
     """Return looks of one colour for several lines of one meaning; the first is ``look``."""
     others = [k for k in range(len(_LINES) - 1) if style.line != _LINES[k]]
     places = [others[k % len(others)] for k in range(many - 1)]
-    return [style, *(Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places)][:many]
+    return [style, *(Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places)][
+        :many
+    ]
 
 
 def _nth_style(place: int, free: Sequence[int]) -> Style:

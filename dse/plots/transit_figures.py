@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
 from dse.fitting.rows import read_columns, read_table
-from dse.plots.axes import axes_of, add_legend, axis_label, format_axis, set_title
-from dse.plots.style import STYLES, style_of
+from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, set_title
 from dse.plots.data import MAX_SERIES, flags_of
+from dse.plots.style import STYLES, style_of
 from dse.verbs.study import advise
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError
@@ -36,7 +36,12 @@ _OUTPUTS = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs"),
 )
-_MEASURED_OUTPUTS = ("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy")
+_MEASURED_OUTPUTS = (
+    "measured_ms_throughput",
+    "predicted_flops",
+    "measured_flops",
+    "prediction_accuracy",
+)
 #: A system that is never full.
 _UNLIMITED = 1e15
 #: Points of a curve.
@@ -136,7 +141,9 @@ def transit(
     ax.set_ylim(0, 1.3 * max(curve[1].max() for one in states for curve in one.curves.values()))
     _shade_regimes(ax, here)
     format_axis(ax.xaxis, here.ds["threads"], axis_label(here.ds["threads_in_ms"]) + " (k)")
-    format_axis(ax.yaxis, here.ds["ms_throughput"], axis_label(here.ds["ms_throughput"]) + " [1/cycle]")
+    format_axis(
+        ax.yaxis, here.ds["ms_throughput"], axis_label(here.ds["ms_throughput"]) + " [1/cycle]"
+    )
     set_title(ax, text, 64)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
@@ -157,8 +164,12 @@ def _apply_move(
             f"move = {move!r} is no move: expected inputs of transit, {', '.join(_INPUTS)}, with + "
             f"between; advised here: {known}"
         )
-    factor = advised.until / advised.value if advised and np.isfinite(advised.until) else _DEFAULT_FACTOR
-    there, back = ({n: float(before.ds[n]) * by for n in names} for by in (factor, 1 / _DEFAULT_FACTOR))
+    factor = (
+        advised.until / advised.value if advised and np.isfinite(advised.until) else _DEFAULT_FACTOR
+    )
+    there, back = (
+        {n: float(before.ds[n]) * by for n in names} for by in (factor, 1 / _DEFAULT_FACTOR)
+    )
     try:
         evaluate(model, outputs=["bound"], **entries, **{**point, **there})
     except InfeasibleError:  # the machine has no room for more
@@ -212,7 +223,9 @@ def _summary(state: _State) -> str:
     return text
 
 
-def _effect_text(before: _State, after: _State, advised: Move | None, values: Mapping[str, float]) -> str:
+def _effect_text(
+    before: _State, after: _State, advised: Move | None, values: Mapping[str, float]
+) -> str:
     """Return what a move changes, and what becomes of both throughputs by which principle."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
@@ -222,7 +235,9 @@ def _effect_text(before: _State, after: _State, advised: Move | None, values: Ma
         text += f", then {advised.next_bound} bound"
     gains = [after[rate] / before[rate] for rate in ("ms_throughput", "cs_throughput")]
     memory, computation = (
-        "stays" if abs(gain - 1) < _SAME_TOLERANCE else f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}"
+        "stays"
+        if abs(gain - 1) < _SAME_TOLERANCE
+        else f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}"
         for gain in gains
     )
     text += f": memory throughput {memory} (principle 1), computation throughput {computation} "

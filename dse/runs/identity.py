@@ -15,9 +15,9 @@ import numpy as np
 from dse.study.study import StudyData
 from sweeps.grid.grid import FEASIBLE
 from symbolic.errors import DseError
+from symbolic.file_access import FileScope
 from symbolic.json_text import read_json
 from symbolic.library import locate_models
-from symbolic.file_access import FileScope
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -271,7 +271,7 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
     """
     from sweeps.store.backend import get_or_none
     from sweeps.store.create import METADATA_FILE
-    from sweeps.store.records import MANIFEST, RECORDS, checksum, read_manifest, decode_checked_json
+    from sweeps.store.records import MANIFEST, RECORDS, checksum, decode_checked_json, read_manifest
 
     said: dict[str, dict[str, Any]] = {}
     with suppress(ValueError, KeyError, TypeError):
@@ -285,7 +285,8 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
         if agree:
             return manifest
     records = (
-        decode_checked_json(get_or_none(backend, f"{RECORDS}/{name}")) for name in backend.sizes(RECORDS)
+        decode_checked_json(get_or_none(backend, f"{RECORDS}/{name}"))
+        for name in backend.sizes(RECORDS)
     )
     recorded = {str(record.get("identity")) for record in records if record is not None}
     if study is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.arguments import check_store_options
-from dse.runs.identity import dataset_attributes, check_storable
+from dse.runs.identity import check_storable, dataset_attributes
 from sweeps.nest.run import compute
 from sweeps.runtime.progress import Outcome, Progress
 from symbolic.errors import DseError

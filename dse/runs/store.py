@@ -9,20 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.arguments import require_path, require_outputs
+from dse.arguments import require_outputs, require_path
+from dse.progress import ProgressOption, progress_listener
 from dse.runs.identity import (
     OVERWRITE_HINT,
-    dataset_attributes,
     check_same_study,
     check_storable,
     contained_study,
+    dataset_attributes,
     is_expanded,
     is_same_manifest,
+    manifest_identity,
     missing_store_error,
     rebuild_study,
-    manifest_identity,
 )
-from dse.progress import ProgressOption, progress_listener
 from sweeps.files.export import open_dataset
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.backend import LocalBackend, backend_of, free_name, get_or_none
@@ -123,7 +123,9 @@ def _plan_target(
 def _store_plan(study: StudyData, compression: str, *, expand: bool) -> StorePlan:
     layout = StoreLayout(study.grid(), expand=expand, compression=compression)
     attributes = dataset_attributes(study, expand=expand)
-    return StorePlan(layout=layout, manifest=manifest_identity(study, layout), attributes=attributes)
+    return StorePlan(
+        layout=layout, manifest=manifest_identity(study, layout), attributes=attributes
+    )
 
 
 def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
@@ -216,7 +218,9 @@ def _store_compression(backend: StoreBackend, tree: dict[str, Any]) -> str:
     packed, plain = COMPRESSIONS
     if tree.get("compression") in COMPRESSIONS:
         return str(tree["compression"])
-    result = (get_or_none(backend, key) or b"" for key in backend.files() if key.endswith(METADATA_FILE))
+    result = (
+        get_or_none(backend, key) or b"" for key in backend.files() if key.endswith(METADATA_FILE)
+    )
     return packed if any(b'"blosc"' in data for data in result) else plain
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
+from symbolic.file_access import TEXT_LIMIT, check_file, is_within, search_folders
 from symbolic.library import user_files
-from symbolic.file_access import TEXT_LIMIT, check_file, search_folders, is_within
 
 _STUDY_KEYS = (
     *("model", "machine", "workload", "axes", "set", "fit", "random", "where", "outputs"),

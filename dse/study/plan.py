@@ -44,7 +44,12 @@ def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> 
         for part in re.split(r"\b(?:and|or)\b", text):
             limit = _LIMIT.fullmatch(part.strip())
             row = rows.get(limit["name"]) if limit else None
-            if limit and row is not None and row.unit in _NEVER_BARE_UNITS and float(limit["number"]):
+            if (
+                limit
+                and row is not None
+                and row.unit in _NEVER_BARE_UNITS
+                and float(limit["number"])
+            ):
                 near = next(u for u in _COMMON_UNITS if dimension(u) == dimension(row.unit))
                 number = limit["number"]
                 result.append(
@@ -63,7 +68,11 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
     ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
     """
     rows = study.grid().model.quantities
-    result = (_unusual_number(rows[name], number) for name, number in _unitless_numbers(study) if name in rows)
+    result = (
+        _unusual_number(rows[name], number)
+        for name, number in _unitless_numbers(study)
+        if name in rows
+    )
     limits = unitless_limits(study.where, rows)
     return tuple(dict.fromkeys(text for text in [*result, *limits] if text))
 
@@ -104,7 +113,8 @@ def _unusual_number(row: Quantity, number: float) -> str:
         return ""
     kind = dimension(row.unit)
     meant = next(
-        (u for u in _COMMON_UNITS if dimension(u) == kind and low <= to_si(number, u)[0] <= high), None
+        (u for u in _COMMON_UNITS if dimension(u) == kind and low <= to_si(number, u)[0] <= high),
+        None,
     )
     return (
         f"{row.name} = {number:g} is {number:g} {row.unit}, where {value_text(low, row.unit)} to "
@@ -180,7 +190,9 @@ class Plan(Report):
             kind="Plan",
             title=f"{self.model}: {self.points:,} points ({sizes})",
             facts={name: text for name, text in facts.items() if text},
-            tables=[Table(columns=("output", "values", "size", "over"), rows=outputs, is_open=True)],
+            tables=[
+                Table(columns=("output", "values", "size", "over"), rows=outputs, is_open=True)
+            ],
             notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],
         )
 

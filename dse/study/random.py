@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweeps.grid.grid import Grid
 from sweeps.grid.axes import Axis
+from sweeps.grid.grid import Grid
 from symbolic.equation import EquationSet
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
@@ -119,8 +119,8 @@ def replace_draws(study: _Study, axis: Axis) -> _Study:
     other: _Study = object.__new__(type(study))
     for each in fields(study):
         object.__setattr__(other, each.name, getattr(study, each.name))
-    kept = {"uncertain": study.uncertain, "parts": replace(parts, axes=axes)}
-    object.__setattr__(other, "_kept", kept)
+    kept = {"uncertain": study.random_inputs, "parts": replace(parts, axes=axes)}
+    object.__setattr__(other, "_cache", kept)
     return other
 
 
@@ -132,10 +132,10 @@ def require_random_inputs(study: Any) -> RandomInputs:
     DseError
         Nothing is random.
     """
-    if study.uncertain is None:
+    if study.random_inputs is None:
         raise DseError(
             "nothing is random: give quantities laws, as in [random] mem_latency = "
             '"normal: 600 cycles, 10 %" (random= in Python)'
         )
-    result: RandomInputs = study.uncertain
+    result: RandomInputs = study.random_inputs
     return result

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dse.display import warn_failures
-from dse.inputs.merge import StudyInputs, by_quantity_name, with_declared, copy_nested, merge_inputs
-from dse.study.random import check_not_random, statistic_axes, mean_and_error, drop_axes
+from dse.inputs.merge import StudyInputs, by_quantity_name, copy_nested, merge_inputs, with_declared
 from dse.study.file import check_code, read_study_file
+from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
+from sweeps.grid.axes import parse_axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
-from sweeps.grid.axes import parse_axis
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse, parse_output
+from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.library import load_model
 from symbolic.ops import Node, references
-from symbolic.file_access import PathBase, FileScope, base_folder
 from symbolic.statistics import DRAW
 
 if TYPE_CHECKING:
@@ -200,7 +200,11 @@ class StudyData:
         """The grid over all axes, draws included."""
         parts = self._parts
         asked = tuple(dict.fromkeys([*self._outputs(), *more]))
-        told = [n for name in asked for n in mean_and_error(name, parts.model)] if self.random_inputs else []
+        told = (
+            [n for name in asked for n in mean_and_error(name, parts.model)]
+            if self.random_inputs
+            else []
+        )
         grid = build_grid(
             parts.model,
             axes=parts.axes,

@@ -26,8 +26,8 @@ from stochastic import sizes
 from stochastic.compile_cache import load, save
 from sweeps.grid.axes import Axis
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
-from symbolic.quantities import Quantity
 from symbolic.file_access import PathBase
+from symbolic.quantities import Quantity
 from symbolic.statistics import DRAW
 
 Floats = NDArray[np.float64]
@@ -73,7 +73,9 @@ class RandomInputs:
     def is_exact(self) -> bool:
         """Whether all combinations of values are few enough to stand each with its chance."""
         counts = [len(law.values) for law in self.laws.values()]
-        counts += [len(one.weights) if isinstance(one, JointRows) else 0 for one in self.joint.values()]
+        counts += [
+            len(one.weights) if isinstance(one, JointRows) else 0 for one in self.joint.values()
+        ]
         return self.root is None and 0 < math.prod(counts) <= self.draws
 
     def axis(self, seed: int | None = None) -> Axis:
@@ -148,7 +150,10 @@ class RandomInputs:
             ends = np.array([whole[name].min(), whole[name].max()])
             return np.where(np.isfinite(ends), ends, [drawn[name].min(), drawn[name].max()])
 
-        return {name: (range_with_draws(name, finite_ends(name)), range_with_draws(name, whole[name])) for name in columns}
+        return {
+            name: (range_with_draws(name, finite_ends(name)), range_with_draws(name, whole[name]))
+            for name in columns
+        }
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
@@ -170,7 +175,9 @@ class RandomInputs:
         root = None if self.root is None else root_for_known(self.root, fixed[: len(self.laws)])
         for k in range(REPLICATES):
             rng = np.random.default_rng((self.seed + 2 * _FRESH_SEED_OFFSET, k))
-            points = np.repeat(sobol_points(self._dimensions, outer, rng)[:, None, :], inner, axis=1)
+            points = np.repeat(
+                sobol_points(self._dimensions, outer, rng)[:, None, :], inner, axis=1
+            )
             if not fixed.all():
                 base = sobol_points(int(np.count_nonzero(~fixed)), inner, rng)
                 points[..., ~fixed] = digital_shift(base, points[:, 0, ~fixed])

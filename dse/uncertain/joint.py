@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dse.inputs.fit_file import load_fit
 from dse.uncertain.laws import normalize_weights, read_csv_columns
 from symbolic.errors import DomainError, DseError, UnknownNameError, check_name, nearest_hint
-from symbolic.quantities import Quantity
 from symbolic.file_access import PathBase, allowed_path
+from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
 
@@ -123,7 +123,11 @@ def read_joint_law(
     """
     where = f"random {key}"
     if not isinstance(value, Mapping):
-        return joint_normal_of_fit(value, None, quantities, where) if hasattr(value, "covariance") else None
+        return (
+            joint_normal_of_fit(value, None, quantities, where)
+            if hasattr(value, "covariance")
+            else None
+        )
     if "fit" in value:
         fit = value["fit"]
         if not set(value) <= {"fit", "label"} or isinstance(fit, Mapping):
@@ -165,7 +169,9 @@ def find_random_quantity(name: str, quantities: Mapping[str, Quantity], where: s
     return quantities[name]
 
 
-def joint_normal_of_fit(fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str) -> JointNormal:
+def joint_normal_of_fit(
+    fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str
+) -> JointNormal:
     """The law of what a fit found; what has no standard error stays at its value."""
     if fit.per and label is None:
         raise DseError(

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.delimited import split_column_header, table_errors, normalize_unit, read_delimited
+from dse.delimited import normalize_unit, read_delimited, split_column_header, table_errors
 from dse.uncertain.constructors import LawSpec, discrete
 from stochastic.errors import LawError
 from stochastic.work.parse import LawSyntax, split_law
 from symbolic.errors import DomainError, DseError, UnitError, check_name
-from symbolic.quantities import Quantity
 from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path
+from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
@@ -211,7 +211,9 @@ def discrete_law(values: Sequence[float], weights: Sequence[Any] | None, where: 
     return InputLaw(quantile=quantile, cdf=cdf, values=tuple(kept), weights=tuple(kept.values()))
 
 
-def normalize_weights(weights: Sequence[Any] | None, count: int, where: str) -> tuple[Fraction, ...]:
+def normalize_weights(
+    weights: Sequence[Any] | None, count: int, where: str
+) -> tuple[Fraction, ...]:
     """Weights as chances, which sum to one; all alike where none are given.
 
     Raises
@@ -303,7 +305,9 @@ def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = Non
     return truncate_to_domain(result, row, where)
 
 
-def _law_of_table(value: Mapping[str, Any], row: Quantity, where: str, folder: PathBase) -> InputLaw:
+def _law_of_table(
+    value: Mapping[str, Any], row: Quantity, where: str, folder: PathBase
+) -> InputLaw:
     keys = set(value)
     if {"values"} <= keys <= {"values", "weights"}:
         spoken = discrete(value["values"], value.get("weights"))
@@ -439,7 +443,11 @@ def read_csv_columns(
     result = {}
     for name, column in columns.items():
         header = _find_header(rows, column, path, where)
-        row, unit, own = quantities[name], units.get(column, ""), split_column_header(header)[1] or ""
+        row, unit, own = (
+            quantities[name],
+            units.get(column, ""),
+            split_column_header(header)[1] or "",
+        )
         if own and unit and normalize_unit(own) != normalize_unit(unit):
             raise UnitError(
                 f"{where}: the column {header!r} bears the unit {own}, and unit = {unit!r} is "
@@ -455,4 +463,6 @@ def read_csv_columns(
         result[name] = [read_number(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
     if value.get("weights") is None:
         return result, None
-    return result, [text.strip() for text in rows[_find_header(rows, value["weights"], path, where)]]
+    return result, [
+        text.strip() for text in rows[_find_header(rows, value["weights"], path, where)]
+    ]

@@ -150,12 +150,16 @@ class OutputLaw:
 
     def _statistic(self, kind: str, level: Fraction | None, error: bool = False) -> float:
         node = Node("constant", (0.0,))
-        about = Statistic(kind=kind, argument=node, argument_text=self.text, axes=(DRAW,), level=level)
+        about = Statistic(
+            kind=kind, argument=node, argument_text=self.text, axes=(DRAW,), level=level
+        )
         rows = np.ascontiguousarray(self.values[None])
         weights = None if np.all(self.weights == self.weights[0]) else self.weights
         if error:
             reach = self._value_range if self._ranges else None
-            sample = SamplingDesign(draws=self.values.size, replicates=self.replicates, range_at=reach)
+            sample = SamplingDesign(
+                draws=self.values.size, replicates=self.replicates, range_at=reach
+            )
             return float(error_of(about, rows, sample)[0])
         out = np.empty(1)
         summary(about, rows, weights, out)
@@ -172,7 +176,9 @@ def _level(q: Any) -> Fraction:
     return Fraction(q)
 
 
-def output_law(grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str) -> OutputLaw:
+def output_law(
+    grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str
+) -> OutputLaw:
     """The law of a formula at one configuration of a grid with draws.
 
     Parameters
@@ -201,7 +207,9 @@ def output_law(grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[
     part = gather_points(replace(grid, leaves={key: used}), key, index, (DRAW,))
     leaves = part.leaves[()]
     axis = part.axes[DRAW]
-    values = np.array(part.evaluate([node], (), (POINT_AXIS, DRAW))[0], dtype=np.float64).reshape(-1)
+    values = np.array(part.evaluate([node], (), (POINT_AXIS, DRAW))[0], dtype=np.float64).reshape(
+        -1
+    )
     weights = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
     random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
     told: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
@@ -221,7 +229,9 @@ def output_law(grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[
         rises = _is_rising(node, known, random[0], law)
         if rises is not None and np.isfinite(values).all():
             along = (function, law, rises)
-            return OutputLaw(values=values, weights=weights, way="monotone", _monotone_input=along, **told)
+            return OutputLaw(
+                values=values, weights=weights, way="monotone", _monotone_input=along, **told
+            )
     if random_inputs.is_exact or not random:
         return _enumerated_law(values, weights, told)
     undefined = float(weights[~np.isfinite(values)].sum())
@@ -277,8 +287,10 @@ def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLa
     bit = np.uint64(1)
     moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, ALL_AXES), ALL_AXES & ~bit)
     with np.errstate(all="ignore"):
-        result: Trend = interpret_all([node], {**fixed, name: moved}, trend_algebra(), literal_trend)[0]
-    if result.enclosure.undefined is not False and np.any(result.enclosure.undefined):
+        result: Trend = interpret_all(
+            [node], {**fixed, name: moved}, trend_algebra(), literal_trend
+        )[0]
+    if result.enclosure.may_be_nan is not False and np.any(result.enclosure.may_be_nan):
         return None
     for rises, ways in ((True, result.up), (False, result.down)):
         if np.all(np.bitwise_and(ways, bit)):

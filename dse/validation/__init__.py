@@ -12,7 +12,7 @@ import numpy as np
 
 from dse.fitting import Fit, fit
 from dse.fitting.parameters import Floats
-from dse.fitting.rows import FitCase, FitRows, ColumnTable, select_rows, read_rows, read_table
+from dse.fitting.rows import ColumnTable, FitCase, FitRows, read_rows, read_table, select_rows
 from dse.progress import ProgressOption, show_progress
 from dse.validation.baselines import baseline_scorers, fixed_parts
 from dse.validation.scores import (
@@ -20,11 +20,11 @@ from dse.validation.scores import (
     Places,
     Score,
     Validation,
-    make_folds,
     group_rows,
+    make_folds,
     row_keys,
-    score,
     sample_spaces,
+    score,
     score_ties,
 )
 from sweeps.grid.goals import texts_of
@@ -273,10 +273,18 @@ def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
     elif not isinstance(named, (str, Mapping)):
         named = [name for name in named if name != LAW]
     rows = read_rows(
-        table.select_rows(slice(None)), model, to=request.to, columns=named, weights=None, labels=None
+        table.select_rows(slice(None)),
+        model,
+        to=request.to,
+        columns=named,
+        weights=None,
+        labels=None,
     )
     case = FitCase(
-        model=model, parts=fixed_parts(request, model, rows), targets=tuple(rows.measurements), free=()
+        model=model,
+        parts=fixed_parts(request, model, rows),
+        targets=tuple(rows.measurements),
+        free=(),
     )
     return select_rows(case, rows, {}, ())
 
@@ -298,7 +306,9 @@ def _make_folds(
     return labels, [(fold, np.setdiff1d(every, fold)) for fold in out]
 
 
-def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: Sequence[str]) -> dict[str, Places]:
+def _score_groups(
+    request: Any, table: ColumnTable, rows: FitRows, labels: Sequence[str]
+) -> dict[str, Places]:
     """The rows of each label that is scored by itself: those asked for, or a few left out."""
     if request.per:
         return group_rows(row_keys(table, request.per, rows.places))
@@ -362,7 +372,9 @@ def predict(
     return result, values
 
 
-def _rows_by_law(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> dict[Any, Places]:
+def _rows_by_law(
+    request: Any, model: Model, table: ColumnTable, rows: FitRows
+) -> dict[Any, Places]:
     """Return the rows of each law of work that a column tells; all, under None, without one."""
     named = request.columns is None or LAW in request.columns
     known = LAW in table.columns and LAW in model.quantities

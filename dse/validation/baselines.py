@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 
 from dse.fitting.parameters import Floats
-from dse.fitting.rows import FitRows, ColumnTable, to_floats
+from dse.fitting.rows import ColumnTable, FitRows, to_floats
 from dse.inputs.merge import StudyInputs, merge_inputs
-from dse.validation.scores import TIES_SUFFIX, Folds, Places, Score, group_rows, row_keys, score, score_ties
+from dse.validation.scores import (
+    TIES_SUFFIX,
+    Folds,
+    Places,
+    Score,
+    group_rows,
+    row_keys,
+    score,
+    score_ties,
+)
 from symbolic.errors import DseError
 from symbolic.expression import parse
 from symbolic.model import Model
@@ -114,14 +123,20 @@ def baseline_scorers(
         if score_ties(measured, values, choice_spaces) is not None:
             result[name + TIES_SUFFIX] = _tie_scorer(measured, values)
         if request.leave_out:
-            result[f"{name}, one factor{elsewhere}"] = make_scorer(fit_median_factor(measured, folds, values))
+            result[f"{name}, one factor{elsewhere}"] = make_scorer(
+                fit_median_factor(measured, folds, values)
+            )
     for name, text in request.orders.items():
-        result[name] = make_scorer(_evaluate_formula(text, request, model, table, rows), errors=False)
+        result[name] = make_scorer(
+            _evaluate_formula(text, request, model, table, rows), errors=False
+        )
     if request.along is not None:
         name, _ = table.find_column(request.along)
         x = to_floats(table.columns[name], name)[rows.places]
         curves = row_keys(table, [next(iter(request.own))], rows.places) if request.own else keys
-        result[f"linear interpolation over {name}"] = make_scorer(interpolate(measured, folds, x, curves))
+        result[f"linear interpolation over {name}"] = make_scorer(
+            interpolate(measured, folds, x, curves)
+        )
     if request.choose:
         shapes = row_keys(table, request.choose, rows.places)
         result[f"one choice of {', '.join(request.choose)}{elsewhere}"] = make_scorer(
@@ -153,7 +168,9 @@ def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
     return score_rows
 
 
-def _evaluate_formula(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
+def _evaluate_formula(
+    text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows
+) -> Floats:
     """A formula in columns and in what is given, for each row."""
     own = {
         n: Quantity(name=n) for n in table.columns if n not in model.quantities and n.isidentifier()

@@ -321,7 +321,9 @@ def _find_losses(
 ) -> dict[str, tuple[str, ...]]:
     """Baselines that are better; ties are held against ties."""
     worse = {
-        name: (ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score).worse_than(other)
+        name: (ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score).worse_than(
+            other
+        )
         for name, other in baselines.items()
     }
     return {name: measures for name, measures in worse.items() if measures}

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.query import ScanSource
-    from sweeps.query.distribution import AnyFold
     from sweeps.grid.grid import Indexers
+    from sweeps.query.distribution import AnyFold
 
 
 @verb
@@ -213,11 +213,11 @@ def fold(
     >>> fold(study.run(), Mean, "cs_throughput", per="intensity").values.round(3).tolist()
     [7.53, 14.925]
     """
-    from sweeps.query.source import stack_answers
-    from sweeps.query.distribution import make_checked_fold, run_fold
     from sweeps.cluster.scheduler import open_workers
     from sweeps.grid.dataset import assemble
     from sweeps.grid.goals import texts_of
+    from sweeps.query.distribution import make_checked_fold, run_fold
+    from sweeps.query.source import stack_answers
 
     names, axes = texts_of(formulas, "formulas"), texts_of(per, "per")
     about: dict[str, Any] = {"texts": names, "where": texts_of(where, "where"), "per": axes}
@@ -225,11 +225,13 @@ def fold(
     def answer(part: ScanSource) -> Any:
         if crew is None:
             return run_fold(part, make, names).answer()
-        from sweeps.cluster.scheduler import split_longest_axis, map_parts
+        from sweeps.cluster.scheduler import map_parts, split_longest_axis
 
         whole = make_checked_fold(make, names)
         dims = [axis for axis in part.values(*names).dims if axis not in part.fixed_indices]
-        parts = [{**part.fixed_indices, **one} for one in split_longest_axis(part.sizes, dims, crew)]
+        parts = [
+            {**part.fixed_indices, **one} for one in split_longest_axis(part.sizes, dims, crew)
+        ]
         for one in map_parts(crew, partial(_partial_fold, make=make, **about), of, parts):
             whole.merge(one)
         return whole.answer()
@@ -256,7 +258,9 @@ def _partial_fold(
     from sweeps.query.distribution import run_fold
 
     of = resolve_source(source)
-    return run_query("fold", of, lambda whole: run_fold(whole, make, texts, part), texts=texts, **about)
+    return run_query(
+        "fold", of, lambda whole: run_fold(whole, make, texts, part), texts=texts, **about
+    )
 
 
 # --- What moves a quantity: the shares of its variance, or its slopes, by input
@@ -319,8 +323,8 @@ def sensitivity(
     [0.525, 0.528]
     """
     from dse.sensitivity_analysis import analyse, read_analysis_source
-    from sweeps.query.source import stack_answers
     from sweeps.grid.goals import texts_of
+    from sweeps.query.source import stack_answers
 
     point = require_mapping(at)
     texts = None if output is None else texts_of(output, "output")

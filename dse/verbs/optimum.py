@@ -88,8 +88,8 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
-    from sweeps.query.source import build_query
     from sweeps.grid.goals import goals_in_order, texts_of
+    from sweeps.query.source import build_query
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
@@ -105,7 +105,7 @@ def optimum(
         return find_optimum(source, build_query(goals, tuple(source.sizes), per=axes, **asked))
 
     with time_limited(time_limit), show_progress(progress, "searching", goals[0].sign):
-        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
+        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": given}
         return run_query_with_identity("optimum", resolve_source(source), compute, **about)
 
 
@@ -159,8 +159,8 @@ def pareto(
     progress : bool
         Tell on standard error, after a second, for how long the search goes on.
     """
-    from sweeps.query.source import build_query
     from sweeps.grid.goals import read_goals, texts_of
+    from sweeps.query.source import build_query
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
@@ -173,7 +173,7 @@ def pareto(
         return find_front(source, build_query(goals, tuple(source.sizes), per=axes, **limits))
 
     with time_limited(time_limit), show_progress(progress, "searching"):
-        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "given": given}
+        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": given}
         return run_query_with_identity("pareto", resolve_source(source), compute, **about)
 
 
@@ -229,8 +229,8 @@ def disagreement(
     >>> found.best_active_sms.values.tolist(), float(found.regret.max())
     ([30, 30], 1.0)
     """
-    from sweeps.query.model_disagreement import dataset_disagreement, flag_names
     from sweeps.grid.goals import one_goal, texts_of
+    from sweeps.query.model_disagreement import dataset_disagreement, flag_names
 
     with show_progress(progress, "comparing"):
         of = resolve_source(source, values=True)

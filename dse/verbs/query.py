@@ -14,7 +14,7 @@ import dse
 from dse.arguments import require_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
-from dse.verbs.sources import SourceLike, source_kind, load_if_study_file
+from dse.verbs.sources import SourceLike, load_if_study_file, source_kind
 from dse.verbs.study import run
 from sweeps.query.support_table import MODIFIERS, check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
@@ -70,7 +70,10 @@ def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | x
 
 @return_best_on_interrupt
 def run_query_with_identity(
-    verb: str, data: StudyData | xr.Dataset, compute: Callable[[ScanSource], xr.Dataset], **about: Any
+    verb: str,
+    data: StudyData | xr.Dataset,
+    compute: Callable[[ScanSource], xr.Dataset],
+    **about: Any,
 ) -> xr.Dataset:
     """As :func:`run_query`; the answer says of which study it is."""
     return add_identity(run_query(verb, data, compute, **about), data)
@@ -93,7 +96,9 @@ def run_query(
     ``verb`` names it in refusals; ``ask`` asks a source of ``sweeps.query``; ``texts``, ``where`` and
     ``per`` are the formulas, conditions and axes in it, ``given`` its further modifiers.
     """
-    check_supported(verb, source_kind(data), {"where": bool(where), "per": bool(per), **(modifiers or {})})
+    check_supported(
+        verb, source_kind(data), {"where": bool(where), "per": bool(per), **(modifiers or {})}
+    )
     if isinstance(data, StudyData):
         from sweeps.sources.grid_scan import GridScan
 
@@ -141,7 +146,10 @@ def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     for place in [name for name in names if name not in quantities]:
         leaf = grid.leaves[next(iter(grid.leaves))][place]
         alone = None if leaf.axes or leaf.switch_axes else float(leaf.array)
-        known[indexed_quantity(place)] = grid.model.quantities[indexed_quantity(place)].axis_labels, alone
+        known[indexed_quantity(place)] = (
+            grid.model.quantities[indexed_quantity(place)].axis_labels,
+            alone,
+        )
     return add_label_indices(derive(ds, quantities) if quantities else ds, known)
 
 
@@ -191,7 +199,9 @@ def verb(function: _Verb) -> _Verb:
     @wraps(function)
     def checked_verb(*source: Any, **options: Any) -> Any:
         taken = signature(function).parameters
-        if others := {m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in options.keys() - taken}:
+        if others := {
+            m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in options.keys() - taken
+        }:
             of = load_if_study_file(source[0] if source else options.get("source"))
             if not isinstance(of, (StudyData, ComparisonData)):
                 of = resolve_source(of)

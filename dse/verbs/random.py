@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
 from dse.study.comparison import ComparisonData, join_answers
-from dse.study.study import StudyData
 from dse.study.random import replace_draws, require_random_inputs
+from dse.study.study import StudyData
 from dse.verbs.query import add_identity, resolve_source, verb
-from dse.verbs.sources import SourceLike, map_studies, source_kind, joined_answer, load_if_study_file
+from dse.verbs.sources import (
+    SourceLike,
+    joined_answer,
+    load_if_study_file,
+    map_studies,
+    source_kind,
+)
 from sweeps.query.support_table import check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, check_name
@@ -22,9 +28,9 @@ if TYPE_CHECKING:
 
     from dse.uncertain.draws import RandomInputs
     from dse.uncertain.output_law import OutputLaw
-    from sweeps.query.uncertainty import SourceOverDraws
     from sweeps.grid.goals import Goal
     from sweeps.grid.grid import Grid
+    from sweeps.query.uncertainty import SourceOverDraws
 
 
 # --- Where inputs are random: who can be best, and how likely
@@ -82,9 +88,9 @@ def chances(
     >>> found.threads.values.tolist(), found.chance.values.tolist()
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
+    from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.uncertainty import SourceOverDraws, draw_dimension
     from sweeps.query.uncertainty import chances as chances_of
-    from sweeps.grid.goals import read_goals, texts_of
     from sweeps.scan.values import DatasetTable
     from sweeps.sources.table import TableScan
 
@@ -108,7 +114,9 @@ def chances(
             draws = _draws(data, goal, texts)
         else:
             table = DatasetTable(data, texts)
-            draws = SourceOverDraws(source=TableScan(table=table), draw_axis=draw_dimension(table.axes))
+            draws = SourceOverDraws(
+                source=TableScan(table=table), draw_axis=draw_dimension(table.axes)
+            )
         return add_identity(chances_of(draws, goal, per=axes, top=top), data)
 
     with show_progress(progress, "looking at every draw"):
@@ -174,8 +182,8 @@ def information(
     >>> round(found.evpi.item(), 3), found.threads.item(), found.attrs["next"]
     (0.18, 512, 'mem_latency')
     """
-    from sweeps.query.uncertainty import information as information_of
     from sweeps.grid.goals import read_goals, texts_of
+    from sweeps.query.uncertainty import information as information_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     goal = goals[0]
@@ -191,7 +199,9 @@ def information(
             return replace_draws(study, axis)._query_grid([goal], texts, per=[DRAW]), outer, inner
 
         of = {name: [q for key in keys for q in about.inputs[key]] for name, keys in named.items()}
-        return add_identity(information_of(_draws(study, goal, texts), goal, of, nested_grid), study)
+        return add_identity(
+            information_of(_draws(study, goal, texts), goal, of, nested_grid), study
+        )
 
     with show_progress(progress, "looking at every draw"):
         return joined_answer("information", source, compute, objectives=len(goals) > 1)
@@ -281,4 +291,6 @@ def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraw
     if about.is_exact:
         return SourceOverDraws(source=source, exact=True)
     fresh = replace_draws(study, about.fresh_axis())
-    return SourceOverDraws(source=source, fresh=GridScan(grid=fresh._query_grid([goal], where, per=[DRAW])))
+    return SourceOverDraws(
+        source=source, fresh=GridScan(grid=fresh._query_grid([goal], where, per=[DRAW]))
+    )

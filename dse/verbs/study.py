@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dse.display import warn_failures
 from dse.arguments import axis_indices
+from dse.display import warn_failures
 from dse.progress import ProgressOption
 from dse.study.comparison import ComparisonData, join_runs
 from dse.study.study import StudyData
-from dse.verbs.sources import SourceLike, map_studies, load_if_study_file
+from dse.verbs.sources import SourceLike, load_if_study_file, map_studies
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.model import Model
@@ -186,7 +186,9 @@ class Explanation(Report):
             if step.name == name:
                 return step
         known = [step.name for step in self.steps]
-        raise UnknownNameError(f"{name!r} is no step of this explanation{nearest_hint(name, known)}")
+        raise UnknownNameError(
+            f"{name!r} is no step of this explanation{nearest_hint(name, known)}"
+        )
 
     def _answer(self) -> Answer:
         units = {step.name: step.unit for step in self.steps}

@@ -6,18 +6,23 @@ looked for in :mod:`stochastic.compile_cache.cache`, compiled by Numba where it 
 without Numba, which takes longer to import than most runs take.
 """
 
-from stochastic.compile_cache.function import CompiledFunction, compile_seconds, compiled, is_jit_disabled
-from stochastic.compile_cache.cache import load, cache_folder, save
+from stochastic.compile_cache.cache import cache_folder, load, save
+from stochastic.compile_cache.function import (
+    CompiledFunction,
+    compile_seconds,
+    compiled,
+    is_jit_disabled,
+)
 from stochastic.compile_cache.keys import LazyImport, compile_listener
 
 __all__ = [
     "CompiledFunction",
     "LazyImport",
+    "cache_folder",
+    "compile_listener",
     "compile_seconds",
     "compiled",
     "is_jit_disabled",
     "load",
-    "cache_folder",
     "save",
-    "compile_listener",
 ]

@@ -44,9 +44,9 @@ from numba.core.untyped_passes import (
 )
 from numba.extending import intrinsic
 
-from stochastic.compile_cache.flat_arrays import FlatArray, WordTuple
 from stochastic.compile_cache.cache import load, save
-from stochastic.compile_cache.keys import LazyImport, Compilable, used_globals, notify_listeners
+from stochastic.compile_cache.flat_arrays import FlatArray, WordTuple
+from stochastic.compile_cache.keys import Compilable, LazyImport, notify_listeners, used_globals
 from stochastic.compile_cache.native import NativeCodeError, pack_code
 
 #: What Numba's code calls. Of memory: a count of its holders, three fields that are not used but
@@ -116,8 +116,13 @@ def dispatcher(body: Compilable, *, from_python: bool = False, self_contained: b
             if body.options.get("_nrt") is False:
                 options["pipeline_class"] = _ShortCompiler
             known = {"__builtins__": builtins, "__name__": function.__module__}
-            known |= {name: _resolve(value, self_contained) for name, value in used_globals(function)}
-            cells = tuple(_resolve_cell(cell, self_contained) for cell in function.__closure__ or ()) or None
+            known |= {
+                name: _resolve(value, self_contained) for name, value in used_globals(function)
+            }
+            cells = (
+                tuple(_resolve_cell(cell, self_contained) for cell in function.__closure__ or ())
+                or None
+            )
             twin = FunctionType(
                 function.__code__, known, function.__name__, function.__defaults__, cells
             )
@@ -177,7 +182,9 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
-    if code is None and notify_listeners(body.__name__):  # a listener may have waited, as for any body
+    if code is None and notify_listeners(
+        body.__name__
+    ):  # a listener may have waited, as for any body
         code = load(key)
     if code is None:
         made, module = _compile(body, arg_types)
@@ -248,14 +255,20 @@ def _declared_functions(module: Any) -> set[str]:
     return {function.name for function in module.functions if function.is_declaration}
 
 
-def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+def _entry_point(
+    symbol: str, function: Any, arg_types: tuple[Any, ...], options: Mapping[str, Any]
+) -> str:
     """The way in from Python: arguments in words, which Numba's convention has each by itself."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
     lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
     passed = ["ptr %result", "ptr %error"]
-    places = _word_places(arg_types) if options.get("flat") else [(k, False) for k in range(len(forms) - 2)]
+    places = (
+        _word_places(arg_types)
+        if options.get("flat")
+        else [(k, False) for k in range(len(forms) - 2)]
+    )
     for k, (form, (place, itself)) in enumerate(zip(forms[2:], places, strict=True)):
         lines += [f"%{'a' if itself else 'p'}{k} = getelementptr i64, ptr %words, i64 {place}"]
         lines += [] if itself else [f"%a{k} = load {form}, ptr %p{k}"]

@@ -52,7 +52,7 @@ class CompiledFunction(Compilable):
 
     def compile_separately(self, *args: Any) -> None:
         """Compile what others call of it, where it ``gives`` something; see :func:`compiled`."""
-        from stochastic.compile_cache.build import separate_bitcode, argument_types
+        from stochastic.compile_cache.build import argument_types, separate_bitcode
 
         separate_bitcode(self, argument_types(self, args))
 

@@ -72,7 +72,10 @@ def _platform() -> str:
     features = llvm.get_host_cpu_features().flatten()
     given = sorted(item for item in os.environ.items() if _affects_code(item[0]))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
-    own = [_module_digest(f"stochastic.compile_cache.{name}") for name in ("build", "flat", "native")]
+    own = [
+        _module_digest(f"stochastic.compile_cache.{name}")
+        for name in ("build", "flat_arrays", "native")
+    ]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
 

@@ -234,7 +234,9 @@ def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) 
 
 
 @compiled(fastmath={"contract", "reassoc"})
-def _overlap(sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int) -> float:
+def _overlap(
+    sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int
+) -> float:
     """Sum over s of sums[s] · (below[last - s] - below[first - s])."""
     total = 0.0
     for s in range(begin, stop):
@@ -243,7 +245,9 @@ def _overlap(sums: Floats, cumulative: Floats, begin: int, stop: int, first: int
 
 
 @compiled
-def convolution_probabilities(places: Ints, weights: Floats, lanes: int, idle: int, least: Ints) -> Floats:
+def convolution_probabilities(
+    places: Ints, weights: Floats, lanes: int, idle: int, least: Ints
+) -> Floats:
     """P(sum >= the least sum of its largest value), of each row of ``least``.
 
     As P(max <= value, sum from its least sum up to that of the next value), summed over values;

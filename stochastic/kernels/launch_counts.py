@@ -150,12 +150,18 @@ def launch_probabilities(
                         b += node_powers[0, g, n, m] * ends[1, g, m]
                 for k in range(TILE):
                     scratch[0, k] = scratch[1, k] = 0.0
-                scratch[0, 0], scratch[1, 0] = unbounded_deficits[0, g, n, 0] + a, unbounded_deficits[1, g, n, 0] + b
+                scratch[0, 0], scratch[1, 0] = (
+                    unbounded_deficits[0, g, n, 0] + a,
+                    unbounded_deficits[1, g, n, 0] + b,
+                )
                 scratch[0, 1] = unbounded_deficits[0, g, n, begin - first]
                 scratch[1, 1] = unbounded_deficits[1, g, n, begin - first]
                 _power(scratch[0], scratch[1], scratch[2], scratch[3], slots[g])
                 if first == 0:
-                    scratch[2, 0], scratch[3, 0] = unbounded_deficits[0, g, n, 0], unbounded_deficits[1, g, n, 0]
+                    scratch[2, 0], scratch[3, 0] = (
+                        unbounded_deficits[0, g, n, 0],
+                        unbounded_deficits[1, g, n, 0],
+                    )
                 at = 0 if begin == first else 1
                 early, late = scratch[6 + 4 * g], scratch[7 + 4 * g]
                 early[0], early[1], early[2], early[3] = a, b, scratch[2, at], scratch[3, at]
@@ -185,8 +191,12 @@ def launch_probabilities(
                             x -= q * b
                             y += p * b
                             y += q * a
-                            scratch[0, k] = unbounded_deficits[0, g, n, s + k - first + 1] + (held[0] + x)
-                            scratch[1, k] = unbounded_deficits[1, g, n, s + k - first + 1] + (held[1] + y)
+                            scratch[0, k] = unbounded_deficits[0, g, n, s + k - first + 1] + (
+                                held[0] + x
+                            )
+                            scratch[1, k] = unbounded_deficits[1, g, n, s + k - first + 1] + (
+                                held[1] + y
+                            )
                         else:
                             scratch[0, k] = scratch[1, k] = 0.0
                     held[0] += x

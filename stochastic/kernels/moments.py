@@ -69,7 +69,9 @@ def integrate_moment(
                 scratch[2, j] += weights[r, j] * less
         gone = lost = mass = fell = 0.0  # sums, with the roundings carried along
         for j in range(count - 1, -1, -1):
-            term = (scratch[0, j] * scratch[2, j] - column_weights[j] * math.expm1(-columns[j] * t)) - lost
+            term = (
+                scratch[0, j] * scratch[2, j] - column_weights[j] * math.expm1(-columns[j] * t)
+            ) - lost
             new = gone + term
             lost = (new - gone) - term
             gone = new
@@ -254,7 +256,9 @@ def integrate_square(
                     off = (low + x) - centre / lanes * all_
                 noise = gap * gap * expected / some * spread + others * scratch[3, a]
                 share = centre / (lanes * high)
-                result += math.exp(scratch[5, a]) * some * ((off / high) ** 2 + share * share * noise)
+                result += (
+                    math.exp(scratch[5, a]) * some * ((off / high) ** 2 + share * share * noise)
+                )
         log = math.log(mass) if gone > 0.5 else math.log1p(-gone)
         size_ = math.exp(lanes * (log - low * t))
         work = -math.expm1(scratch[5, 0]) if low == 0.0 and start == 0 else 1.0

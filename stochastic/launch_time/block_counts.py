@@ -41,7 +41,7 @@ from stochastic.errors import LawError
 from stochastic.kernels.launch_counts import TILE
 
 if TYPE_CHECKING:
-    from stochastic.launch_time.settings import SlotKind, LaunchSetting
+    from stochastic.launch_time.settings import LaunchSetting, SlotKind
 
 #: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
 _LogMoments = Callable[[Any], Any]
@@ -114,7 +114,9 @@ def _window_within(
     early, late = up.min(axis=0), down.min(axis=0)  # of s = low - 1, ..., high
     if (low > 0 and early[0] > LOG_LEFT_OUT) or late[-1] > LOG_LEFT_OUT:
         return None
-    first = low + int(np.argmax(early[1:] > LOG_LEFT_OUT)) if np.any(early[1:] > LOG_LEFT_OUT) else high
+    first = (
+        low + int(np.argmax(early[1:] > LOG_LEFT_OUT)) if np.any(early[1:] > LOG_LEFT_OUT) else high
+    )
     last = max(low - 1 + int(np.argmax(late <= LOG_LEFT_OUT)), first)
     above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
     below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
@@ -393,7 +395,9 @@ class BlockCounts:
         count = count_by_products if self.products else count_by_transforms
         for _ in range(_ROUNDS):
             low, high = _estimated_window(setting, wide)
-            seen = [count(kind, low, high, _COUNT_LEFT_OUT / setting.slots) for kind in setting.kinds]
+            seen = [
+                count(kind, low, high, _COUNT_LEFT_OUT / setting.slots) for kind in setting.kinds
+            ]
             window = _window_within(setting, low, high, [one.moments for one in seen])
             if window is not None:
                 rows = max(len(one.probabilities) for one in seen)
@@ -512,7 +516,9 @@ class BlockCounts:
     def starts(self) -> Floats:
         """Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
         longest = self.setting.longest
-        return np.asarray(self.node_powers @ np.array([one.starts[:, longest:] for one in self.counts]))
+        return np.asarray(
+            self.node_powers @ np.array([one.starts[:, longest:] for one in self.counts])
+        )
 
 
 def _rounding_bound(law: BlockCounts) -> float:
@@ -523,7 +529,12 @@ def _rounding_bound(law: BlockCounts) -> float:
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
         lack = np.hypot(*law.unbounded_deficits[:, g])
-        most = (1.0 + np.minimum(np.hypot(1.0 - law.unbounded_deficits[0, g], law.unbounded_deficits[1, g]), 1.0)) / 2.0
+        most = (
+            1.0
+            + np.minimum(
+                np.hypot(1.0 - law.unbounded_deficits[0, g], law.unbounded_deficits[1, g]), 1.0
+            )
+        ) / 2.0
         if law.window.first == 0:  # what was before is a point of the circle
             off += varies * _PLAIN * _CIRCLE
             lack[:, 0] = 0.0

@@ -11,9 +11,9 @@ import numpy as np
 from stochastic.checks import check_choice
 from stochastic.errors import LawError
 from stochastic.launch_time.launch import launch
+from stochastic.launch_time.law import TimeBreakdown, TimeLaw
 from stochastic.launch_time.settings import longest_item_law
 from stochastic.launch_time.shared_rate import SharedLaunch, Sharing
-from stochastic.launch_time.law import TimeBreakdown, TimeLaw
 from stochastic.work.pmf import Pmf
 
 DISPATCH = ("hardware", "loop", "queue")

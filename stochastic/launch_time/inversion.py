@@ -120,7 +120,9 @@ class LaunchInversion:
             some = np.ascontiguousarray(times[i::count], dtype=np.int64)
             into = np.zeros((len(some), 2))
             room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((2, kinds, rows))
-            launch_probabilities(some, self.window.first, self.window.last, *tables, room, ends, into)
+            launch_probabilities(
+                some, self.window.first, self.window.last, *tables, room, ends, into
+            )
             result[i::count] = into
 
         if count == 1:
@@ -193,7 +195,9 @@ class LaunchInversion:
         rows = np.array([one.starts for one in counts]) * turned[:, None]
         starts = turns @ rows
         each = zip(sums, starts, strict=True)
-        alive = np.array([_unbounded_starts(z, total, begun, first, longest) for total, begun in each])
+        alive = np.array(
+            [_unbounded_starts(z, total, begun, first, longest) for total, begun in each]
+        )
         # log of the most that Π |A_s|**M can be, of many nodes and starts
         logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
         most = np.tensordot(self.counts.slots, logs, 1)
@@ -223,7 +227,11 @@ class LaunchInversion:
         """The first time, P(C = t, T = w) and the steps of work w."""
         setting = self.setting
         first, below = self.cdf_table
-        least = setting.blocks * min(k.shortest for k in setting.kinds) if setting.idle_probability == 0 else 0
+        least = (
+            setting.blocks * min(k.shortest for k in setting.kinds)
+            if setting.idle_probability == 0
+            else 0
+        )
         count = setting.blocks * setting.longest - least + 1
         if float(count) ** 2 * len(below) * self.window.period > _JOINT:
             raise LawError(
@@ -289,7 +297,10 @@ class LaunchInversion:
         if not self.total_var:
             return 0.0
         tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
-        more, less = (LaunchInversion.from_setting(self.setting.tilt_durations(one)).mean_time for one in (tilt, -tilt))
+        more, less = (
+            LaunchInversion.from_setting(self.setting.tilt_durations(one)).mean_time
+            for one in (tilt, -tilt)
+        )
         return (more - less) / (2.0 * tilt)
 
     @property

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from stochastic.arrays import Ints
-from stochastic.checks import check_choice, check_fraction, check_real, check_integer
+from stochastic.checks import check_choice, check_fraction, check_integer, check_real
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 from stochastic.launch_time.inversion import CertainLaunch, LaunchInversion
+from stochastic.launch_time.law import Energy, TimeBreakdown, TimeLaw, whole_steps
 from stochastic.launch_time.settings import longest_item_law, make_setting
 from stochastic.launch_time.shared_rate import SharedLaunch, Sharing, simulate_shared_launch
-from stochastic.launch_time.law import Energy, TimeBreakdown, TimeLaw, whole_steps
 from stochastic.work.pmf import Pmf, check_law
 
 if TYPE_CHECKING:
@@ -313,7 +313,11 @@ def launch(
     setting = make_setting([block for block, _ in longest], served, blocks)
     engine: LaunchInversion | CertainLaunch | None = None
     if setting is not None:
-        engine = CertainLaunch(setting=setting) if setting.is_certain else LaunchInversion.from_setting(setting)
+        engine = (
+            CertainLaunch(setting=setting)
+            if setting.is_certain
+            else LaunchInversion.from_setting(setting)
+        )
     warps_of = [longest_item_law(one, lanes, beyond, alike)[0] for one in works]
     return Launch(
         works=tuple(works),
@@ -337,5 +341,7 @@ def _check_kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
         )
     if not works:
         raise LawError("work is empty: expected a law of work, such as Pmf.geometric(0.05)")
-    each = [check_integer("slots", one, least=1, example=864) for one in (slots if several else [slots])]
+    each = [
+        check_integer("slots", one, least=1, example=864) for one in (slots if several else [slots])
+    ]
     return works, each

@@ -92,7 +92,11 @@ class TimeLaw:
             return (first if self.minimum is None else self.minimum) * self.span
         if q == 1 and self.maximum is not None:
             return self.maximum * self.span
-        at = int(np.argmax(self.cdf_values >= q)) if self.cdf_values[-1] >= q else len(self.cdf_values) - 1
+        at = (
+            int(np.argmax(self.cdf_values >= q))
+            if self.cdf_values[-1] >= q
+            else len(self.cdf_values) - 1
+        )
         return (self.first + at) * self.span
 
     def cvar(self, q: Any) -> Any:

@@ -114,7 +114,11 @@ class LaunchSetting:
         """
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
-        return quick and self.idle_probability == 0 and all(k.shortest == k.longest for k in self.kinds)
+        return (
+            quick
+            and self.idle_probability == 0
+            and all(k.shortest == k.longest for k in self.kinds)
+        )
 
     def end_range(self) -> tuple[int, int] | None:
         """Return the least and most steps of a launch; None if slots are unlike.
@@ -178,7 +182,10 @@ class LaunchSetting:
         """log E[exp(-tilt · blocks with work)]."""
         if self.idle_probability == 0.0:
             return -tilt * self.blocks
-        return np.asarray(self.blocks * np.log(self.idle_probability + (1.0 - self.idle_probability) * np.exp(-tilt)))
+        return np.asarray(
+            self.blocks
+            * np.log(self.idle_probability + (1.0 - self.idle_probability) * np.exp(-tilt))
+        )
 
     def simulate(self, size: int, seed: int) -> Ints:
         """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
@@ -191,7 +198,11 @@ class LaunchSetting:
         for first in range(0, size, step):
             count = min(step, size - first)
             drawn = rng.random((count, self.blocks))
-            busy = rng.random((count, self.blocks)) >= self.idle_probability if self.idle_probability else 1
+            busy = (
+                rng.random((count, self.blocks)) >= self.idle_probability
+                if self.idle_probability
+                else 1
+            )
             durations = np.array(
                 [np.searchsorted(one.cdf, drawn, side="right") * busy for one in self.kinds]
             )

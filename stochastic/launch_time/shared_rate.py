@@ -10,10 +10,10 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_probability, check_real, check_integer
+from stochastic.checks import check_integer, check_probability, check_real
 from stochastic.errors import LawError
-from stochastic.launch_time.settings import longest_item_law
 from stochastic.launch_time.law import TimeBreakdown
+from stochastic.launch_time.settings import longest_item_law
 
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf

@@ -405,7 +405,9 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
         spectra(values, weights[at : at + rows], law.lanes, roots, rfft(below), spectrum)
         result = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
         into = table[at - first_row :, : len(sums)]
-        for row, a, mass, to in zip(result, values, law.maximum_probabilities[at:], into, strict=False):
+        for row, a, mass, to in zip(
+            result, values, law.maximum_probabilities[at:], into, strict=False
+        ):
             noise = max(-float(row.min()), 0.0)
             row[(row < 2 * noise) | (sums < a) | (sums > law.lanes * a)] = 0.0
             total = float(row.sum())
@@ -444,7 +446,12 @@ def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
 def _merge_by_table(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    from stochastic.kernels.atoms import farey_fractions, gather_ratios, reduced_losses, farey_places
+    from stochastic.kernels.atoms import (
+        farey_fractions,
+        farey_places,
+        gather_ratios,
+        reduced_losses,
+    )
 
     high = int(values[-1])
     above, below = farey_fractions(high)

@@ -13,7 +13,12 @@ import numpy as np
 
 from stochastic.arrays import Floats
 from stochastic.checks import check_fraction, check_integer
-from stochastic.loss.moments import LONG_DOUBLE, OrderStatistics, sum_given_maximum, order_statistics
+from stochastic.loss.moments import (
+    LONG_DOUBLE,
+    OrderStatistics,
+    order_statistics,
+    sum_given_maximum,
+)
 from stochastic.work.pmf import Pmf, check_law
 
 #: Roundings on the way to a bound, generously; besides one for each probability added up.
@@ -100,7 +105,9 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     tol = check_fraction("tol", tol, "1e-9")
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
-    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(LONG_DOUBLE).eps) * len(weights)
+    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(LONG_DOUBLE).eps) * len(
+        weights
+    )
     high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:
@@ -170,7 +177,9 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
             (below > 0) & (above > 0), 1.0 / (mean * least) - 1.0 / (mean * most), 0.0
         )
     sharp = parabola(from_least, least)
-    step = _TAIL_EXPONENTS * rest / 3.0  # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these
+    step = (
+        _TAIL_EXPONENTS * rest / 3.0
+    )  # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these
     t = step + np.sqrt(step**2 + 2.0 * _TAIL_EXPONENTS * (lanes - 1) * spread)
     start = least + (lanes - 1) * rest - t
     with np.errstate(divide="ignore", invalid="ignore"):

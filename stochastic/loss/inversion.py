@@ -318,7 +318,9 @@ class SpectralMethod:
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
         angles = -2.0 * math.pi * (turns - np.floor(turns))
         at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), result)
-        chances = np.diff(np.exp(self.log_maximum_cdf[-self.value_count :]), prepend=0.0)[self.idle :]
+        chances = np.diff(np.exp(self.log_maximum_cdf[-self.value_count :]), prepend=0.0)[
+            self.idle :
+        ]
         return origin, fraction / 2**20, at_end, chances
 
     @property
@@ -460,7 +462,7 @@ class LossInversion:
     """
 
     __slots__ = (
-        *("_ask", "_factor", "_high", "_lanes", "_least", "_low", "_step", "_values"),
+        *("_evaluate", "_factor", "_high", "_lanes", "_least", "_low", "_step", "_values"),
         *("error", "mass", "method"),
     )
 
@@ -482,7 +484,9 @@ class LossInversion:
             return
         way = _choose_method(items, lanes)
         self._evaluate, self.method, self.error = way, way.method, way.error
-        self._values = items.first + items.step * items.places[len(items.places) - way.maximum_count :]
+        self._values = (
+            items.first + items.step * items.places[len(items.places) - way.maximum_count :]
+        )
 
     def cdf(self, t: Any) -> Any:
         """P(X <= t; sum > 0), for a number or an array; a t stands for all that rounds to it."""

@@ -17,10 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, check_choice, check_fraction, check_losses, check_probability, check_integer
+from stochastic.checks import (
+    ZERO_WORK,
+    check_choice,
+    check_fraction,
+    check_integer,
+    check_losses,
+    check_probability,
+)
 from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
-from stochastic.loss.moments import any_probability, work_probability, idle_probability
+from stochastic.loss.moments import any_probability, idle_probability, work_probability
 from stochastic.work.correlated_lanes import CorrelatedLoss, Sticky, parse_correlation
 from stochastic.work.pmf import Pmf, check_law
 
@@ -160,7 +167,11 @@ class Law:
 
         known = self._cache.get("joint") or self._cache.get("merged")
         work = self.work
-        atoms = known.method if known else atom_method(work.low, work.weights, self.lanes, self._atom_method)
+        atoms = (
+            known.method
+            if known
+            else atom_method(work.low, work.weights, self.lanes, self._atom_method)
+        )
         moments, cdf = ("closed form",) * 2 if self._is_constant else ("quadrature", "inversion")
         return MappingProxyType({"moments": moments, "cdf": cdf, "atoms": atoms})
 
@@ -251,7 +262,11 @@ class Law:
 
     def _new_var(self, work: Pmf, mean: float) -> tuple[float, float]:
         if self._is_constant:
-            return (self._work_probability(work) * self._idle_probability(work) if self.zero_work == "zero" else 0.0), 0.0
+            return (
+                self._work_probability(work) * self._idle_probability(work)
+                if self.zero_work == "zero"
+                else 0.0
+            ), 0.0
         from stochastic.loss.moments import variance
 
         part, error = variance(work.low, work.weights, self.lanes, mean)
@@ -286,7 +301,9 @@ class Law:
 
         if self.source.is_finite or self._eps is not None:
             return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
-        return uncut_order_statistics(self.source, _allowed_tail(self.tol, self.lanes, 2, self.source), self.lanes)
+        return uncut_order_statistics(
+            self.source, _allowed_tail(self.tol, self.lanes, 2, self.source), self.lanes
+        )
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
@@ -318,7 +335,9 @@ class Law:
         if self._idle_loss is None:
             part, error = part / whole_part, error / whole_part
         else:
-            part = part + self._idle_probability(self.work) * _point_mass(flat, self._idle_loss, tail)
+            part = part + self._idle_probability(self.work) * _point_mass(
+                flat, self._idle_loss, tail
+            )
         self._check(error + self._cut_error, "CDF")
         chances = np.clip(part, 0.0, 1.0)
         return chances.reshape(asked.shape) if asked.shape else chances.item()
@@ -384,7 +403,8 @@ class Law:
 
         work = self.work
         law: JointAtoms = self._memoize(
-            "joint", lambda: joint_atoms(work.low, work.weights, self.lanes, method=self._atom_method)
+            "joint",
+            lambda: joint_atoms(work.low, work.weights, self.lanes, method=self._atom_method),
         )
         attrs = self._atom_attributes(law)
         return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
@@ -398,7 +418,8 @@ class Law:
 
         work = self.work
         law: LossAtoms = self._memoize(
-            "merged", lambda: loss_atoms(work.low, work.weights, self.lanes, method=self._atom_method)
+            "merged",
+            lambda: loss_atoms(work.low, work.weights, self.lanes, method=self._atom_method),
         )
         attrs = self._atom_attributes(law)
         above, below, chance = law.numerator, law.denominator, law.probability
@@ -480,7 +501,9 @@ def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
     """Most by which the cut of a law moves a probability of the loss."""
-    return min(any_probability(work.missing, lanes) / _counted_probability(work, lanes, zero_work), 1.0)
+    return min(
+        any_probability(work.missing, lanes) / _counted_probability(work, lanes, zero_work), 1.0
+    )
 
 
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
@@ -489,7 +512,9 @@ def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "on
     One item in a group is beyond the cut with a probability of at most lanes · eps, and then
     X**k is at most lanes**k; where groups without work are dropped, the others weigh more.
     """
-    share = _counted_probability(law, lanes, zero_work) or 1.0  # no work at all is refused elsewhere
+    share = (
+        _counted_probability(law, lanes, zero_work) or 1.0
+    )  # no work at all is refused elsewhere
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 
@@ -568,7 +593,9 @@ def imbalance(
     if alike is not None:
         if zero_work != "one" or method != "auto":
             raise LawError("alike lanes: expected zero_work='one' and method='auto'")
-        return CorrelatedLoss(work=work, lanes=lanes, correlation=parse_correlation(alike, pmf) or Sticky(0))
+        return CorrelatedLoss(
+            work=work, lanes=lanes, correlation=parse_correlation(alike, pmf) or Sticky(0)
+        )
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
     return Law(

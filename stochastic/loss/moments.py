@@ -327,7 +327,9 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     >>> round(order_statistics(1, np.ones(6) / 6, 2).mean_max * 36, 12)  # two dice
     161.0
     """
-    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # at the longest item both are 0
+    logs, tails = (
+        part[:-1] for part in _log_cdf_and_tail(weights)
+    )  # at the longest item both are 0
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
@@ -419,6 +421,10 @@ def slowdown(low: int, weights: Floats, lanes: int, repeat_probability: float = 
     """
     if repeat_probability:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return Sticky(repeat_probability).longest(work, lanes).mean() / work.mean() if work.high else 1.0
+        return (
+            Sticky(repeat_probability).longest(work, lanes).mean() / work.mean()
+            if work.high
+            else 1.0
+        )
     result = order_statistics(low, weights, lanes)
     return result.mean_max / result.mean if result.mean else 1.0

@@ -9,11 +9,17 @@ from functools import cache
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, check_real, check_integer
+from stochastic.checks import check_choice, check_integer, check_real
 from stochastic.errors import LawError
 from stochastic.labels import TableResult, ratio_variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
-from stochastic.work.correlated_lanes import QUADRATURE_REACH, QUADRATURE_STEP, log_nodes, check_repeat_probability, distinct_draw_weights
+from stochastic.work.correlated_lanes import (
+    QUADRATURE_REACH,
+    QUADRATURE_STEP,
+    check_repeat_probability,
+    distinct_draw_weights,
+    log_nodes,
+)
 from stochastic.work.pmf import Pmf
 
 _LEFT_OUT = 1e-18  # a share of groups that is left out
@@ -165,13 +171,17 @@ def partition(
     variables = {
         "slowdown": ratio_variable("bins", total, "slowdown of the whole workload after binning"),
         "loss": ratio_variable("bins", each, "mean loss of a group after binning"),
-        "gain": ratio_variable("bins", gain[:bins], f"{objective} with one bin over that with several"),
+        "gain": ratio_variable(
+            "bins", gain[:bins], f"{objective} with one bin over that with several"
+        ),
         "lower": ratio_variable(("bins", "bin"), lower, "smallest value of the bin"),
         "upper": ratio_variable(("bins", "bin"), upper, "largest value of the bin"),
         "weight": ratio_variable(("bins", "bin"), weight, "share of the items in the bin"),
         "bin_slowdown": ratio_variable(("bins", "bin"), own, "slowdown of the groups of the bin"),
         "bin_loss": ratio_variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
-        "enough": ratio_variable((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
+        "enough": ratio_variable(
+            (), int(going[0]) + 1 if len(going) else bins, "bins that are enough"
+        ),
     }
     coords = {
         "bins": ratio_variable("bins", np.arange(1, bins + 1), "number of bins"),
@@ -236,5 +246,7 @@ def _best_partition(
     used = np.minimum(used, len(nodes))
     decay = np.exp(-real.reshape(-1, 1) * nodes)
     room = np.empty((5, len(nodes)))
-    best_for_loss(real, weights, lanes, bins, ends, nodes, used, QUADRATURE_STEP, decay, room, best, begin)
+    best_for_loss(
+        real, weights, lanes, bins, ends, nodes, used, QUADRATURE_STEP, decay, room, best, begin
+    )
     return best, begin

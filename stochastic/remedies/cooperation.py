@@ -79,7 +79,11 @@ def granularity(
     >>> found["lanes"].values.tolist(), int(found["best_lanes"])
     ([1, 2, 4, 8, 16, 32], 16)
     """
-    return make_dataset(*granularity_parts(pmf, group, overhead, objective=objective, repeat_probability=alike, tol=tol))
+    return make_dataset(
+        *granularity_parts(
+            pmf, group, overhead, objective=objective, repeat_probability=alike, tol=tol
+        )
+    )
 
 
 def granularity_parts(
@@ -107,7 +111,9 @@ def granularity_parts(
     variables = {
         "loss": ratio_variable("lanes", loss, "mean loss of a group"),
         "slowdown": ratio_variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
-        "overhead": ratio_variable("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "overhead": ratio_variable(
+            "lanes", factors, "cost of an item shared by its lanes, to one lane"
+        ),
         "cost": ratio_variable("lanes", cost, f"{objective} times overhead"),
         "best_lanes": ratio_variable((), lanes[best], "items in lockstep at the lowest cost"),
         "best_cost": ratio_variable((), cost[best], "lowest cost"),

@@ -14,13 +14,13 @@ import numpy as np
 from stochastic import sizes
 from stochastic.arrays import Ints
 from stochastic.errors import LawError
-from stochastic.remedies.binning import partition
-from stochastic.remedies.splitting import split
 from stochastic.launch_time.dispatch import dispatch_law
 from stochastic.launch_time.launch import launch
+from stochastic.launch_time.law import TimeLaw
 from stochastic.launch_time.settings import longest_item_law
 from stochastic.launch_time.shared_rate import SharedLaunch
-from stochastic.launch_time.law import TimeLaw
+from stochastic.remedies.binning import partition
+from stochastic.remedies.splitting import split
 from stochastic.work.pmf import Pmf
 
 #: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
@@ -108,10 +108,15 @@ def remedies(
         if bins < 2:
             return
         shares = result["weight"].sel(bins=bins).values[:bins]
-        longest = [longest_item_law(one, items, _CUT / blocks, repeat_probability)[0] for one in result.laws(bins)]
+        longest = [
+            longest_item_law(one, items, _CUT / blocks, repeat_probability)[0]
+            for one in result.laws(bins)
+        ]
         block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
         times = launch(block, blocks=blocks, slots=slots).times()
-        yield Remedy(name="sorting", description=f"items into {bins} bins of alike work", times=times)
+        yield Remedy(
+            name="sorting", description=f"items into {bins} bins of alike work", times=times
+        )
 
     def splitting_remedies() -> Iterator[Remedy]:
         law = work.cut(_CUT / (blocks * items))
@@ -124,11 +129,15 @@ def remedies(
         for length, pieces in zip(lengths, result["pieces"].values.tolist(), strict=True):
             many = math.ceil(blocks * pieces - 1e-9)
             times, _ = dispatch_law(result.law(length), many, slots, lanes, warps)
-            yield Remedy(name="splitting", description=f"items into pieces of up to {length}", times=times)
+            yield Remedy(
+                name="splitting", description=f"items into pieces of up to {length}", times=times
+            )
 
     def granularity_remedies() -> Iterator[Remedy]:
         for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
-            times, _ = dispatch_law(work, blocks * each, slots, lanes // each, warps, correlation=repeat_probability)
+            times, _ = dispatch_law(
+                work, blocks * each, slots, lanes // each, warps, correlation=repeat_probability
+            )
             unit = (1 + (each - 1) * share_overhead) / each
             what = f"{each} lanes share an item, {each} times the blocks"
             yield Remedy(name="granularity", description=what, times=times, unit=unit)
@@ -136,12 +145,20 @@ def remedies(
     def small_block_remedies() -> Iterator[Remedy]:
         for each in (n for n in range(1, warps) if warps % n == 0):
             more = warps // each
-            times, _ = dispatch_law(work, blocks * more, slots * more, lanes, each, correlation=repeat_probability)
+            times, _ = dispatch_law(
+                work, blocks * more, slots * more, lanes, each, correlation=repeat_probability
+            )
             what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
             yield Remedy(name="smaller blocks", description=what, times=times)
 
     result, mean = [], attrgetter("mean")
-    for part in (persistence_remedies(), sorting_remedies(), splitting_remedies(), granularity_remedies(), small_block_remedies()):
+    for part in (
+        persistence_remedies(),
+        sorting_remedies(),
+        splitting_remedies(),
+        granularity_remedies(),
+        small_block_remedies(),
+    ):
         with suppress(LawError):
             result += sorted(part, key=mean)[:1]
     return sorted(result, key=mean)

@@ -127,10 +127,14 @@ def split(
     variables = {
         "pieces": ratio_variable("threshold", count, "pieces of an item, on average"),
         "slowdown": ratio_variable("threshold", own, "slowdown of a workload of the pieces"),
-        "total": ratio_variable("threshold", total, "lane-iterations for an iteration of the items"),
+        "total": ratio_variable(
+            "threshold", total, "lane-iterations for an iteration of the items"
+        ),
         "best_threshold": ratio_variable((), looked[best], "threshold of the lowest total"),
         "best_total": ratio_variable((), total[best], "lowest total"),
-        "best_loss": ratio_variable((), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"),
+        "best_loss": ratio_variable(
+            (), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"
+        ),
         "whole_slowdown": ratio_variable((), ratio, "slowdown of the items uncut"),
         "whole_loss": ratio_variable(
             (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
@@ -160,10 +164,14 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
     """The thresholds to look at, ascending; none above the longest item cuts anything."""
     if threshold is None:
         return np.arange(1, max(high, 1) + 1)
-    several = [threshold] if isinstance(threshold, str) or np.ndim(threshold) == 0 else list(threshold)
+    several = (
+        [threshold] if isinstance(threshold, str) or np.ndim(threshold) == 0 else list(threshold)
+    )
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
-    return np.array(sorted({check_integer("threshold", one, least=1, example=64) for one in several}))
+    return np.array(
+        sorted({check_integer("threshold", one, least=1, example=64) for one in several})
+    )
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:

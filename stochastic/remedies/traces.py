@@ -99,7 +99,9 @@ def measured(
             f"{len(items)} items do not fill {lanes} lanes, and partial='drop' drops the group: "
             "give partial='idle', fewer lanes or more items"
         )
-    block = _BLOCK * lanes if block is None else check_integer("block", block, least=1, example=1024)
+    block = (
+        _BLOCK * lanes if block is None else check_integer("block", block, least=1, example=1024)
+    )
     samples = check_integer("samples", samples, least=2)
     seed = check_integer("seed", seed, least=0)
     law = Pmf.from_samples(items)
@@ -123,8 +125,12 @@ def measured(
         "slowdown": ratio_variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
         "iid_loss": ratio_variable((), iid_loss, "mean loss of a group of independent items"),
         "iid_slowdown": ratio_variable((), iid_ratio, "slowdown with independent items"),
-        "loss_over_iid": ratio_variable((), loss / iid_loss, "mean loss to that of independent items"),
-        "slowdown_over_iid": ratio_variable((), ratio / iid_ratio, "slowdown to that of independent items"),
+        "loss_over_iid": ratio_variable(
+            (), loss / iid_loss, "mean loss to that of independent items"
+        ),
+        "slowdown_over_iid": ratio_variable(
+            (), ratio / iid_ratio, "slowdown to that of independent items"
+        ),
         "alike": ratio_variable((), rho, "how often a neighbour repeats"),
         "alike_error": ratio_variable((), rho_error, "standard error of it"),
         "alike_slowdown": ratio_variable((), paid, "slowdown of lanes that are so alike"),
@@ -146,7 +152,9 @@ def measured(
 # --- what is given
 def load_items(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
     """The items of a trace, checked."""
-    given = _read_items(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
+    given = (
+        _read_items(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
+    )
     if given.ndim != 1 or given.dtype.kind not in "iufb":
         raise LawError(
             f"a trace of {given.ndim} dimensions and type {given.dtype}: expected the iterations "
@@ -265,7 +273,11 @@ def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
     """E[lanes·max / sum] of ``size`` items drawn without replacement, and its standard error."""
-    from stochastic.kernels.simulate import mean_subset_maximum, subset_transform, sample_subset_losses
+    from stochastic.kernels.simulate import (
+        mean_subset_maximum,
+        sample_subset_losses,
+        subset_transform,
+    )
 
     real = values.astype(np.float64)
     nodes = log_nodes(real[real > 0][0], real[-1], size)

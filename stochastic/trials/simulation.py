@@ -179,7 +179,9 @@ def simulate(
         "density": bars["density"],
     }
     coords = {
-        "probability": ratio_variable("probability", asked, "probability of a loss up to the quantile"),
+        "probability": ratio_variable(
+            "probability", asked, "probability of a loss up to the quantile"
+        ),
         "left": bars["left"],
         "right": bars["right"],
     }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_real, check_integer
+from stochastic.checks import check_integer, check_real
 from stochastic.errors import LawError
 from stochastic.work.distribution import Tabulated, check_span, tabulate
 
@@ -103,7 +103,9 @@ def _sum_error(what: str, total: Any) -> LawError:
     )
 
 
-def law_from_weights(values: Any, low: Any, normalise: bool, constructor_text: str = "") -> Tabulated:
+def law_from_weights(
+    values: Any, low: Any, normalise: bool, constructor_text: str = ""
+) -> Tabulated:
     """Return the law of weights."""
     low, items = _dense_weights(values, low, "weights")
     result = normalize_weights(items, normalise)
@@ -131,7 +133,9 @@ def check_samples(values: Any) -> Ints:
     if result.size == 0:
         raise LawError("no samples: expected at least one whole number from 0 on")
     if result.dtype.kind == "O":
-        result = np.array([check_integer("a sample", one, least=0, example=12) for one in result.tolist()])
+        result = np.array(
+            [check_integer("a sample", one, least=0, example=12) for one in result.tolist()]
+        )
     if result.dtype.kind not in "iuf":
         raise LawError(f"samples of type {result.dtype}: expected whole numbers from 0 on")
     wrong = ~(result >= 0) | (result > 2**53)

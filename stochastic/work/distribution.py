@@ -32,7 +32,9 @@ _PRODUCTS = sizes.CONVOLVE_MOST
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
 _MAX_VALUE = 2**62
-_NEGLIGIBLE_TAIL = 1e-24  # the mass beyond which an infinite law without a closed mean is not summed
+_NEGLIGIBLE_TAIL = (
+    1e-24  # the mass beyond which an infinite law without a closed mean is not summed
+)
 
 
 class Distribution(ABC):
@@ -193,7 +195,7 @@ class Tabulated(Distribution):
             above[:-1] = np.cumsum(self.weights[:0:-1])[::-1]
             below = np.where(above > 0.5, np.cumsum(self.weights), 1 - above)
             below = np.maximum.accumulate(below)
-            object.__setattr__(self, "_chances", (below, above))
+            object.__setattr__(self, "_cdf_and_sf", (below, above))
         assert self._cdf_and_sf is not None
         return self._cdf_and_sf
 

@@ -147,7 +147,9 @@ class LawFamily:
         if value is not None:
             return tabulate(value, [1.0], self.constructor_text(*values))
         if self.weights is not None:
-            return arguments.law_from_weights(self.weights(*values), 0, False, self.constructor_text(*values))
+            return arguments.law_from_weights(
+                self.weights(*values), 0, False, self.constructor_text(*values)
+            )
         return FamilyLaw(self.name, values)
 
 
@@ -258,7 +260,9 @@ class FamilyLaw(Distribution):
 
     def with_parameter(self, place: int, value: Any) -> FamilyLaw:
         """Return the law with another value of one parameter."""
-        return FamilyLaw(self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :]))
+        return FamilyLaw(
+            self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :])
+        )
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
@@ -302,7 +306,7 @@ class Histogram:
             ("size", int(self.counts.sum())),
             ("low", int(held[0])),
             ("total", int(above.sum())),
-            ("above", above),
+            ("tail_counts", above),
         ):
             object.__setattr__(self, name, value)
 
@@ -375,7 +379,10 @@ def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
         return h.high, 1.0
     if h.excess >= 0:
         return "a binomial law varies less, the variance of the samples not being below their mean"
-    best = first_true(lambda n: _dispersion_likelihood(h, -1 / (n + 1)) <= _dispersion_likelihood(h, -1 / n), h.high)
+    best = first_true(
+        lambda n: _dispersion_likelihood(h, -1 / (n + 1)) <= _dispersion_likelihood(h, -1 / n),
+        h.high,
+    )
     if best is None or _dispersion_likelihood(h, -1 / best) <= _dispersion_likelihood(h, 0.0):
         return "more trials are always likelier: the limit is the Poisson law"
     return best, h.mean / best
@@ -653,7 +660,9 @@ FAMILIES: Mapping[str, LawFamily] = {
             summary="Successes among trials, each with probability p.",
             example="binomial:40,0.5",
             parameters=(
-                _count_parameter("trials", "trial_count", "1", "trials of a binomial law", (1, 100), 40),
+                _count_parameter(
+                    "trials", "trial_count", "1", "trials of a binomial law", (1, 100), 40
+                ),
                 _probability_parameter(_check_probability_or_0),
             ),
             constant=lambda n, p: n * int(p) if n == 0 or p in (0, 1) else None,
@@ -772,8 +781,12 @@ FAMILIES: Mapping[str, LawFamily] = {
             example="uniform:20,40",
             note="inclusive",
             parameters=(
-                _count_parameter("low", "lowest_work", "0", "shortest item of a uniform law", (0, 20), 20),
-                _count_parameter("high", "highest_work", "0", "longest item of a uniform law", (20, 100), 40),
+                _count_parameter(
+                    "low", "lowest_work", "0", "shortest item of a uniform law", (0, 20), 20
+                ),
+                _count_parameter(
+                    "high", "highest_work", "0", "longest item of a uniform law", (20, 100), 40
+                ),
             ),
             check=lambda low, high: (
                 f"low = {low} is above high = {high}: expected low <= high" if high < low else ""

@@ -156,7 +156,8 @@ def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
     if not table.lines:
         raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
     values = [
-        _check_integer(path, *cell) for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
+        _check_integer(path, *cell)
+        for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
     ]
     if len(columns) == 1:
         return "from_samples", (values,)

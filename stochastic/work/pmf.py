@@ -24,18 +24,20 @@ from stochastic.work.distribution import (
 )
 from stochastic.work.families import FAMILIES, FamilyLaw
 from stochastic.work.transforms import (
-    LeftTruncated,
     Affine,
+    LeftTruncated,
     Maximum,
     Mixture,
     closed_form_sum,
     no_probability_error,
-    tabulate_range,
     shift_law,
+    tabulate_range,
 )
 
 _LONG = 100  # characters of a repr
-_NEGLIGIBLE_TAIL = 1e-20  # the tail that a sum without a closed form leaves out of each of its terms
+_NEGLIGIBLE_TAIL = (
+    1e-20  # the tail that a sum without a closed form leaves out of each of its terms
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -149,7 +151,9 @@ class Pmf:
             for pair in pairs
         ):
             raise LawError(f"parts = {pairs!r:.80}: expected a list of pairs (probability, Pmf)")
-        shares = arguments.normalize_weights([pair[0] for pair in pairs], normalise, "probabilities").tolist()
+        shares = arguments.normalize_weights(
+            [pair[0] for pair in pairs], normalise, "probabilities"
+        ).tolist()
         laws = [(share, law) for share, (_, law) in zip(shares, pairs, strict=True) if share]
         if len(laws) == 1:
             return laws[0][1]
@@ -303,7 +307,9 @@ class Pmf:
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
         """Independent draws, one or an array of a shape; seed: a number or a numpy Generator."""
-        return _scalar_or_array(np.asarray(self.distribution.sample(np.random.default_rng(seed), size)))
+        return _scalar_or_array(
+            np.asarray(self.distribution.sample(np.random.default_rng(seed), size))
+        )
 
     # --- what becomes of it
     def cut(self, eps: float) -> Pmf:
@@ -385,7 +391,9 @@ class Pmf:
         where an infinite law leaves out a tail of 1e-20.
         """
         copies = check_integer("copies", copies, least=1, example=32)
-        return self if copies == 1 else self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
+        return (
+            self if copies == 1 else self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
+        )
 
     def __add__(self, other: object) -> Pmf:
         """The law of the sum of two independent items, one of each law."""

@@ -16,8 +16,8 @@ from stochastic.errors import LawError
 from stochastic.work.distribution import (
     Distribution,
     Tabulated,
-    maximum_weights,
     check_span,
+    maximum_weights,
     tabulate,
 )
 from stochastic.work.families import FamilyLaw, add_laws
@@ -194,7 +194,9 @@ class Maximum(_DerivedLaw):
     def table(self, first: int, last: int) -> Floats:
         """P(W = k) for k = first..last."""
         weights = self.base.table(self.low, last)
-        return maximum_weights(weights, float(self.base.sf(float(last))), self.copies)[first - self.low :]
+        return maximum_weights(weights, float(self.base.sf(float(last))), self.copies)[
+            first - self.low :
+        ]
 
 
 @dataclass(frozen=True, slots=True)

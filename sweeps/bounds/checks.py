@@ -57,7 +57,9 @@ def first_point(
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
-        result = _first_point_of_case(grid, condition(key), key, grid.non_switch_axes(dims), stats or SearchStats())
+        result = _first_point_of_case(
+            grid, condition(key), key, grid.non_switch_axes(dims), stats or SearchStats()
+        )
         if result is not None:
             point = {**at, **result}
             place = tuple(point[d] for d in dims)
@@ -70,7 +72,9 @@ def _first_point_of_case(
 ) -> dict[str, int] | None:
     own = grid.sort_axes(grid.node_dims(node, key) & set(axes))
     shape = grid.shape(own) or (1,)
-    glance, all_of_it = (Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS))
+    glance, all_of_it = (
+        Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS)
+    )
     many = math.prod(shape) > _MAX_SCAN_POINTS
     for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
         for number in range(count):
@@ -118,7 +122,9 @@ def _first_point_in_box(
 # --- The first of equal configurations, in the order of the axes: one axis after the other
 
 
-def _find_as_low(space: MergedProblem, target: float, stats: SearchStats) -> tuple[dict[str, int] | None, bool]:
+def _find_as_low(
+    space: MergedProblem, target: float, stats: SearchStats
+) -> tuple[dict[str, int] | None, bool]:
     """Return a configuration as low as a target; without one, whether the time was up before."""
     goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
     late = search(space.problem, goal, stats) < math.inf
@@ -151,7 +157,11 @@ def lowest_along_axis(
 
 
 def first_configuration(
-    space: MergedProblem, axes: Sequence[str], place: Mapping[str, int] | None, target: float, stats: SearchStats
+    space: MergedProblem,
+    axes: Sequence[str],
+    place: Mapping[str, int] | None,
+    target: float,
+    stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
     """The first configuration at which an objective is as low as a target; whether that is proven.
 
@@ -203,7 +213,11 @@ def check_point_count(grid: Grid) -> None:
 
 
 def check_grid(
-    grid: Grid, *, count_points: bool = True, require_feasible: bool = True, stats: SearchStats | None = None
+    grid: Grid,
+    *,
+    count_points: bool = True,
+    require_feasible: bool = True,
+    stats: SearchStats | None = None,
 ) -> None:
     """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
 

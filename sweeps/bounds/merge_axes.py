@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.problem import Indices, BoxProblem, MergedProblem, order_by_similarity, evenly_spaced
+from sweeps.bounds.problem import (
+    BoxProblem,
+    Indices,
+    MergedProblem,
+    evenly_spaced,
+    order_by_similarity,
+)
 from sweeps.grid.build import fold_constants
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Leaf
@@ -28,7 +34,12 @@ from symbolic.ops import Node, constant, interpret_arrays, reference, references
 
 #: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
 #: combinations that may be left; points below which nothing is merged.
-_MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = sizes.MERGE_MOST, sizes.MERGE_TRIED, 0.75, sizes.MERGE_WORTH
+_MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = (
+    sizes.MERGE_MOST,
+    sizes.MERGE_TRIED,
+    0.75,
+    sizes.MERGE_WORTH,
+)
 
 
 def merge_axes(
@@ -91,7 +102,11 @@ class _AxisMerger:
             if self.stats.is_late:
                 return False
             count = math.prod(self.sizes[axis] for axis in some)
-            if some in self.failed_groups or self.unmerged_axis in some or not 1 < count <= _MAX_COMBINATIONS:
+            if (
+                some in self.failed_groups
+                or self.unmerged_axis in some
+                or not 1 < count <= _MAX_COMBINATIONS
+            ):
                 continue
             if self._has_shared_table(some):
                 continue
@@ -132,7 +147,9 @@ class _AxisMerger:
         for node in self.nodes:
             if node.op not in ("constant", "reference") and id(node) not in own:
                 read.update({id(arg): arg for arg in node.args if id(arg) in own})
-        return list(read.values()), [node for node in _required_conditions(self.roots) if id(node) in own]
+        return list(read.values()), [
+            node for node in _required_conditions(self.roots) if id(node) in own
+        ]
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
         """Whether every value of every axis is read as it is, so that none are alike."""
@@ -155,7 +172,9 @@ class _AxisMerger:
         shape = tuple(len(index[axis]) for axis in group)
         values = {}
         for name in references(*nodes):
-            values[name] = np.atleast_1d(self.leaves[name].transpose(group).take(index).align_to(group))
+            values[name] = np.atleast_1d(
+                self.leaves[name].transpose(group).take(index).align_to(group)
+            )
         result = interpret_arrays(nodes, values)
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
 

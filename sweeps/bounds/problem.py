@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling
-from sweeps.runtime.search_loop import SearchStats
 from sweeps.runtime.interrupts import raise_if_interrupted
-from symbolic.intervals import Interval, Trend, interval_algebra, enclose, literal_trend, trend_algebra
+from sweeps.runtime.search_loop import SearchStats
+from symbolic.intervals import (
+    Interval,
+    Trend,
+    enclose,
+    interval_algebra,
+    literal_trend,
+    trend_algebra,
+)
 from symbolic.intervals import literal_enclosure as interval_number
 from symbolic.ops import Node, both, constant, interpret_arrays, references, walk
 from symbolic.primitives.rule_operations import ALL_AXES
@@ -206,7 +213,9 @@ class RangeExtremes:
         undefined = np.where(single, nan, self.has_nan)
         return Interval(least, most, undefined if np.any(undefined) else False)
 
-    def _range_trend(self, interval: Interval, lows: Sequence[Indices], highs: Sequence[Indices]) -> Trend:
+    def _range_trend(
+        self, interval: Interval, lows: Sequence[Indices], highs: Sequence[Indices]
+    ) -> Trend:
         up: Any = self.up
         down: Any = self.down
         for bit, low, high in zip(self.bits, lows, highs, strict=True):
@@ -291,7 +300,9 @@ class BoxProblem:
 
     def with_objective(self, root: Node) -> BoxProblem:
         """Another objective of the same leaves, over the same axes."""
-        return BoxProblem(root, self.used_leaves, dict(zip(self.dims, self.sizes.tolist(), strict=True)))
+        return BoxProblem(
+            root, self.used_leaves, dict(zip(self.dims, self.sizes.tolist(), strict=True))
+        )
 
     def _fixed_trend(self, node: Node) -> Trend:
         if node.op == "constant":
@@ -390,7 +401,9 @@ class MergedProblem:
         name = problem.dims[number]
         if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
             own = [leaf.array for leaf in problem.used_leaves.values() if leaf.axes == (name,)]
-            selection = selection[order_by_similarity(np.stack(own)[:, selection].astype(np.float64))]
+            selection = selection[
+                order_by_similarity(np.stack(own)[:, selection].astype(np.float64))
+            ]
         return self._take_rows(number, selection)
 
     def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
@@ -424,7 +437,9 @@ TileNumbers = NDArray[np.int64]
 _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 
 
-def tile_boxes(tiling: Tiling, row: Sequence[int], numbers: TileNumbers) -> tuple[TileNumbers, TileNumbers, TileNumbers]:
+def tile_boxes(
+    tiling: Tiling, row: Sequence[int], numbers: TileNumbers
+) -> tuple[TileNumbers, TileNumbers, TileNumbers]:
     """First and last index along each axis (rows) of some tiles (columns), and their points.
 
     ``row`` are the sizes of the axes that form the row of the nest; of a tile that cuts it in the
@@ -470,7 +485,9 @@ class Enclosures:
         for name in references(*roots):
             leaf = leaves[name]
             if leaf.axes:
-                self.varying_leaves[name] = RangeExtremes(leaf, [dims.index(axis) for axis in leaf.axes])
+                self.varying_leaves[name] = RangeExtremes(
+                    leaf, [dims.index(axis) for axis in leaf.axes]
+                )
             else:
                 self.fixed_intervals[name] = interval_number(float(leaf.array))
 
@@ -498,7 +515,8 @@ class Enclosures:
         low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
         with np.errstate(all="ignore"):
             here: dict[str, Interval] = {
-                name: leaf(list(low), list(high)).enclosure for name, leaf in self.varying_leaves.items()
+                name: leaf(list(low), list(high)).enclosure
+                for name, leaf in self.varying_leaves.items()
             }
             result = enclose(self.roots, {**self.fixed_intervals, **here})
         shape = low.shape[1:]
@@ -520,12 +538,18 @@ class InfeasibleTiles:
     def _rule_enclosures(self, key: tuple[str, ...]) -> Enclosures | None:
         if key not in self._enclosures:
             grid = self.grid
-            rules = [grid.feasible_node(key)] if self.only_feasible else grid.rule_nodes(key, self.dims)
+            rules = (
+                [grid.feasible_node(key)] if self.only_feasible else grid.rule_nodes(key, self.dims)
+            )
             root = [constant(both(*rules))] if rules else []
-            self._enclosures[key] = Enclosures.from_grid(grid, key, root, self.plain) if rules else None
+            self._enclosures[key] = (
+                Enclosures.from_grid(grid, key, root, self.plain) if rules else None
+            )
         return self._enclosures[key]
 
-    def is_infeasible(self, key: tuple[str, ...], low: TileNumbers, high: TileNumbers) -> NDArray[np.bool_]:
+    def is_infeasible(
+        self, key: tuple[str, ...], low: TileNumbers, high: TileNumbers
+    ) -> NDArray[np.bool_]:
         """Whether no point of some boxes of the switch-free axes keeps the rules."""
         rules = self._rule_enclosures(key)
         if rules is None:

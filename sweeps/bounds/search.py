@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.compiled.tape import pruning_bound, encode_tape
-from sweeps.bounds.problem import Indices, BoxProblem
-from sweeps.runtime.search_loop import SearchStats, run_search
-from sweeps.runtime.resources import run_in_threads
-from sweeps.runtime.progress import report_best
+from sweeps.bounds.compiled.tape import encode_tape, pruning_bound
+from sweeps.bounds.problem import BoxProblem, Indices
 from sweeps.runtime.interrupts import run_with_deadline
+from sweeps.runtime.progress import report_best
+from sweeps.runtime.resources import run_in_threads
+from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant
 
 #: Boxes of a round; of the first, and boxes bounded in each before the next round.
@@ -99,7 +99,9 @@ class _BoxSearch:
         goal, bounds = self.incumbent, self.pool.bounds
         open_to = bounds < pruning_bound(goal.value, goal.gap)
         gone = bounds[~open_to]
-        goal.discarded_bound = min(goal.discarded_bound, float(gone[gone < goal.value].min(initial=math.inf)))
+        goal.discarded_bound = min(
+            goal.discarded_bound, float(gone[gone < goal.value].min(initial=math.inf))
+        )
         self.pool = self.pool.take(open_to)
         return bool(self.pool.bounds.size) and goal.value > goal.target
 
@@ -132,12 +134,13 @@ class _BoxSearch:
         goal = self.incumbent
         if goal.target == -math.inf:
             report_best(
-                goal.value, min(float(self.pool.bounds.min(initial=goal.value)), goal.discarded_bound)
+                goal.value,
+                min(float(self.pool.bounds.min(initial=goal.value)), goal.discarded_bound),
             )
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
         """What is left of a box, the best and where it is, what may be as good, what was done."""
-        from sweeps.bounds.compiled.depth_first import search_depth_first, make_buffers
+        from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]
         stack = _BoxStack(
@@ -149,7 +152,10 @@ class _BoxSearch:
         for whole, part in zip(stack, box, strict=True):
             whole[:1] = part
         best, place = np.array([limit, math.inf]), np.full(dims, -1)
-        counters, near = np.zeros(4, dtype=np.int64), np.empty((_MAX_NEAR_POINTS, dims), dtype=np.int64)
+        counters, near = (
+            np.zeros(4, dtype=np.int64),
+            np.empty((_MAX_NEAR_POINTS, dims), dtype=np.int64),
+        )
         room = make_buffers(self.tape, dims)
         task = (limit, self.incumbent.gap, budget, best, counters, place, near, room)
         count = search_depth_first(self.tape, 1, *stack, *task)
@@ -173,7 +179,10 @@ class _BoxSearch:
 
 
 def search(
-    problem: BoxProblem, incumbent: Incumbent, stats: SearchStats, improve: Callable[[], None] | None = None
+    problem: BoxProblem,
+    incumbent: Incumbent,
+    stats: SearchStats,
+    improve: Callable[[], None] | None = None,
 ) -> float:
     """Improve the goal until no box is left; the least bound of those left when time is up.
 
@@ -205,4 +214,6 @@ def compile_parts() -> None:
     from sweeps.bounds.compiled import depth_first
 
     some = _BoxSearch(BoxProblem(constant(0.0), {}, {}), Incumbent(), SearchStats())
-    depth_first.compile_parts(some.tape, depth_first.make_buffers(some.tape, some.pool.firsts.shape[1]))
+    depth_first.compile_parts(
+        some.tape, depth_first.make_buffers(some.tape, some.pool.firsts.shape[1])
+    )

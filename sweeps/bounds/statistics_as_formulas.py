@@ -14,8 +14,8 @@ import numpy as np
 
 from stochastic import sizes
 from sweeps.bounds.problem import BoxProblem
-from sweeps.grid.lazy_statistics import LazyStatistic
 from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.lazy_statistics import LazyStatistic
 from sweeps.runtime.interrupts import raise_if_interrupted
 from symbolic.graph import Definition, Graph
 from symbolic.intervals import trend_algebra
@@ -71,7 +71,10 @@ def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> s
             leaf = grid.leaves[key][name]
             if isinstance(leaf, LazyStatistic) and not leaf.group.is_computed:
                 shape = leaf.group.grid.shape
-                own, each = math.prod(shape(leaf.group.result_axes)), math.prod(shape(leaf.reduced_axes))
+                own, each = (
+                    math.prod(shape(leaf.group.result_axes)),
+                    math.prod(shape(leaf.reduced_axes)),
+                )
                 if own > MAX_RESULTS or own * each > MAX_VALUES:
                     return name
     return ""
@@ -149,7 +152,7 @@ class _Expansion:
         problem = BoxProblem(values[0], self.leaves, self.sizes, values[1:])
         with np.errstate(all="ignore"):
             result = problem.step_trends(problem.whole_box)
-        return not any(np.any(result[id(value)].enclosure.undefined) for value in values)
+        return not any(np.any(result[id(value)].enclosure.may_be_nan) for value in values)
 
 
 def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.crossings import Crossings, find_crossings, border_positions
+from symbolic.crossings import Crossings, border_positions, find_crossings
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain
 
@@ -81,7 +81,11 @@ def grid_borders(
         plain = grid.non_switch_axes(lines_of)
         sizes = [len(places[d]) for d in plain]
         steps = len(places[quantity.name]) if quantity.name in dims else 1
-        block = max(BLOCK_POINTS // (grid.axes[quantity.name].size if quantity.name in dims else 2 * OCTAVES), 1)
+        block = max(
+            BLOCK_POINTS
+            // (grid.axes[quantity.name].size if quantity.name in dims else 2 * OCTAVES),
+            1,
+        )
         count = math.prod(sizes)
         for first in range(0, count, block):
             numbers = np.arange(first, min(first + block, count))
@@ -146,8 +150,13 @@ def _borders_along_axis(
     edges = np.unique(np.concatenate([values, quantity.ends or ()]))
     if quantity.ends is not None:
         edges = edges[(edges >= min(quantity.ends)) & (edges <= max(quantity.ends))]
-    others, lines = _other_leaf_values(leaves, root, indices, quantity.name), np.tile(edges, (count, 1))
-    return find_crossings(root, quantity.name, others, lines, whole=quantity.domain.whole), quantity.domain.whole
+    others, lines = (
+        _other_leaf_values(leaves, root, indices, quantity.name),
+        np.tile(edges, (count, 1)),
+    )
+    return find_crossings(
+        root, quantity.name, others, lines, whole=quantity.domain.whole
+    ), quantity.domain.whole
 
 
 def _borders_between_values(
@@ -174,7 +183,11 @@ def _borders_between_values(
 
 
 def _borders_along_input(
-    leaves: Mapping[str, Leaf], root: Node, quantity: BorderQuantity, indices: Mapping[str, Indices], count: int
+    leaves: Mapping[str, Leaf],
+    root: Node,
+    quantity: BorderQuantity,
+    indices: Mapping[str, Indices],
+    count: int,
 ) -> tuple[Crossings, bool, Floats]:
     """The borders along a leaf that is no axis, whether only whole values count, and its values."""
     leaf = leaves.get(quantity.name)
@@ -183,7 +196,10 @@ def _borders_along_input(
     if leaf is None or quantity.name not in references(root):
         none = np.zeros(0)
         return Crossings(np.zeros(0, np.int64), none, none, none, none, 0), True, start[:, None]
-    others, edges = _other_leaf_values(leaves, root, indices, quantity.name), octave_grid(start, quantity.domain, quantity.ends)
+    others, edges = (
+        _other_leaf_values(leaves, root, indices, quantity.name),
+        octave_grid(start, quantity.domain, quantity.ends),
+    )
     result = find_crossings(root, quantity.name, others, edges, whole=quantity.domain.whole)
     return result, quantity.domain.whole, start[:, None]
 
@@ -213,7 +229,9 @@ def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None 
     return np.asarray(places[:, np.concatenate([[True], keep])])
 
 
-def _nearest_borders(line_crossings: Crossings, start: Floats, exact: bool) -> tuple[Floats, NDArray[np.int16]]:
+def _nearest_borders(
+    line_crossings: Crossings, start: Floats, exact: bool
+) -> tuple[Floats, NDArray[np.int16]]:
     """The borders next to some places on each line; if ``exact`` the first value beyond counts."""
     lines, steps = start.shape
     position = border_positions(line_crossings)

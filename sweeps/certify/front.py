@@ -20,21 +20,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.checks import check_grid, check_enclosable, first_configuration
+from sweeps.bounds.checks import check_enclosable, check_grid, first_configuration
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import Boxes, Indices, BoxProblem, MergedProblem, best_axis, concatenate_boxes, evenly_spaced
+from sweeps.bounds.problem import (
+    Boxes,
+    BoxProblem,
+    Indices,
+    MergedProblem,
+    best_axis,
+    concatenate_boxes,
+    evenly_spaced,
+)
 from sweeps.bounds.search import Incumbent, prepare_search, search
+from sweeps.certify.optimum import SwitchCase, switch_cases
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.emit import compile_nest, emit
 from sweeps.nest.reduce import non_dominated_by, non_dominated_in_order
 from sweeps.nest.run import flatten_leaf
-from sweeps.certify.optimum import SwitchCase, switch_cases
-from sweeps.runtime.search_loop import SearchStats, run_search
-from sweeps.runtime.resources import run_in_threads
-from sweeps.runtime.progress import add_total, report_front_size, add_done
 from sweeps.runtime.interrupts import raise_if_interrupted, run_with_deadline
+from sweeps.runtime.progress import add_done, add_total, report_front_size
+from sweeps.runtime.resources import run_in_threads
+from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import Node, both, constant, reference, substitute, where
 
@@ -103,7 +111,9 @@ class CompiledObjectives:
         return places
 
 
-def compile_objectives_in_time(problem: BoxProblem, stats: SearchStats) -> CompiledObjectives | None:
+def compile_objectives_in_time(
+    problem: BoxProblem, stats: SearchStats
+) -> CompiledObjectives | None:
     """Those of a problem, unless the time is up before they are compiled."""
     result: list[CompiledObjectives] = []
 
@@ -141,7 +151,9 @@ class Archive:
         """Which points are finite, and neither beaten by one held nor equal to it in all."""
         rest = np.arange(values.shape[1])
         held = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
-        if rest.size > _PRESORT_MIN_POINTS and held.shape[1]:  # those first that beat most of some points
+        if (
+            rest.size > _PRESORT_MIN_POINTS and held.shape[1]
+        ):  # those first that beat most of some points
             some = values[:, :: rest.size // _SAMPLE, None]
             beats = np.all(held[:, None] <= some, axis=0).sum(axis=0)
             held = held[:, np.argsort(-beats, kind="stable")]
@@ -196,7 +208,9 @@ _SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
 class FrontSearch:
     """The boxes of one problem that may hold points of the front."""
 
-    def __init__(self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats) -> None:
+    def __init__(
+        self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats
+    ) -> None:
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points
@@ -243,7 +257,9 @@ class FrontSearch:
             self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
         if not small.all():
             some, ideals = some.take(~small), ideals[:, ~small]
-            axis_of = best_split_axis(self.problem, some, ideals, self._objective_ranges(), self._is_excluded, self.stats)
+            axis_of = best_split_axis(
+                self.problem, some, ideals, self._objective_ranges(), self._is_excluded, self.stats
+            )
             self._add_boxes(some.halves(axis_of))
 
     def report(self) -> None:
@@ -324,7 +340,9 @@ class FrontSearch:
             if self.stats.is_late:
                 seen[others[number]] = False
                 return np.zeros((len(low), 0), dtype=np.int64)
-            return self._scan_combinations([np.arange(a, b + 1) for a, b in zip(low, high, strict=True)])
+            return self._scan_combinations(
+                [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+            )
 
         if ends:
             with np.errstate(all="ignore"):
@@ -399,7 +417,9 @@ def best_split_axis(
         result = problem.bound_boxes(halves, stats)[0]
         lifted = np.minimum((result - np.tile(ideals[:, numbers], 2)) / ranges, 1.0)
         lift = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
-        both = np.where(is_excluded(result, np.tile(numbers, 2)), 1.0, lift).reshape(2, -1).sum(axis=0)
+        both = (
+            np.where(is_excluded(result, np.tile(numbers, 2)), 1.0, lift).reshape(2, -1).sum(axis=0)
+        )
         length = (boxes.hi - boxes.lo)[axis, numbers]
         return np.asarray(both + 1e-9 * length / problem.sizes[axis])
 
@@ -496,7 +516,9 @@ class _TieBreakSearch:
         self.problem, self.axes, self.stats = self.space.problem, tuple(axes), stats
         self.targets, self.max_boxes = targets, stats.boxes + max_boxes + 1
         large = self.problem.points > COMPILE_MIN_POINTS
-        self.compiled_objectives = compile_objectives_in_time(self.problem, stats) if large else None
+        self.compiled_objectives = (
+            compile_objectives_in_time(self.problem, stats) if large else None
+        )
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
         #: Which targets are met, and where; the first and last row of each axis that are left.
@@ -587,7 +609,9 @@ class _TieBreakSearch:
         def is_excluded(half_ideals: Floats, box_numbers: Indices) -> Mask:
             return self._is_excluded(half_ideals, own[box_numbers], some.take(box_numbers))
 
-        axis_of = best_split_axis(self.problem, some, ideals, self.objective_ranges, is_excluded, self.stats)
+        axis_of = best_split_axis(
+            self.problem, some, ideals, self.objective_ranges, is_excluded, self.stats
+        )
         parts = some.halves(axis_of)
         order = np.argsort(-self.along[parts.lo[self.number]], kind="stable")
         self.boxes = concatenate_boxes([self.boxes, parts.take(order)])
@@ -646,7 +670,9 @@ class _TieBreakSearch:
             ]
             if self.compiled_objectives is None:
                 return boxes.take([k]).all_points()
-            near = self._near_target_points(self.compiled_objectives.values(ranges), self.targets[:, asked[k]])
+            near = self._near_target_points(
+                self.compiled_objectives.values(ranges), self.targets[:, asked[k]]
+            )
             return self.compiled_objectives.places(ranges, near)
 
         if large.size:
@@ -681,7 +707,11 @@ class _TieBreakSearch:
 
 #: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
 #: equal points are found one by one; least points of a grid of which that may be asked.
-BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = sizes.FRONT_PATIENCE, sizes.FRONT_SINGLE, sizes.FRONT_VAST
+BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
+    sizes.FRONT_PATIENCE,
+    sizes.FRONT_SINGLE,
+    sizes.FRONT_VAST,
+)
 
 
 def certified_front(
@@ -759,7 +789,11 @@ def _proven_mask(values: NDArray[np.float64], ideals: NDArray[np.float64]) -> ND
 
 
 def _break_ties(
-    grid: Grid, cases: Sequence[SwitchCase], spaces: Sequence[MergedProblem], archive: Archive, stats: SearchStats
+    grid: Grid,
+    cases: Sequence[SwitchCase],
+    spaces: Sequence[MergedProblem],
+    archive: Archive,
+    stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
     """The first configuration of each point, an index along each axis; whether that is proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
@@ -776,7 +810,9 @@ def _break_ties(
         places = places.reshape(len(axes), len(result))
         if not stats.is_late:
             with suppress(OutOfTimeError):  # else as they were found
-                settling = _TieBreakSearch(space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES)
+                settling = _TieBreakSearch(
+                    space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES
+                )
                 sure = settling.run()
                 places, met = settling.grid_places(), settling.is_met
         for k in range(len(result)):

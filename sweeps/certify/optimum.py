@@ -14,7 +14,7 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import first_configuration, lowest_along_axis
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import Indices, BoxProblem, MergedProblem
+from sweeps.bounds.problem import BoxProblem, Indices, MergedProblem
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
@@ -100,9 +100,13 @@ class SwitchCase:
     leaves: Mapping[str, Leaf]
     sizes: Mapping[str, int]
 
-    def merged_problem(self, fixed: Mapping[str, int], stats: SearchStats, unmerged_axis: str | None = None) -> MergedProblem:
+    def merged_problem(
+        self, fixed: Mapping[str, int], stats: SearchStats, unmerged_axis: str | None = None
+    ) -> MergedProblem:
         """The objective with some axes fixed, others but ``apart`` merged."""
-        return merge_axes(self.root, self.leaves, self.sizes, fixed, stats, unmerged_axis=unmerged_axis)
+        return merge_axes(
+            self.root, self.leaves, self.sizes, fixed, stats, unmerged_axis=unmerged_axis
+        )
 
     def grid_index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
         """The index along every axis of the grid."""
@@ -213,7 +217,11 @@ def _ranked_places(
     while True:
         part = replace(case, root=_restrict_above(case.root, value))
         space, goal = part.merged_problem(fixed, stats), Incumbent()
-        _check_in_time(search(space.problem, goal, stats, partial(coordinate_descent, space.problem, goal, stats)))
+        _check_in_time(
+            search(
+                space.problem, goal, stats, partial(coordinate_descent, space.problem, goal, stats)
+            )
+        )
         if goal.place is None:
             return
         value, first = goal.value, space.grid_place(goal.place)
@@ -254,7 +262,9 @@ def _next_tie(
         axis = free[number]
         before = {**fixed, **{name: place[name] for name in free[:number]}}
         space = case.merged_problem(before, stats, unmerged_axis=axis)
-        result, proven = lowest_along_axis(space, axis, place[axis] + 1, case.sizes[axis], target, stats)
+        result, proven = lowest_along_axis(
+            space, axis, place[axis] + 1, case.sizes[axis], target, stats
+        )
         if not proven:
             return None, False
         if result is not None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, BoxProblem, best_axis, concatenate_boxes
 from sweeps.grid.grid import Grid
+from sweeps.runtime.progress import add_done, add_total
 from sweeps.runtime.search_loop import SearchStats, run_search
-from sweeps.runtime.progress import add_total, add_done
 from symbolic.ops import Node, constant, where
 
 Indices = NDArray[np.int64]

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.problem import Boxes, RangeExtremes, BoxProblem, concatenate_boxes
+from sweeps.bounds.problem import Boxes, BoxProblem, RangeExtremes, concatenate_boxes
+from sweeps.certify.optimum import best_in_cell, switch_cases
+from sweeps.certify.targets import CertifiedBoxes
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
-from sweeps.certify.optimum import best_in_cell, switch_cases
-from sweeps.certify.targets import CertifiedBoxes
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
 from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where
-from symbolic.primitives.rule_operations import ALL_AXES, either_flag, choose, is_empty
+from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, is_empty
 
 # --- Between which values a quantity lies where some inputs are known within ±, point by point
 # An uncertain input lies between two ends at each configuration. Where a quantity goes one way
@@ -82,7 +82,9 @@ class ToleranceProblem:
 
     def input_ends(self, selection: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """The ends of the inputs at some configurations."""
-        low, high = ({n: side[n][selection] for n in self.uncertain_names} for side in (self.low, self.high))
+        low, high = (
+            {n: side[n][selection] for n in self.uncertain_names} for side in (self.low, self.high)
+        )
         return low, high
 
 
@@ -99,8 +101,10 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
     for turn in range(ROUNDS + 1):
         trend = problem.trend(owner, low, high)
         below = np.broadcast_to(trend.enclosure.lo, owner.shape)
-        if trend.enclosure.undefined is not False:
-            np.logical_or.at(undefined, owner, np.broadcast_to(trend.enclosure.undefined, owner.shape))
+        if trend.enclosure.may_be_nan is not False:
+            np.logical_or.at(
+                undefined, owner, np.broadcast_to(trend.enclosure.may_be_nan, owner.shape)
+            )
         low, high = _pin_monotone_inputs(problem, trend, low, high)
         point = np.logical_and.reduce([low[name] == high[name] for name in low], axis=0)
         point = np.broadcast_to(point, owner.shape)
@@ -293,7 +297,10 @@ def can_be_best(
 
 
 def _possible_winners(
-    problem: ToleranceProblem, candidates: NDArray[np.bool_], surely_feasible: NDArray[np.bool_], cells: int
+    problem: ToleranceProblem,
+    candidates: NDArray[np.bool_],
+    surely_feasible: NDArray[np.bool_],
+    cells: int,
 ) -> NDArray[np.bool_]:
     """Which configurations may be the least, the uncertain inputs being the same for all of them.
 
@@ -330,7 +337,9 @@ def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> NDArray[np.bool_
     return np.asarray(counts & ~(low > most))
 
 
-def _bounds_in_cell(problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any) -> Any:
+def _bounds_in_cell(
+    problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
+) -> Any:
     """The least and the most within a cell of the inputs, without halving."""
     ends = np.empty((2, selection.size))
     for first in range(0, selection.size, BLOCK_POINTS):
@@ -346,12 +355,17 @@ def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
     return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
 
 
-def _problem_in_cell(problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any) -> ToleranceProblem:
+def _problem_in_cell(
+    problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
+) -> ToleranceProblem:
     """Some configurations within a cell of the inputs, of which all numbers count."""
     low, high = problem.input_ends(selection)
     return ToleranceProblem(
         root=problem.root,
-        known_values={n: (np.asarray(v)[selection] if np.ndim(v) else v) for n, v in problem.known_values.items()},
+        known_values={
+            n: (np.asarray(v)[selection] if np.ndim(v) else v)
+            for n, v in problem.known_values.items()
+        },
         low={name: _interpolate(low[name], high[name], cell[name][0]) for name in low},
         high={name: _interpolate(low[name], high[name], cell[name][1]) for name in low},
         whole=frozenset(),
@@ -379,7 +393,7 @@ class _BandExtremes:
 
     def __call__(self, lo: Any, hi: Any) -> Trend:
         a, b = self.low(lo, hi), self.high(lo, hi)
-        undefined = either_flag(a.enclosure.undefined, b.enclosure.undefined)
+        undefined = either_flag(a.enclosure.may_be_nan, b.enclosure.may_be_nan)
         empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)  # a NaN among the ends of each
         least, most = choose(empty, np.inf, a.enclosure.lo), choose(empty, -np.inf, b.enclosure.hi)
         return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
@@ -461,7 +475,9 @@ class _WinnerSearch:
                 one.name: (self._interpolated_leaf(one, a), self._interpolated_leaf(one, b))
                 for one, (a, b) in zip(self.inputs, cell, strict=True)
             }
-            result.append(_ProblemWithinTolerances(self.root, self.grid.leaves[self.key], self.sizes, ends))
+            result.append(
+                _ProblemWithinTolerances(self.root, self.grid.leaves[self.key], self.sizes, ends)
+            )
         return result
 
     def _certain_winners(self) -> NDArray[np.int64]:
@@ -469,7 +485,10 @@ class _WinnerSearch:
         result = []
         middle = [] if any(one.whole for one in self.inputs) else [(0.5,) * len(self.inputs)]
         for chosen in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
-            own = {o.name: self._interpolated_leaf(o, s) for o, s in zip(self.inputs, chosen, strict=True)}
+            own = {
+                o.name: self._interpolated_leaf(o, s)
+                for o, s in zip(self.inputs, chosen, strict=True)
+            }
             leaves = {self.key: {**self.grid.leaves[self.key], **own}}
             held = replace(self.grid, leaves=leaves, cache={})
             best = best_in_cell(held, switch_cases(held, [self.goal], ()), {}, 0.0, self.stats)
@@ -554,7 +573,9 @@ def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 
-def _halve_boxes(boxes: Boxes, single: NDArray[np.bool_], problem: _ProblemWithinTolerances) -> Boxes:
+def _halve_boxes(
+    boxes: Boxes, single: NDArray[np.bool_], problem: _ProblemWithinTolerances
+) -> Boxes:
     """The boxes of several configurations halved along the axis that parts their bounds most."""
     some, rest = boxes.take(~single), boxes.take(single)
     wide = some.hi > some.lo

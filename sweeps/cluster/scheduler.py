@@ -264,7 +264,9 @@ def _shared_location(place: str) -> str:
 # --- A question shared out: each worker is asked of parts, and answers come in order
 
 
-def split_longest_axis(sizes: Mapping[str, int], dims: Sequence[str], workers: Workers) -> list[Indexers]:
+def split_longest_axis(
+    sizes: Mapping[str, int], dims: Sequence[str], workers: Workers
+) -> list[Indexers]:
     """Slices of the longest axis, of those along which anything varies."""
     axis = max(dims, key=lambda name: sizes[name], default=None)
     if axis is None:
@@ -276,12 +278,17 @@ def split_longest_axis(sizes: Mapping[str, int], dims: Sequence[str], workers: W
 
 
 def map_parts(
-    workers: Workers, query: Callable[[Any, Indexers], Answer], source: Any, parts: Sequence[Indexers]
+    workers: Workers,
+    query: Callable[[Any, Indexers], Answer],
+    source: Any,
+    parts: Sequence[Indexers],
 ) -> Iterator[Answer]:
     """What is answered of each part of a source, which the workers are sent once."""
     client = workers.client
     there = client.scatter(source, hash=False)
-    asked = [client.submit(_answer_part, query, there, part, versions(), pure=False) for part in parts]
+    asked = [
+        client.submit(_answer_part, query, there, part, versions(), pure=False) for part in parts
+    ]
     try:
         for future in asked:
             yield future.result()

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.files.atomic_write import atomic_path
+from sweeps.files.tabular import read_csv, read_parquet, write_csv, write_parquet
 from sweeps.grid.dataset import open_netcdf, open_zarr
 from sweeps.store.backend import backend_of, is_url
 from sweeps.store.create import ignore_format_warnings
-from sweeps.store.untrusted import check_unrecorded
 from sweeps.store.records import check_not_replaced, read_info
+from sweeps.store.untrusted import check_unrecorded
 from symbolic.errors import DseError, UnreachableError
-from symbolic.json_text import check_json_length, read_json
 from symbolic.file_access import check_file
+from symbolic.json_text import check_json_length, read_json
 
 if TYPE_CHECKING:
     import xarray as xr

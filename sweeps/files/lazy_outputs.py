@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.bounds.checks import check_grid
-from sweeps.grid.dataset import grid_dataset, add_variables
+from sweeps.grid.dataset import add_variables, grid_dataset
 from sweeps.grid.grid import Grid
 from sweeps.store.compute import BoxProgram
 from sweeps.store.layout import StoreLayout, StorePart

@@ -14,8 +14,8 @@ from sweeps.grid.work_laws import read_label
 from sweeps.runtime.resources import check_memory
 from symbolic.errors import DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_value
-from symbolic.quantities import Quantity
 from symbolic.file_access import PathBase
+from symbolic.quantities import Quantity
 
 # --- The forms in which the values of a numeric axis are given
 
@@ -84,7 +84,9 @@ def _check_count(count: float, where: str) -> None:
     check_memory(24 * count, f"{where} would hold {count:,.0f} values, which", "give it fewer")
 
 
-def _space_values(make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]) -> NDArray[Any]:
+def _space_values(
+    make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]
+) -> NDArray[Any]:
     """Return values from one end to the other, also where their distance overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = make(*ends)
@@ -186,7 +188,9 @@ def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
                 f"{where} is an array of shape {array.shape} and type {array.dtype}: "
                 "expected one dimension of numbers"
             )
-        array = array.astype(np.float64 if array.dtype.kind == "f" or _has_inexact_ints(array) else np.int64)
+        array = array.astype(
+            np.float64 if array.dtype.kind == "f" or _has_inexact_ints(array) else np.int64
+        )
     elif isinstance(spec, Sequence) and not isinstance(spec, str):
         numbers = [_number(value, row, where) for value in spec]
         whole = all(isinstance(value, int) for value in numbers)

@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.errors import LawError
 from stochastic.threads import cpu_count
+from sweeps.grid.axes import Axis
 from sweeps.grid.failures import reason_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.work_laws import read_label
-from sweeps.grid.axes import Axis
-from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.interrupts import raise_if_interrupted
+from sweeps.runtime.resources import run_in_threads
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.expression import parse_output
 from symbolic.graph import Graph
-from symbolic.statistic_laws import refuse_laws
 from symbolic.model import Model
 from symbolic.ops import (
     Node,
@@ -41,6 +40,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain, Quantity, label_index_name
 from symbolic.resolve import resolve
+from symbolic.statistic_laws import refuse_laws
 
 if TYPE_CHECKING:
     from sweeps.grid.lazy_statistics import ComputeStatistics
@@ -205,7 +205,9 @@ def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> l
         return found
     size = math.ceil(len(rest) / (_PIECES * cpu_count()))
     pieces = [rest[first : first + size] for first in range(0, len(rest), size)]
-    done = run_in_threads(lambda piece: [_evaluate_row(equations, row) for row in pieces[piece]], len(pieces))
+    done = run_in_threads(
+        lambda piece: [_evaluate_row(equations, row) for row in pieces[piece]], len(pieces)
+    )
     return found + [result for piece in done for result in piece]
 
 
@@ -368,7 +370,9 @@ def _add_label_indices(
         dims = (name,) if name in over else ()
         result[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, axis_labels=known) if row.is_label else row
-        rows[label_index_name(name)] = Quantity(name=label_index_name(name), domain=Domain.parse("whole [0, inf)"))
+        rows[label_index_name(name)] = Quantity(
+            name=label_index_name(name), domain=Domain.parse("whole [0, inf)")
+        )
     return replace(model, quantities=rows), result
 
 
@@ -429,7 +433,10 @@ def _inline_label_formulas(
     """
 
     def inline(
-        value: float | Node, path: tuple[str, ...], label_values: Mapping[str, float | Node], label: str
+        value: float | Node,
+        path: tuple[str, ...],
+        label_values: Mapping[str, float | Node],
+        label: str,
     ) -> float | Node:
         if not isinstance(value, Node):
             return value
@@ -439,7 +446,9 @@ def _inline_label_formulas(
                 cycle = " -> ".join([*path[path.index(need) :], need])
                 raise DseError(f"the formulas of {label} form a cycle: {cycle}")
             if need in label_values:
-                known[need] = constant(inline(label_values[need], (*path, need), label_values, label))
+                known[need] = constant(
+                    inline(label_values[need], (*path, need), label_values, label)
+                )
         return substitute(value, known)
 
     result: dict[str, list[float | Node | None]] = {name: [] for name in table}

@@ -131,7 +131,9 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
         name: variable.encoding.get("shards") or variable.encoding.get("chunks")
         for name, variable in ds.data_vars.items()
     }
-    begins = f"{_UNFINISHED_PREFIX}{info.place}:" if info is not None and not info.is_complete else ""
+    begins = (
+        f"{_UNFINISHED_PREFIX}{info.place}:" if info is not None and not info.is_complete else ""
+    )
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
@@ -148,7 +150,11 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
         for variable in ds.variables.values()
         for layer in getattr(getattr(variable._data, "dask", None), "layers", ())
     ]
-    places = [layer.removeprefix(_UNFINISHED_PREFIX) for layer in layers if layer.startswith(_UNFINISHED_PREFIX)]
+    places = [
+        layer.removeprefix(_UNFINISHED_PREFIX)
+        for layer in layers
+        if layer.startswith(_UNFINISHED_PREFIX)
+    ]
     return list(dict.fromkeys(place.rpartition(":")[0] for place in places))
 
 
@@ -158,7 +164,9 @@ def source_store(ds: xr.Dataset) -> Any:
     if info is None:
         return None
     here = _array_identities(ds)
-    alike = all(name in known and _are_equal_arrays(held, known[name]) for name, held in here.items())
+    alike = all(
+        name in known and _are_equal_arrays(held, known[name]) for name, held in here.items()
+    )
     return info if alike and axes == set(ds.coords) else None
 
 

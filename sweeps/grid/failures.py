@@ -75,7 +75,9 @@ def failures_in(
     graph = grid.graphs[key]
     flat = [graph.flat(n) for n in outputs if n != FEASIBLE and n in graph.definitions]
     failed = (grid.leaves[key][name] for name in references(*flat))
-    leaves = [leaf.slice_axes(box) for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims)]
+    leaves = [
+        leaf.slice_axes(box) for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims)
+    ]
     if not leaves:
         return []
     axes = grid.sort_axes({axis for leaf in leaves for axis in leaf.axes})

@@ -62,7 +62,9 @@ class Leaf:
         array, failed = self.array[index], {}
         if self.failures:
             numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
-            failed = {k: self.failures[n] for k, n in enumerate(numbers.tolist()) if n in self.failures}
+            failed = {
+                k: self.failures[n] for k, n in enumerate(numbers.tolist()) if n in self.failures
+            }
         return replace(self, array=array, failures=failed)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
@@ -416,7 +418,10 @@ def _slice_axis(axis: Axis, part: slice) -> Axis:
 
 
 def gather_points(
-    grid: Grid, key: tuple[str, ...], indices: Mapping[str, NDArray[np.int64]], whole_axes: Sequence[str]
+    grid: Grid,
+    key: tuple[str, ...],
+    indices: Mapping[str, NDArray[np.int64]],
+    whole_axes: Sequence[str],
 ) -> Grid:
     """Some points of a grid along one axis, and the axes that stay ``whole``, which come last.
 

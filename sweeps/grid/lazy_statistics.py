@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.grid import POINT_AXIS, Grid, Leaf, subgrid, gather_points
 from sweeps.grid.axes import Axis
+from sweeps.grid.grid import POINT_AXIS, Grid, Leaf, gather_points, subgrid
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.graph import Graph
 from symbolic.ops import Node, both, constant, reference, references, where
@@ -36,7 +36,9 @@ class StatisticPass:
 
     lock: Any = field(default_factory=threading.RLock)
     #: The last part that was asked for: its group, and each formula there.
-    parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(default_factory=dict)
+    parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,7 +115,9 @@ class StatisticGroup:
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
-        return replace(self, grid=grid, result_axes=(POINT_AXIS, *whole), shared_pass=StatisticPass())
+        return replace(
+            self, grid=grid, result_axes=(POINT_AXIS, *whole), shared_pass=StatisticPass()
+        )
 
 
 class LazyStatistic(Leaf):
@@ -127,9 +131,9 @@ class LazyStatistic(Leaf):
     def __init__(
         self, group: StatisticGroup, name: str, axes: tuple[str, ...], switch_axes: tuple[str, ...]
     ) -> None:
-        for key, value in {"axes": axes, "switched": switch_axes, "failed": {}}.items():
+        for key, value in {"axes": axes, "switch_axes": switch_axes, "failed": {}}.items():
             object.__setattr__(self, key, value)
-        object.__setattr__(self, "folding", group)
+        object.__setattr__(self, "group", group)
         object.__setattr__(self, "name", name)
 
     @property
@@ -178,7 +182,11 @@ class LazyStatistic(Leaf):
     def transpose(self, axes: Sequence[str]) -> Leaf:
         """See :class:`sweeps.grid.grid.Leaf`."""
         own = tuple(axis for axis in axes if axis in self.axes)
-        return self if own == self.axes else LazyStatistic(self.group, self.name, own, self.switch_axes)
+        return (
+            self
+            if own == self.axes
+            else LazyStatistic(self.group, self.name, own, self.switch_axes)
+        )
 
 
 def _computed_leaf(axes: tuple[str, ...], array: Floats, switch_axes: tuple[str, ...]) -> Leaf:
@@ -186,7 +194,11 @@ def _computed_leaf(axes: tuple[str, ...], array: Floats, switch_axes: tuple[str,
 
 
 def add_statistics(
-    graph: Graph, leaves: dict[str, Leaf], axes: Mapping[str, Axis], switches: set[str], compute_statistics: ComputeStatistics
+    graph: Graph,
+    leaves: dict[str, Leaf],
+    axes: Mapping[str, Axis],
+    switches: set[str],
+    compute_statistics: ComputeStatistics,
 ) -> None:
     """Enter the statistics of a graph among its leaves, those of its conditions first.
 
@@ -253,7 +265,11 @@ class _StatisticBuilder:
                     "left: take one of the two, or name another axis"
                 )
         flat = [(c, graph.flat_condition(c)) for c in graph.conditions]
-        known = [(c, held) for c, held in flat if not (skip_statistic_conditions and statistics_of([held]))]
+        known = [
+            (c, held)
+            for c, held in flat
+            if not (skip_statistic_conditions and statistics_of([held]))
+        ]
         seen = [(c, held) for c, held in known if self.axes_of(held) & named]
         inside = [held for _, held in seen]
         reach = depends.union(*(self.axes_of(held) for held in inside))

@@ -22,10 +22,10 @@ from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path
 
 if TYPE_CHECKING:
     from stochastic import Law, Pmf
+    from stochastic.launch_time.law import TimeBreakdown, TimeLaw
+    from stochastic.launch_time.shared_rate import SharedLaunch, Sharing
     from stochastic.loss.bounds import Bounds
     from stochastic.loss.moments import OrderStatistics
-    from stochastic.launch_time.shared_rate import SharedLaunch, Sharing
-    from stochastic.launch_time.law import TimeBreakdown, TimeLaw
 
 
 # --- Laws of launches as labels: what a model's equations ask of them, computed when first asked
@@ -123,7 +123,14 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
 
     try:
         shape = launch.shape
-        told = shape.blocks, shape.slots, shape.lanes, shape.warps, shape.dispatch, shape.correlation
+        told = (
+            shape.blocks,
+            shape.slots,
+            shape.lanes,
+            shape.warps,
+            shape.dispatch,
+            shape.correlation,
+        )
         return dispatch_law(launch.law, *told, shape.sharing)
     except LawError as error:  # of this launch; others of the sweep have their laws
         raise ValueError(str(error)) from error
@@ -321,4 +328,6 @@ def contents(labels: Iterable[str]) -> dict[str, str]:
 
 def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
     """The label of any quantity; that of a law is read."""
-    return read_law(value, folder, where or f"{name} =") if has_law_labels(name) else label_text(value)
+    return (
+        read_law(value, folder, where or f"{name} =") if has_law_labels(name) else label_text(value)
+    )

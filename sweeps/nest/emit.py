@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from stochastic import sizes
-from stochastic import compile_cache
+from stochastic import compile_cache, sizes
 from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
@@ -87,7 +86,9 @@ class StepPlacement:
             self.depth[id(node)], self.varies_along_row[id(node)] = depth, vector
         self._split_stages()
         outside = (-1, 0)
-        users = {id(root): max(self.depth_and_stage(root), (self.row_depth, 0)) for root in self.roots}
+        users = {
+            id(root): max(self.depth_and_stage(root), (self.row_depth, 0)) for root in self.roots
+        }
         for node in reversed(self.nodes):
             if node.op in ("constant", "reference"):
                 continue
@@ -98,7 +99,11 @@ class StepPlacement:
                 users[id(arg)] = max(users.get(id(arg), outside), at)
         for node in self.nodes:
             inner = self.varies_along_row[id(node)] and node.op not in ("constant", "reference")
-            if inner and not node.is_boolean and users.get(id(node), outside) > self.depth_and_stage(node):
+            if (
+                inner
+                and not node.is_boolean
+                and users.get(id(node), outside) > self.depth_and_stage(node)
+            ):
                 self.buffer[id(node)] = len(self.buffer)
 
     def _split_stages(self) -> None:
@@ -117,7 +122,9 @@ class StepPlacement:
 
         for node in steps:
             call = PRIMITIVES[node.op].calls_library and self.depth[id(node)] in long
-            result = [self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)]
+            result = [
+                self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)
+            ]
             self.stage[id(node)] = max([int(call), *result])
         used: dict[int, int] = {id(root): 0 for root in self.roots}
         for node in reversed(steps):
@@ -179,7 +186,7 @@ class StepPlacement:
             place = self._place(node)
             array = f"a_{safe_identifier(node.args[0])}"
             if self.varies_along_row[id(node)]:
-                return [f"{name} = ahead({array}, {place})"]
+                return [f"{name} = offset_pointer({array}, {place})"]
             return [f"{name} = {array}[{place}]"]
         operands = [self.operand(arg, self.depth_and_stage(node)) for arg in node.args]
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
@@ -191,7 +198,9 @@ class StepPlacement:
             if self.depth[id(node)] != depth or node.op == "constant":
                 continue
             leaf = node.op == "reference"
-            if (leaf and self.leaves[node.args[0]]) or (not leaf and not self.varies_along_row[id(node)]):
+            if (leaf and self.leaves[node.args[0]]) or (
+                not leaf and not self.varies_along_row[id(node)]
+            ):
                 lines += self.step(node)
         return lines
 
@@ -321,7 +330,7 @@ def emit(
             add_lines(indent, "for j in range(width):")
             add_lines(indent + 1, *loop)
 
-    add_lines(1, *(f"{name} = first({name}_)" for name in given))
+    add_lines(1, *(f"{name} = data_pointer({name}_)" for name in given))
     for position, name in enumerate(scalars):
         add_lines(1, f"{emitter.name(reference(name))} = scalars[{position}]")
     for position, axis in enumerate([*outer, "row"]):
@@ -329,12 +338,18 @@ def emit(
     count = len(emitter.buffer) + (1 if reduce else 0)
     objective = len(emitter.buffer) * ROW_PIECE
     if count:
-        add_lines(1, f"memory = room({count * ROW_PIECE})", "buffer = aligned(memory)")
+        add_lines(
+            1, f"memory = allocate_floats({count * ROW_PIECE})", "buffer = align_pointer(memory)"
+        )
     if reduce:
         add_lines(1, "last = best_.size - 1", "limit = best[last]")
     first = 2 * len(outer)
     add_lines(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW_PIECE}):")
-    add_lines(2, f"width = bounds[{first + 1}] - start", f"width = width if width < {ROW_PIECE} else {ROW_PIECE}")
+    add_lines(
+        2,
+        f"width = bounds[{first + 1}] - start",
+        f"width = width if width < {ROW_PIECE} else {ROW_PIECE}",
+    )
     add_lines(2, *emitter.scalars_at(0))
     indent = 2
     for depth in range(len(outer) + 1):
@@ -358,7 +373,7 @@ def emit(
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
             # a later piece of the rows comes back to lower places, which win ties
-            add_lines(indent, "bar = above(limit) if place < places[last] else limit")
+            add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(
                 indent + 1,
@@ -387,7 +402,7 @@ def emit(
             )
         else:
             for k in range(len(outputs)):
-                add_lines(indent, f"row{k} = ahead(out{k}, place)")
+                add_lines(indent, f"row{k} = offset_pointer(out{k}, place)")
             kinds = [kind for _, kind in outputs]
             for k, (node, kind, at) in enumerate(zip(roots, kinds, written, strict=True)):
                 text = f"row{k}[j] = {_CASTS[kind]}({emitter.operand(node, at)})"
@@ -412,14 +427,14 @@ _compiled_nests: dict[str, compile_cache.CompiledFunction] = {}
 _lock = threading.Lock()
 #: What a nest calls: of numbers, of memory.
 _NUMBER_FUNCTIONS = (
-    *("above", "ceil", "exp", "floor", "log", "log10", "log2"),
+    *("ceil", "exp", "floor", "log", "log10", "log2", "next_up"),
     *("maximum", "minimum", "pow", "sqrt", "where"),
 )
 _MEMORY: dict[str, Callable[..., Any]] = {
-    "first": lambda array: array,
-    "ahead": lambda array, place: array[place:],
-    "room": np.empty,
-    "aligned": lambda memory: memory,
+    "data_pointer": lambda array: array,
+    "offset_pointer": lambda array, place: array[place:],
+    "allocate_floats": np.empty,
+    "align_pointer": lambda memory: memory,
     "free": lambda memory: None,
 }
 _RESULTS: dict[str, tuple[type, ...]] = {
@@ -442,13 +457,22 @@ def compile_nest(nest: Nest) -> Callable[..., None]:
 def _compile(nest: Nest) -> compile_cache.CompiledFunction:
     namespace: dict[str, Any] = {"np": np, "__name__": __name__}
     if compile_cache.is_jit_disabled():
-        namespace |= {name: PRIMITIVES[name].scalar for name in _NUMBER_FUNCTIONS if name in PRIMITIVES}
-        namespace |= {**_MEMORY, "above": lambda x: math.nextafter(x, math.inf)}
+        namespace |= {
+            name: PRIMITIVES[name].scalar for name in _NUMBER_FUNCTIONS if name in PRIMITIVES
+        }
+        namespace |= {**_MEMORY, "next_up": lambda x: math.nextafter(x, math.inf)}
     else:
-        namespace |= {name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _NUMBER_FUNCTIONS}
-        namespace |= {name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _MEMORY}
+        namespace |= {
+            name: compile_cache.LazyImport("sweeps.nest.intrinsics", name)
+            for name in _NUMBER_FUNCTIONS
+        }
+        namespace |= {
+            name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _MEMORY
+        }
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
-    body: compile_cache.CompiledFunction = compile_cache.compiled(namespace["nest"], _nrt=False, noalias=True)
+    body: compile_cache.CompiledFunction = compile_cache.compiled(
+        namespace["nest"], _nrt=False, noalias=True
+    )
     whole, real = np.empty(0, dtype=np.int64), np.empty(0)
     results: Iterator[Any] = (np.empty(0, kind) for name in nest.kinds for kind in _RESULTS[name])
     body.prepare(whole, whole, 0, real, *(real for _ in nest.arrays), *results)

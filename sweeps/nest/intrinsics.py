@@ -11,7 +11,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from symbolic.primitives.elementary import FRACTION, SMALLEST_NORMAL, LN2_HIGH, LN2_LOW, ONE, SUBNORMAL_SCALE, ROOT
+from symbolic.primitives.elementary import (
+    FRACTION,
+    LN2_HIGH,
+    LN2_LOW,
+    ONE,
+    ROOT,
+    SMALLEST_NORMAL,
+    SUBNORMAL_SCALE,
+)
 
 
 def _bitcast(context: Any, builder: Any, signature: Any, args: Any) -> Any:

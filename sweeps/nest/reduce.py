@@ -196,7 +196,9 @@ def update_two_best(values, best, second, ties) -> None:
 
 
 @compiled(_nrt=False)
-def share_wins_and_regret(values, best, second, ties, weights, win_shares, regrets, counts_and_distance) -> None:
+def share_wins_and_regret(
+    values, best, second, ties, weights, win_shares, regrets, counts_and_distance
+) -> None:
     """Of each row what it wins, ties in equal shares, and by how much it misses the best.
 
     Both are weighted sums over the columns in which something is best, apart for each of as many

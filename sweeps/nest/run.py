@@ -15,9 +15,9 @@ from stochastic import sizes
 from sweeps.bounds.checks import check_grid, check_point_count
 from sweeps.bounds.problem import InfeasibleTiles, TileNumbers, tile_boxes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, Tiling, compute_pending
-from sweeps.nest.emit import Nest, compile_nest, emit, safe_identifier, row_axis_count
-from sweeps.runtime.resources import check_memory, run_in_threads
+from sweeps.nest.emit import Nest, compile_nest, emit, row_axis_count, safe_identifier
 from sweeps.runtime.progress import Listener, RunCounter
+from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
 #: Most points of a tile that is stored; a grid of fewer is cut in about four.

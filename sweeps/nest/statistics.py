@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 from stochastic.threads import cpu_count
-from sweeps.grid.lazy_statistics import StatisticGroup
 from sweeps.grid.grid import Grid, Tiling, subgrid
+from sweeps.grid.lazy_statistics import StatisticGroup
 from sweeps.nest.tiles import ROWS_BLOCK, visit_rows
 from sweeps.runtime.resources import check_memory
 from symbolic.confidence import (
@@ -43,13 +43,13 @@ from symbolic.confidence import (
     ROUNDING,
     TAIL_PROBABILITY,
     ZERO_COUNT_BOUND,
-    poisson_upper_width,
-    half_width,
-    quantile_ranks,
     chance_half_width_of_rows,
+    half_width,
+    poisson_upper_width,
+    quantile_ranks,
     student_factor,
 )
-from symbolic.intervals import Interval, interval_algebra, enclose
+from symbolic.intervals import Interval, enclose, interval_algebra
 from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
 from symbolic.statistics import DRAW, Statistic
@@ -440,7 +440,9 @@ def summary(
     sorted_rows: SortedRows | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
-    ROW_STATISTICS[statistic.kind].fill(RowValues(values, weights, statistic.level, sorted_rows), out)
+    ROW_STATISTICS[statistic.kind].fill(
+        RowValues(values, weights, statistic.level, sorted_rows), out
+    )
 
 
 class RowValues:
@@ -482,7 +484,9 @@ class RowValues:
             out[...] = np.partition(self.values, rank, axis=1)[:, rank]
             out[np.isnan(self.values).any(axis=1)] = np.nan
         else:
-            out[...] = (self.sorted_rows or SortedRows(self.values, self.weights)).quantile(self.level)
+            out[...] = (self.sorted_rows or SortedRows(self.values, self.weights)).quantile(
+                self.level
+            )
 
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
@@ -506,7 +510,9 @@ class RowValues:
         (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
-        values = np.sort(values, axis=1) if count <= SHORT_ROW else np.partition(values, rank, axis=1)
+        values = (
+            np.sort(values, axis=1) if count <= SHORT_ROW else np.partition(values, rank, axis=1)
+        )
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
         out /= float((1 - level) * count)
@@ -543,7 +549,11 @@ class RowValues:
         if places.size:
             least, most = change(*self.sample.value_ranges(places, self.count), places)
             here = rows[places, 0]
-            beyond = _max_distance(_weighted_sum(least, self.value_weights), here, _weighted_sum(most, self.value_weights))
+            beyond = _max_distance(
+                _weighted_sum(least, self.value_weights),
+                here,
+                _weighted_sum(most, self.value_weights),
+            )
             result[places] = min(ZERO_COUNT_BOUND / self.draws, 1.0) * beyond
         return np.where(np.isnan(wide), np.nan, result)
 
@@ -604,7 +614,9 @@ class RowValues:
         below = self.sample.means_per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
         if min(p, 1 - p) * self.draws < MIN_NORMAL_DRAWS:
-            low, high = (rank / self.draws for rank in quantile_ranks(self.draws, p, TAIL_PROBABILITY))
+            low, high = (
+                rank / self.draws for rank in quantile_ranks(self.draws, p, TAIL_PROBABILITY)
+            )
             levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
         else:
             off = np.hypot(wide, ZERO_COUNT_BOUND / self.draws)
@@ -612,11 +624,16 @@ class RowValues:
         result = self._quantile_distance(order, here, *levels)
         sure = np.flatnonzero(result == 0)
         if sure.size:
-            ends = [np.full(self.points, r / self.draws) for r in quantile_ranks(self.draws, p, _CERTAIN_TAIL)]
+            ends = [
+                np.full(self.points, r / self.draws)
+                for r in quantile_ranks(self.draws, p, _CERTAIN_TAIL)
+            ]
             result[sure] = self._quantile_distance(order, here, ends[0], ends[1])[sure]
         return np.where(np.isnan(here), np.nan, result)
 
-    def _quantile_distance(self, order: SortedRows, quantile: Floats, low: Floats, high: Floats) -> Floats:
+    def _quantile_distance(
+        self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
+    ) -> Floats:
         """Return how far quantiles of two levels are; beyond the draws, the range is."""
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
@@ -653,10 +670,14 @@ class RowValues:
         if high > self.draws:
             here = quantile[:, 0] + self.sample.means_per_draw(over).mean(axis=1)
             least, most = self.sample.value_ranges(np.arange(self.points), self.count)
-            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf).max(axis=1)
+            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf).max(
+                axis=1
+            )
             order = SortedRows(signed, self.weights)
             start = order.quantile(np.full(self.points, low / self.draws)) if low else -end
-            result = np.where(np.isnan(here), np.nan, np.maximum(result, _max_distance(start, here, end)))
+            result = np.where(
+                np.isnan(here), np.nan, np.maximum(result, _max_distance(start, here, end))
+            )
         return result
 
 
@@ -708,7 +729,10 @@ ROW_STATISTICS: dict[str, RowStatistic] = {
 
 
 def error_of(
-    statistic: Statistic, values: Floats, sample: SamplingDesign, sorted_rows: SortedRows | None = None
+    statistic: Statistic,
+    values: Floats,
+    sample: SamplingDesign,
+    sorted_rows: SortedRows | None = None,
 ) -> Floats:
     """Return half the width of the 95 % interval of a statistic of each row of values."""
     if sample.replicates < 2:
@@ -716,6 +740,8 @@ def error_of(
     error = ROW_STATISTICS[statistic.kind].error
     if error is None:
         return np.full(len(values), np.inf)
-    rows = RowValues(np.ascontiguousarray(values), sample.weights, statistic.level, sorted_rows, sample)
+    rows = RowValues(
+        np.ascontiguousarray(values), sample.weights, statistic.level, sorted_rows, sample
+    )
     with np.errstate(all="ignore"):
         return error(rows)

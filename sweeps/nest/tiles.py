@@ -16,9 +16,9 @@ from sweeps.bounds.problem import Enclosures, TileNumbers, tile_boxes
 from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.emit import compile_nest, row_axis_count
 from sweeps.nest.run import prepare
-from sweeps.runtime.search_loop import iterate_batches
+from sweeps.runtime.interrupts import is_interrupted, raise_if_interrupted
 from sweeps.runtime.resources import run_in_threads
-from sweeps.runtime.interrupts import raise_if_interrupted, is_interrupted
+from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
 #: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
@@ -85,7 +85,9 @@ def iterate_tiles(
             end = tiling.bounds(last)[1] if last < tiling.count else points_of
             yield numbers, end - tiling.bounds(int(numbers[0]))[1]
 
-    for numbers in iterate_batches(batches_with_points(), points_of, skipped.add_points_left if partial else None):
+    for numbers in iterate_batches(
+        batches_with_points(), points_of, skipped.add_points_left if partial else None
+    ):
         if enclosures is not None and tiling.count >= _MIN_TILES:
             low, high, points = tile_boxes(tiling, row, numbers)
             kept = tile_filter(enclosures.enclose_boxes(low, high), points)
@@ -121,7 +123,9 @@ def aggregate_points(
     if points <= NUMPY_POINTS:
         arrays = [array.reshape(-1) for array in grid.evaluate(nodes, key, dims)]
         values = np.array(arrays[:count], dtype=np.float64).reshape(count, points)
-        true = np.ones(points, dtype=bool) if condition is None else np.array(arrays[-1], dtype=bool)
+        true = (
+            np.ones(points, dtype=bool) if condition is None else np.array(arrays[-1], dtype=bool)
+        )
         result = make_partial()
         add_values(result, values, true, 0)
         yield result
@@ -204,7 +208,9 @@ def _visit_rows_innermost(
     """The axes of the values are the innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
-    ready = prepare(grid, key, (*result_axes, *reduced_axes), [(root, "float") for root in roots], row=row)
+    ready = prepare(
+        grid, key, (*result_axes, *reduced_axes), [(root, "float") for root in roots], row=row
+    )
     compile_nest(ready.nest)
     sizes = grid.shape(result_axes) or (1,)
     tiling = Tiling(sizes[:-1], sizes[-1], max(1, ROWS_BLOCK // count))
@@ -219,7 +225,11 @@ def _visit_rows_innermost(
         visit([each.reshape(points, count) for each in values], first)
 
     dims = (*result_axes, *reduced_axes)
-    known = None if point_filter is None else Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
+    known = (
+        None
+        if point_filter is None
+        else Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
+    )
     if known is None or point_filter is None:
         run_in_threads(work, tiling.count)
         return

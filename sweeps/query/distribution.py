@@ -12,14 +12,22 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from stochastic.compile_cache import compiled
-from sweeps.query.source import QuerySource, stack_answers
 from sweeps.bounds.checks import check_grid
-from sweeps.grid.lazy_statistics import statistic_portions
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE
-from sweeps.grid.grid import FEASIBLE, Indexers, Grid, subgrid
+from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
+from sweeps.grid.lazy_statistics import statistic_portions
 from sweeps.nest.tiles import SkippedTiles, aggregate_points
-from sweeps.scan.values import Floats, DatasetTable, Mask, FormulaValues, condition_texts, no_number_error, iterate_blocks
+from sweeps.query.source import QuerySource, stack_answers
+from sweeps.scan.values import (
+    DatasetTable,
+    Floats,
+    FormulaValues,
+    Mask,
+    condition_texts,
+    iterate_blocks,
+    no_number_error,
+)
 from symbolic.errors import DseError
 from symbolic.expression import parse_value
 from symbolic.node import conjuncts
@@ -125,7 +133,10 @@ class BinCounts:
 
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
-        self.counts, self.outside_counts = np.zeros(bins, dtype=np.int64), np.zeros(3, dtype=np.int64)
+        self.counts, self.outside_counts = (
+            np.zeros(bins, dtype=np.int64),
+            np.zeros(3, dtype=np.int64),
+        )
         slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
         self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
         starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
@@ -237,7 +248,10 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
             begins[k] = (begins[k] << DIGIT_BITS) + digit
     values = np.array([value_of_key(key) for key in begins])
     name = source.text if source.row is not None else OBJECTIVE
-    attributes = {"definition": "inverse of the distribution function", **count_attributes(source, rest)}
+    attributes = {
+        "definition": "inverse of the distribution function",
+        **count_attributes(source, rest),
+    }
     return assemble(
         {name: ("quantile", values, unit_attributes(source))},
         {"quantile": ("quantile", np.array([float(s) for s in shares]), {"units": "1"})},
@@ -288,7 +302,9 @@ def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
     skipped = source.skipped_tiles.attributes(source.weight)
     weight, units = source.weight, unit_attributes(source)
     below, above = (int(n) * weight for n in result.outside_counts[:2])
-    rest = np.array([result.counts.sum() + result.outside_counts[:2].sum(), result.outside_counts[2]])
+    rest = np.array(
+        [result.counts.sum() + result.outside_counts[:2].sum(), result.outside_counts[2]]
+    )
     text = {k: v for k, v in units.items() if k == "units"}
     return assemble(
         {
@@ -330,7 +346,9 @@ def bin_edges(source: FormulaValues, bins: Any) -> Floats:
         result = source.gather(ValueRange)
         if result.low > result.high:
             raise no_number_error(source)
-        half = np.linspace(result.low / 2, result.high / 2, int(bins) + 1)  # the span may be infinite
+        half = np.linspace(
+            result.low / 2, result.high / 2, int(bins) + 1
+        )  # the span may be infinite
         edges = np.linspace(result.low, result.high, int(bins) + 1)
         edges = edges if np.all(np.isfinite(edges)) else 2 * half
         edges = np.unique(np.clip(edges, result.low, result.high))
@@ -391,7 +409,9 @@ def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
         total = 0
         names = references(node)
         for part in iterate_blocks(ds[list(names)], node_axes):
-            arrays = {name: DatasetTable(part, ()).broadcast_over(name, node_axes) for name in names}
+            arrays = {
+                name: DatasetTable(part, ()).broadcast_over(name, node_axes) for name in names
+            }
             total += int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
         return total
 
@@ -436,7 +456,9 @@ def _count_condition(
     result = 0
     for cut in statistic_portions(grid, {key: [node]}):
         part = subgrid(grid, cut)
-        counts = aggregate_points(part, key, dims, (), node, list[int], add_count, is_undecided, skipped_tiles)
+        counts = aggregate_points(
+            part, key, dims, (), node, list[int], add_count, is_undecided, skipped_tiles
+        )
         result += sum(map(sum, counts))
     return result + certain
 
@@ -516,7 +538,10 @@ class _FoldAggregate:
 
 
 def run_fold(
-    source: QuerySource, make: Callable[[], AnyFold], formulas: Sequence[str], indexers: Indexers | None = None
+    source: QuerySource,
+    make: Callable[[], AnyFold],
+    formulas: Sequence[str],
+    indexers: Indexers | None = None,
 ) -> AnyFold:
     """A fold that has seen every feasible configuration of a source, or of a part of it.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE, Goal, per_axes
 from sweeps.grid.grid import FEASIBLE
-from sweeps.scan.optimum import top_k, unravel_places, broadcast_axes
+from sweeps.scan.optimum import broadcast_axes, top_k, unravel_places
 from sweeps.scan.values import DatasetTable
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.json_text import read_json
@@ -67,8 +67,16 @@ def dataset_disagreement(
         for axis in table.axes
         if axis in used and axis in ds.coords
     }
-    coords[MODEL_DIMENSION] = (MODEL_DIMENSION, np.array(names), {"long_name": "the model that is followed"})
-    coords[REFERENCE_DIMENSION] = (REFERENCE_DIMENSION, np.array(names), {"long_name": "the model that is taken for right"})
+    coords[MODEL_DIMENSION] = (
+        MODEL_DIMENSION,
+        np.array(names),
+        {"long_name": "the model that is followed"},
+    )
+    coords[REFERENCE_DIMENSION] = (
+        REFERENCE_DIMENSION,
+        np.array(names),
+        {"long_name": "the model that is taken for right"},
+    )
     told = {
         "title": f"disagreement of {', '.join(names)}",
         "question": question,
@@ -91,10 +99,14 @@ class _ModelComparison:
     def feasibility_differences(self) -> dict[str, Variable]:
         """Where some models allow a configuration and others do not."""
         dims = self.table.dims([])
-        allowed = self._with_models_first(self.table.broadcast_over(FEASIBLE, dims).astype(bool), dims)
+        allowed = self._with_models_first(
+            self.table.broadcast_over(FEASIBLE, dims).astype(bool), dims
+        )
         differs = np.asarray(allowed.any(axis=0) & ~allowed.all(axis=0))
         said = {"long_name": "whether some models allow the configuration and others do not"}
-        return {f"{FEASIBLE}_differs": (tuple(d for d in dims if d != MODEL_DIMENSION), differs, said)}
+        return {
+            f"{FEASIBLE}_differs": (tuple(d for d in dims if d != MODEL_DIMENSION), differs, said)
+        }
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
         """Where a case or bound has another meaning, and the share of such points by pairs."""
@@ -104,7 +116,9 @@ class _ModelComparison:
         shape = [self.table.axes[dim] for dim in dims]
         values = np.broadcast_to(self.table.broadcast_over(name, dims), shape)
         codes = self._with_models_first(values, dims).astype(np.int64)
-        codes = np.stack([lut[row] for lut, row in zip(self._common_codes(name), codes, strict=True)])
+        codes = np.stack(
+            [lut[row] for lut, row in zip(self._common_codes(name), codes, strict=True)]
+        )
         counts = self._with_models_first(self.table.feasible_mask(dims), dims) & (codes >= 0)
         least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
         rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)
@@ -196,7 +210,10 @@ class _ModelComparison:
         name = goal.text if goal.text in table.ds else OBJECTIVE
         none = chosen < 0
         places = unravel_places(flat, rest, kept, table.axes)
-        told = {f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none) for axis in rest}
+        told = {
+            f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none)
+            for axis in rest
+        }
         told[f"best_{name}"] = (kept, np.where(none, np.nan, goal.sign * own), said)
         told["ties"] = (
             kept,
@@ -214,7 +231,9 @@ class _ModelComparison:
         told["optimum_differs"] = (pair, differs, {"long_name": text})
         return told
 
-    def _best_coordinates(self, axis: str, places: NDArray[np.int64], missing: NDArray[np.bool_]) -> Variable:
+    def _best_coordinates(
+        self, axis: str, places: NDArray[np.int64], missing: NDArray[np.bool_]
+    ) -> Variable:
         """Where along an axis the optima lie."""
         ds, size = self.table.ds, self.table.axes[axis]
         values = np.asarray(ds[axis].values) if axis in ds.coords else np.arange(size)

@@ -16,9 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.query.source import Query, RankedPoints, ObjectiveBound, QuerySource, ObjectiveStage, tolerance_limit, merge_attributes, answers_or_errors, successful_answers
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, describe_goals
+from sweeps.query.source import (
+    ObjectiveBound,
+    ObjectiveStage,
+    Query,
+    QuerySource,
+    RankedPoints,
+    answers_or_errors,
+    merge_attributes,
+    successful_answers,
+    tolerance_limit,
+)
 from sweeps.runtime.interrupts import is_interrupted
 from symbolic.errors import InfeasibleError, InternalError, OutOfTimeError
 
@@ -45,7 +55,9 @@ Mask = NDArray[np.bool_]
 Places = Mapping[str, Indices]
 
 
-def check_optimum(source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]) -> None:
+def check_optimum(
+    source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
+) -> None:
     """Raise unless the named points have the scores of a search, in order, and none is better.
 
     Raises
@@ -56,13 +68,18 @@ def check_optimum(source: QuerySource, query: Query, points: RankedPoints, attri
     report = _FailureReport(source, query.goals, query)
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
-    gaps, bounds = np.atleast_1d(attributes.get("gap", 0.0)), np.atleast_1d(attributes.get("bound", math.nan))
+    gaps, bounds = (
+        np.atleast_1d(attributes.get("gap", 0.0)),
+        np.atleast_1d(attributes.get("bound", math.nan)),
+    )
     proven = not np.any(gaps) and not attributes.get("points_left")
     some, places = _evenly_spaced_numbers(int(np.count_nonzero(named))), {}
     if proven and source.is_cheap:
         places = _sample_places(source.sizes, flat)
     here = {axis: index[some] for axis, index in flat.items()}
-    (values, feasible), (drawn, allowed) = _evaluate_both(source, query.goals, here, places, some.size)
+    (values, feasible), (drawn, allowed) = _evaluate_both(
+        source, query.goals, here, places, some.size
+    )
     report.check_finite_and_feasible(here, values, feasible)
     best, whole = points.scores[None], some.size == np.count_nonzero(named)
     if len(query.goals) == 1:
@@ -93,7 +110,9 @@ def check_optimum(source: QuerySource, query: Query, points: RankedPoints, attri
     if wrong := _first_index(counts & better):
         report.fail("a point that is not named is better", places, drawn, wrong)
     if query.within is not None and query.top == 1 and len(values) == 1 and not query.per:
-        for one in np.flatnonzero(counts & (drawn[0] <= tolerance_limit(best.item(), query.within)))[:4]:
+        for one in np.flatnonzero(
+            counts & (drawn[0] <= tolerance_limit(best.item(), query.within))
+        )[:4]:
             same = [flat[axis] == index[one] for axis, index in places.items()]
             if not np.any(np.logical_and.reduce(same)):
                 report.fail("a point is as near the best and is not listed", places, drawn, [one])
@@ -141,10 +160,14 @@ def check_front(
     places: dict[str, Indices] = {}
     if source.is_cheap and complete and np.all(proven_mask):
         places = _sample_places(source.sizes, flat)
-    (values, feasible), (drawn, allowed) = _evaluate_both(source, goals, flat, places, proven_mask.size)
+    (values, feasible), (drawn, allowed) = _evaluate_both(
+        source, goals, flat, places, proven_mask.size
+    )
     report.check_finite_and_feasible(flat, values, feasible)
     rows, label = np.stack(values), _cell_numbers(flat, per, source.sizes)
-    some = np.unique(np.linspace(0, label.size - 1, min(label.size, MAX_COMPARED_POINTS)).astype(np.int64))
+    some = np.unique(
+        np.linspace(0, label.size - 1, min(label.size, MAX_COMPARED_POINTS)).astype(np.int64)
+    )
     for k in some.tolist():
         others = rows[:, label == label[k]]
         if proven_mask[k] and np.any(_dominates(others, rows[:, k : k + 1])):
@@ -175,10 +198,16 @@ def _evenly_spaced_numbers(count: int) -> Indices:
 
 
 def _evaluate_both(
-    source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample_places: Places, count: int
+    source: QuerySource,
+    goals: Sequence[Goal],
+    answer_places: Places,
+    sample_places: Places,
+    count: int,
 ) -> Iterator[tuple[list[Floats], Mask]]:
     """Return the goals, and what is feasible, at so many named points, and at those drawn."""
-    both = {axis: np.concatenate([answer_places[axis], sample_places[axis]]) for axis in sample_places} or answer_places
+    both = {
+        axis: np.concatenate([answer_places[axis], sample_places[axis]]) for axis in sample_places
+    } or answer_places
     values, feasible = source.evaluate(both, goals)
     for part in (slice(count), slice(count, None)):
         yield [row[part] for row in values], feasible[part]
@@ -212,7 +241,11 @@ class _FailureReport:
     """The question and the answer, as the report of an internal error names them."""
 
     def __init__(
-        self, source: QuerySource, goals: Sequence[Goal], query: Query | None, per: Sequence[str] = ()
+        self,
+        source: QuerySource,
+        goals: Sequence[Goal],
+        query: Query | None,
+        per: Sequence[str] = (),
     ) -> None:
         self.source, self.goals = source, goals
         given = {"per": list(query.per if query else per)}
@@ -220,9 +253,9 @@ class _FailureReport:
             names = ("top", "ties", "within", "method", "gap", "time_limit")
             given |= {name: getattr(query, name) for name in names}
         where = " and ".join(source.condition_texts)
-        self.query_text = (describe_goals(goals) if query else " and ".join(describe_goals([g]) for g in goals)) + (
-            f", where {where}" if where else ""
-        )
+        self.query_text = (
+            describe_goals(goals) if query else " and ".join(describe_goals([g]) for g in goals)
+        ) + (f", where {where}" if where else "")
         self.query_text += "".join(f", {name}={value!r}" for name, value in given.items() if value)
 
     def check_finite_and_feasible(
@@ -295,7 +328,9 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     try:
         choice = _find_points(source, query)
     except InfeasibleError as error:
-        if type(error) is InfeasibleError and not is_interrupted():  # an interrupt leaves points unseen
+        if (
+            type(error) is InfeasibleError and not is_interrupted()
+        ):  # an interrupt leaves points unseen
             check_no_feasible_point(source, query)
         raise
     result = source.answer(choice.places, query)
@@ -320,7 +355,9 @@ def _find_points(source: QuerySource, query: Query) -> RankedPoints:
         ranked = query.top > 1 and query.within is None
         known = tuple(ObjectiveBound(goal=goal) for goal in goals[1:]) if ranked else ()
         first = ObjectiveStage(goals=goals, earlier_bounds=known)
-        parts = answers_or_errors(source, query.per, lambda part: _optimize_from_stage(part, query, first))
+        parts = answers_or_errors(
+            source, query.per, lambda part: _optimize_from_stage(part, query, first)
+        )
         shape = tuple(source.sizes[axis] for axis in query.per)
         choice = _stack_points(parts, shape, tuple(source.sizes))
     if not choice.scores.size or not np.any(choice.scores < math.inf):
@@ -343,7 +380,9 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
     return result if query.within is None or query.top == 1 else result.take(slice(query.top))
 
 
-def _optimize_ties(source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints) -> Iterator[RankedPoints]:
+def _optimize_ties(
+    source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
+) -> Iterator[RankedPoints]:
     """What ties in an objective is asked the next one; what is alone with its value stands."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
@@ -398,7 +437,10 @@ def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) 
         for axis in source.sizes
     }
     proven = np.concatenate([one.full_proven_mask() for one in fronts])
-    whole = all(one.attributes.get("complete", 1) and not one.attributes.get("points_left") for one in fronts)
+    whole = all(
+        one.attributes.get("complete", 1) and not one.attributes.get("points_left")
+        for one in fronts
+    )
     check_front(source, goals, per, places, proven, complete=whole)
     result = source.points_dataset(places, goals)
     if any(one.proven_mask is not None for one in fronts):

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.grid.dataset import make_answer, assemble
+from sweeps.grid.dataset import assemble, make_answer
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, describe_goals, objective_name, per_axes, texts_of
 from sweeps.runtime.interrupts import raise_if_out_of_time
-from sweeps.scan.optimum import unravel_places, add_idle_axes
+from sweeps.scan.optimum import add_idle_axes, unravel_places
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.ops import Node, equal
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.grid.grid import Indexers
-    from sweeps.scan.winners_per_draw import DrawScores
     from sweeps.scan.values import FormulaValues
+    from sweeps.scan.winners_per_draw import DrawScores
 
 
 Indices = NDArray[np.int64]
@@ -120,7 +120,9 @@ def answers_or_errors(
     for number, cell in enumerate(np.ndindex(*sizes)):
         raise_if_out_of_time(number, math.prod(sizes))
         try:
-            result.append(answer_part(source.part_at(dict(zip(per, cell, strict=True))) if per else source))
+            result.append(
+                answer_part(source.part_at(dict(zip(per, cell, strict=True))) if per else source)
+            )
         except InfeasibleError as error:
             if not per or type(error) is not InfeasibleError:
                 raise
@@ -293,7 +295,9 @@ class QuerySource(Sliceable, Protocol):
         It has fewer ranks where there are no more, unless it is asked ``per`` axis.
         """
 
-    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+    def within_tolerance(
+        self, stage: ObjectiveStage, best_score: float, tolerance: float
+    ) -> RankedPoints:
         """Return all that are off the least by at most a share of it, the best first."""
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
@@ -423,7 +427,9 @@ def list_all_points(
     return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
 
 
-def repeat_over_idle_axes(index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]) -> RankedPoints:
+def repeat_over_idle_axes(
+    index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]
+) -> RankedPoints:
     """Configurations, given along some axes, at every value of the others: the best first."""
     idle = [axis for axis in sizes if axis not in index]
     copies = math.prod(sizes[axis] for axis in idle)
@@ -455,7 +461,9 @@ def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> R
     return replace(points, places=places_in_whole(points.places, fixed_indices))
 
 
-def places_in_whole(places: Mapping[str, Indices], fixed_indices: Mapping[str, int]) -> dict[str, Indices]:
+def places_in_whole(
+    places: Mapping[str, Indices], fixed_indices: Mapping[str, int]
+) -> dict[str, Indices]:
     """Places in a part at one index of some axes, as of the whole."""
     held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **held}

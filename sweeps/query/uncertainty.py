@@ -15,23 +15,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.query.source import Sliceable, QuerySource, check_listable, answers_or_errors, winners_dataset
 from sweeps.grid.dataset import assemble
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, describe_goals, per_axes
 from sweeps.grid.grid import Grid
+from sweeps.query.source import (
+    QuerySource,
+    Sliceable,
+    answers_or_errors,
+    check_listable,
+    winners_dataset,
+)
 from sweeps.scan.winners_per_draw import (
     MAX_RIVALS,
     DrawScores,
     GridDrawScores,
+    possible_cell_winners,
+    possible_winners,
+    regret_width,
     sample_configurations,
     widen_for_few_draws,
-    possible_winners,
     win_statistics,
-    possible_cell_winners,
-    regret_width,
 )
-from symbolic.confidence import half_width, chance_half_width
+from symbolic.confidence import chance_half_width, half_width
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.statistics import DRAW, RUN
 
@@ -100,7 +106,9 @@ class SourceOverDraws(Sliceable):
     def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
         """Return an index along each axis for some flat indices over the axes ``rest``."""
         split = unravel(flat, [self.source.sizes[axis] for axis in rest])
-        fixed = {axis: np.full_like(flat, index) for axis, index in self.source.fixed_indices.items()}
+        fixed = {
+            axis: np.full_like(flat, index) for axis, index in self.source.fixed_indices.items()
+        }
         return {**dict(zip(rest, split, strict=True)), **fixed}
 
     def unit(self, goal: Goal) -> str:
@@ -207,7 +215,9 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        rivals = np.union1d(rivals, sample_configurations(fresh))  # so that it is known how far others are
+        rivals = np.union1d(
+            rivals, sample_configurations(fresh)
+        )  # so that it is known how far others are
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
     else:
@@ -223,14 +233,18 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         alone["left_error"] = 0.0
     elif result.replicate_chances.shape[1] > 1:
         draws = int(np.count_nonzero(fresh.weights))
-        lists["chance_error"] = chance_half_width(result.replicate_chances[of], result.chance[of], draws)
+        lists["chance_error"] = chance_half_width(
+            result.replicate_chances[of], result.chance[of], draws
+        )
         lists["regret_error"] = regret_width(result, of, draws)
         listed = result.replicate_chances[of].sum(axis=0), result.chance[of].sum()
         alone["left_error"] = float(chance_half_width(*listed, draws))
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan
-    return _PartChances(places=source.places(first.axes, able), columns=lists, scalars=alone, count=count)
+    return _PartChances(
+        places=source.places(first.axes, able), columns=lists, scalars=alone, count=count
+    )
 
 
 # --- What it would be worth to know random inputs before a configuration is chosen
@@ -290,7 +304,10 @@ def information(
     now = int(np.argmin(sums))
     able = np.union1d(rivals[now : now + 1], possible_winners(first))
     if not source.exact:
-        able = np.union1d(np.union1d(able, sample_configurations(first)), possible_winners(fresh, able[:MAX_RIVALS]))
+        able = np.union1d(
+            np.union1d(able, sample_configurations(first)),
+            possible_winners(fresh, able[:MAX_RIVALS]),
+        )
     place = int(np.searchsorted(able, rivals[now]))
     perfect = win_statistics(fresh, able)
     evpi = _InformationValue(
@@ -301,9 +318,13 @@ def information(
     result = {}
     for name in sets:
         if source.exact:
-            result[name] = _value_by_cells(_cell_sums(first, rivals, cells[name]), now, cells[name], first)
+            result[name] = _value_by_cells(
+                _cell_sums(first, rivals, cells[name]), now, cells[name], first
+            )
         elif len(sets[name]) == len(columns):
-            result[name] = replace(evpi, choice_shares=_shares_of_rivals(able, evpi.choice_shares, rivals))
+            result[name] = replace(
+                evpi, choice_shares=_shares_of_rivals(able, evpi.choice_shares, rivals)
+            )
         else:
             result[name] = _value_by_nested_draws(goal, rivals, now, *nested_grid(name))
     result = _make_monotone(result, sets, evpi.value)
@@ -327,7 +348,9 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 def _likely_winners(scores: DrawScores) -> Indices:
     """The configurations that are best in the most draws, and a few others."""
     able = possible_winners(scores)
-    first = able[np.argsort(-win_statistics(scores, able).chance, kind="stable")[:_MAX_LIKELY_WINNERS]]
+    first = able[
+        np.argsort(-win_statistics(scores, able).chance, kind="stable")[:_MAX_LIKELY_WINNERS]
+    ]
     return np.union1d(first, sample_configurations(scores, 4))
 
 
@@ -363,14 +386,20 @@ def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> 
     return np.array([shares.get(one, 0.0) for one in rivals.tolist()])
 
 
-def _value_by_cells(sums: Floats, current: int, cells: Indices, scores: DrawScores) -> _InformationValue:
+def _value_by_cells(
+    sums: Floats, current: int, cells: Indices, scores: DrawScores
+) -> _InformationValue:
     """Of laws that are enumerated."""
     chosen = np.zeros(len(sums))
     np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
-    return _InformationValue(value=float((sums[current] - sums.min(axis=0)).sum()), error=0.0, choice_shares=chosen)
+    return _InformationValue(
+        value=float((sums[current] - sums.min(axis=0)).sum()), error=0.0, choice_shares=chosen
+    )
 
 
-def _value_by_nested_draws(goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int) -> _InformationValue:
+def _value_by_nested_draws(
+    goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int
+) -> _InformationValue:
     """Of nested draws: the mean of the inner ones tells what would be chosen.
 
     The least of means with errors is too low by about their variance, so that the worth is too
@@ -396,7 +425,9 @@ def _value_by_nested_draws(goal: Goal, rivals: Indices, current: int, grid: Grid
     if len(means) > 1:
         gain = means[current] - np.delete(means, current, axis=0).min(axis=0)
         apart = float(np.sqrt(np.mean(gain**2)))
-        width = widen_for_few_draws(width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size)
+        width = widen_for_few_draws(
+            width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size
+        )
     return _InformationValue(
         value=float(each.mean()),
         error=float(width + abs(over.mean()) / 3),
@@ -444,7 +475,11 @@ def _information_dataset(
         about = {**attrs, "long_name": f"{name} that is chosen most often instead"}
         variables[f"then_{name}"] = ("set", then, about)
     lists = {
-        "evppi": ([one.value for one in set_values.values()], unit, "worth of knowing a set of inputs"),
+        "evppi": (
+            [one.value for one in set_values.values()],
+            unit,
+            "worth of knowing a set of inputs",
+        ),
         "evppi_error": ([one.error for one in set_values.values()], unit, "half its 95 % interval"),
         "changes": (
             [1 - one.choice_shares[now] for one in set_values.values()],
@@ -458,7 +493,10 @@ def _information_dataset(
     told["evpi"] = ((), perfect.value, {"units": unit, "long_name": "worth of knowing all inputs"})
     about = {"units": unit, "long_name": "half its 95 % interval"}
     told["evpi_error"] = ((), perfect.error, about)
-    attributes = {"question": describe_goals([goal]), "next": _next_to_measure(set_values, sets, perfect)}
+    attributes = {
+        "question": describe_goals([goal]),
+        "next": _next_to_measure(set_values, sets, perfect),
+    }
     return assemble({**told, **variables}, coords, attributes)
 
 
@@ -469,7 +507,11 @@ def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
     return int(np.argmax(rest)) if rest.any() else -1
 
 
-def _next_to_measure(set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], perfect: _InformationValue) -> str:
+def _next_to_measure(
+    set_values: Mapping[str, _InformationValue],
+    sets: Mapping[str, Sequence[str]],
+    perfect: _InformationValue,
+) -> str:
     """What to measure: the input, else the set, else all, worth most and more than its error."""
     worth = {name: one.value for name, one in set_values.items() if one.value > one.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)

@@ -194,4 +194,6 @@ def run_with_deadline(work: Callable[[], object], deadline: float, what: str) ->
 
 def has_background_work() -> bool:
     """Whether work still goes on for which nobody waits, so that a process cannot end in order."""
-    return _InterruptState.abandoned_thread is not None and _InterruptState.abandoned_thread.is_alive()
+    return (
+        _InterruptState.abandoned_thread is not None and _InterruptState.abandoned_thread.is_alive()
+    )

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from sweeps.runtime.progress import add_total, add_done
-from sweeps.runtime.interrupts import deadline, raise_if_interrupted, is_interrupted
+from sweeps.runtime.interrupts import deadline, is_interrupted, raise_if_interrupted
+from sweeps.runtime.progress import add_done, add_total
 
 Batch = TypeVar("Batch")
 
@@ -60,7 +60,9 @@ class Search(Protocol):
         """Tell who watches what is known by now."""
 
 
-def run_search(search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0) -> bool:
+def run_search(
+    search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0
+) -> bool:
     """Go on with a search; whether it came to its end before the time was up.
 
     It ends, too, once ``most`` boxes were bounded. ``least`` steps are taken however late it is.

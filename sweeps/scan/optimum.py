@@ -17,11 +17,11 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, subgrid
 from sweeps.nest import tiles
 from sweeps.nest.emit import compile_nest
-from sweeps.nest.tiles import SkippedTiles, aggregate_points, iterate_tiles
 from sweeps.nest.reduce import non_dominated_by, pareto_indices, smallest_indices
 from sweeps.nest.run import prepare
-from sweeps.runtime.search_loop import iterate_batches
+from sweeps.nest.tiles import SkippedTiles, aggregate_points, iterate_tiles
 from sweeps.runtime.progress import report_best, report_front_size
+from sweeps.runtime.search_loop import iterate_batches
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node
 
@@ -51,7 +51,10 @@ def top_k(
 
 
 def broadcast_axes(
-    values: NDArray[np.float64], dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
+    values: NDArray[np.float64],
+    dims: Sequence[str],
+    extra_axes: Sequence[str],
+    sizes: Mapping[str, int],
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Values over some axes as values over further ones, too, along which they are the same."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
@@ -164,7 +167,9 @@ def _top_k_in_blocks(
     parts = []
     rows = [slice(low, min(low + step, size)) for low in range(0, size, step)]
     each = math.prod(grid.shape(dims)) // size
-    for some in iterate_batches(((row, each * (row.stop - row.start)) for row in rows), each * size):
+    for some in iterate_batches(
+        ((row, each * (row.stop - row.start)) for row in rows), each * size
+    ):
         cut = subgrid(grid, {per[0]: some})
         parts.append(top_k(_evaluate(cut, objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -189,7 +194,9 @@ def _top_k_fused(
         for fixed in np.ndindex(*grid.shape(plain_per)):
             here = {**at, **dict(zip(plain_per, fixed, strict=True))}
             part = subgrid(grid, dict(zip(plain_per, fixed, strict=True)))
-            values, flat = _top_k_of_case(part, key, objectives[key], grid.non_switch_axes(dims), top, skipped_tiles)
+            values, flat = _top_k_of_case(
+                part, key, objectives[key], grid.non_switch_axes(dims), top, skipped_tiles
+            )
             places = ravel_with_switches(flat, plain_rest, at, rest, grid)
             slot = tuple(here[d] for d in per)
             best[slot], result[slot] = _merge_top_k(best[slot], result[slot], values, places)
@@ -244,7 +251,9 @@ def _top_k_of_case(
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
     def may_improve(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
-        return np.asarray(enclosures[0].lo < best[-1])  # of equal ones an earlier tile has the first
+        return np.asarray(
+            enclosures[0].lo < best[-1]
+        )  # of equal ones an earlier tile has the first
 
     def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
@@ -253,7 +262,9 @@ def _top_k_of_case(
         return values, places
 
     known = Enclosures.from_grid(grid, key, [objective], dims)
-    for values, places in iterate_tiles(tiling, ready.row, known, may_improve, work, skipped_tiles, partial=True):
+    for values, places in iterate_tiles(
+        tiling, ready.row, known, may_improve, work, skipped_tiles, partial=True
+    ):
         best, result = _merge_top_k(best, result, values, places)
         report_best(float(best[0]))
     return best, result
@@ -292,12 +303,18 @@ class _RunningFront:
 
 
 def _scan_front_of_case(
-    grid: Grid, goals: Sequence[Goal], key: tuple[str, ...], dims: Sequence[str], skipped_tiles: SkippedTiles
+    grid: Grid,
+    goals: Sequence[Goal],
+    key: tuple[str, ...],
+    dims: Sequence[str],
+    skipped_tiles: SkippedTiles,
 ) -> _RunningFront:
     """The front over the switch-free axes under some labels of the others."""
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
-    def add_tile(tile_front: _RunningFront, values: NDArray[np.float64], _: Any, origin: int) -> None:
+    def add_tile(
+        tile_front: _RunningFront, values: NDArray[np.float64], _: Any, origin: int
+    ) -> None:
         held = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
         left = non_dominated_by(values, held, np.full(held.shape[1], -1))
         left = left[pareto_indices(values[:, left])]

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
-from sweeps.grid.lazy_statistics import statistic_portions
-from sweeps.grid.dataset import variable_attributes, add_label_indices, quantities_of
+from sweeps.grid.dataset import add_label_indices, quantities_of, variable_attributes
 from sweeps.grid.goals import Goal
-from sweeps.grid.grid import FEASIBLE, Indexers, Grid, Tiling, subgrid
+from sweeps.grid.grid import FEASIBLE, Grid, Indexers, Tiling, subgrid
+from sweeps.grid.lazy_statistics import statistic_portions
 from sweeps.nest.tiles import SkippedTiles, aggregate_points
 from symbolic.errors import InfeasibleError, UnknownNameError
 from symbolic.expression import parse, parse_condition
@@ -75,7 +75,9 @@ class DatasetTable:
         """Where a point counts: it is feasible, and the conditions hold."""
         names = references(*self.conditions)
         arrays = {name: self.broadcast_over(name, dims) for name in names}
-        counts: Any = self.broadcast_over(FEASIBLE, dims).astype(bool) if FEASIBLE in self.ds else True
+        counts: Any = (
+            self.broadcast_over(FEASIBLE, dims).astype(bool) if FEASIBLE in self.ds else True
+        )
         for condition in interpret_arrays(self.conditions, arrays):
             counts = counts & condition
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
@@ -139,7 +141,11 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
     Columns that are none, or axes already, are left as they are.
     """
-    names = [n for n in names if n in ds.variables and n not in ds.dims and ds[n].dims == (ROW_DIMENSION,)]
+    names = [
+        n
+        for n in names
+        if n in ds.variables and n not in ds.dims and ds[n].dims == (ROW_DIMENSION,)
+    ]
     for name in names:
         column, about = ds[name], dict(ds[FEASIBLE].attrs) if FEASIBLE in ds else {}
         values = np.unique(column.values)
@@ -187,13 +193,19 @@ class GridValues:
         self.weight = grid.points // math.prod(grid.shape(self.dims))
         self.conditions = tuple(condition.text for condition in grid.conditions)
         self.row = grid.model.quantities.get(text)
-        self.attributes = variable_attributes(grid, text) if self.row is not None else {"long_name": text}
+        self.attributes = (
+            variable_attributes(grid, text) if self.row is not None else {"long_name": text}
+        )
         self.skipped_tiles = SkippedTiles()
 
-    def gather(self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None) -> AnyAggregate:
+    def gather(
+        self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
+    ) -> AnyAggregate:
         """See :data:`FormulaValues`."""
         whole, self.skipped_tiles = make(), SkippedTiles()
-        roots = {key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in self.grid.graphs}
+        roots = {
+            key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in self.grid.graphs
+        }
         for cut in statistic_portions(self.grid, roots):
             self._gather_cut(subgrid(self.grid, cut), whole, make, value_ranges)
         return whole
@@ -202,7 +214,11 @@ class GridValues:
         return [self.grid.feasible_node(key)] if self.grid.conditions else []
 
     def _gather_cut(
-        self, grid: Grid, whole: AnyAggregate, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None
+        self,
+        grid: Grid,
+        whole: AnyAggregate,
+        make: Callable[[], AnyAggregate],
+        value_ranges: ValueRanges | None,
     ) -> None:
         """Add what a part keeps of the values of a part of the grid."""
 
@@ -214,14 +230,30 @@ class GridValues:
             if grid.conditions:
                 worth &= np.asarray(enclosures[-1].possible, dtype=bool)
             if value_ranges is not None:
-                ranges = [(enclosures[0].lo <= high) & (enclosures[0].hi >= low) for low, high in value_ranges]
+                ranges = [
+                    (enclosures[0].lo <= high) & (enclosures[0].hi >= low)
+                    for low, high in value_ranges
+                ]
                 worth &= np.any(ranges, axis=0)
             return worth
 
-        plain, judge = grid.non_switch_axes(self.dims), may_matter if grid.conditions or value_ranges else None
+        plain, judge = (
+            grid.non_switch_axes(self.dims),
+            may_matter if grid.conditions or value_ranges else None,
+        )
         for _, key in grid.keys(self.dims):
             holds = next(iter(self._feasible_nodes(key)), None)
-            asked = (grid, key, plain, self._formula_nodes(key), holds, make, add_tile, judge, self.skipped_tiles)
+            asked = (
+                grid,
+                key,
+                plain,
+                self._formula_nodes(key),
+                holds,
+                make,
+                add_tile,
+                judge,
+                self.skipped_tiles,
+            )
             for part in aggregate_points(*asked):
                 whole.add(part)
 
@@ -297,17 +329,22 @@ class TableValues:
         self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
         self.skipped_tiles = SkippedTiles()
 
-    def gather(self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None) -> AnyAggregate:
+    def gather(
+        self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
+    ) -> AnyAggregate:
         """See :data:`FormulaValues`; everything is read."""
         whole = make()
         for part in iterate_blocks(self.ds[self.names], self.dims):
             table = DatasetTable(part, self.where)
-            arrays = {name: table.broadcast_over(name, self.dims) for name in references(*self.nodes)}
+            arrays = {
+                name: table.broadcast_over(name, self.dims) for name in references(*self.nodes)
+            }
             values = interpret_arrays(self.nodes, arrays)
             holds = table.feasible_mask(self.dims)
             rows = [_contiguous_row(value, np.float64, holds.shape) for value in values]
             whole.feed(
-                rows[0] if len(rows) == 1 else np.stack(rows), _contiguous_row(holds, np.bool_, holds.shape)
+                rows[0] if len(rows) == 1 else np.stack(rows),
+                _contiguous_row(holds, np.bool_, holds.shape),
             )
         return whole
 

@@ -49,7 +49,9 @@ class VarianceDecomposition:
         return bool(self.high - self.low <= _ROUNDING * max(abs(self.low), abs(self.high)))
 
 
-def decompose_variance(shape: Sequence[int], block: ReadBlock, *, limit: int = BLOCK) -> VarianceDecomposition:
+def decompose_variance(
+    shape: Sequence[int], block: ReadBlock, *, limit: int = BLOCK
+) -> VarianceDecomposition:
     """Share the variance out.
 
     Parameters

@@ -22,11 +22,11 @@ from sweeps.bounds.problem import evenly_spaced
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
-from sweeps.nest.tiles import visit_rows
 from sweeps.nest.reduce import share_wins_and_regret, sum_cells, update_two_best, update_winners
+from sweeps.nest.tiles import visit_rows
 from sweeps.scan.optimum import ravel_with_switches
 from sweeps.scan.values import DatasetTable
-from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, poisson_upper_width, half_width
+from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, half_width, poisson_upper_width
 from symbolic.ops import references
 from symbolic.statistics import DRAW
 
@@ -201,7 +201,13 @@ def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: 
 def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Floats:
     """Return half the widths of the intervals of some regrets."""
     width = half_width(statistics.replicate_regrets[selection])
-    return widen_for_few_draws(width, statistics.losses[selection], statistics.regret[selection], statistics.distance_to_best[selection], draws)
+    return widen_for_few_draws(
+        width,
+        statistics.losses[selection],
+        statistics.regret[selection],
+        statistics.distance_to_best[selection],
+        draws,
+    )
 
 
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
@@ -261,7 +267,11 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
         return int(update_winners(values, best, numbers))
 
     best = np.full(scores.weights.size, np.inf)
-    some = sample_configurations(scores) if likely is None else np.union1d(sample_configurations(scores), likely)
+    some = (
+        sample_configurations(scores)
+        if likely is None
+        else np.union1d(sample_configurations(scores), likely)
+    )
     scores.visit_some(some, lambda values, _: _lower_best(values, best))
     return _collect_winners(scores, find_winners, lambda low: np.asarray(low <= best.max()))
 
@@ -302,12 +312,16 @@ def sample_configurations(scores: DrawScores, count: int = _FIRST_VISITED) -> In
     return evenly_spaced(scores.count, count)
 
 
-def _collect_winners(scores: DrawScores, find_winners: Callable[[Floats, Indices], int], may_win: ScoreFilter) -> Indices:
+def _collect_winners(
+    scores: DrawScores, find_winners: Callable[[Floats, Indices], int], may_win: ScoreFilter
+) -> Indices:
     result: list[Indices] = [np.empty(0, dtype=np.int64)]
 
     def collect(values: Floats, flat: Indices) -> None:
         kept = np.empty(len(values), dtype=np.int64)
-        if count := find_winners(values, kept):  # threads may undo each other's least: more is kept then
+        if count := find_winners(
+            values, kept
+        ):  # threads may undo each other's least: more is kept then
             result.append(flat[kept[:count]])
 
     scores.visit_all(collect, may_win)

@@ -12,33 +12,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.query.support_table import reject_statistic
-from sweeps.query.optimum import optimum, pareto
-from sweeps.query.source import (
-    Query,
-    RankedPoints,
-    Front,
-    ObjectiveStage,
-    describe_near_best,
-    check_listable,
-    repeat_over_idle_axes,
-    tolerance_limit,
-    places_in_whole,
-    points_in_whole,
-)
-from sweeps.bounds.checks import check_grid, check_enclosable
-from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.problem import Boxes
 from sweeps.bounds.search import prepare_search
+from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.certify.front import certified_front
+from sweeps.certify.optimum import (
+    NO_WINNER,
+    SwitchCase,
+    Winner,
+    best_in_cell,
+    ranked_winners,
+    switch_cases,
+)
+from sweeps.certify.targets import certified_boxes
 from sweeps.grid.dataset import preload_xarray
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid, subgrid
-from sweeps.certify.front import certified_front
-from sweeps.certify.optimum import NO_WINNER, SwitchCase, Winner, best_in_cell, ranked_winners, switch_cases
-from sweeps.certify.targets import certified_boxes
-from sweeps.runtime.search_loop import SearchStats
+from sweeps.query.optimum import optimum, pareto
+from sweeps.query.source import (
+    Front,
+    ObjectiveStage,
+    Query,
+    RankedPoints,
+    check_listable,
+    describe_near_best,
+    places_in_whole,
+    points_in_whole,
+    repeat_over_idle_axes,
+    tolerance_limit,
+)
+from sweeps.query.support_table import reject_statistic
+from sweeps.runtime.interrupts import is_interrupted, raise_if_out_of_time, time_limited
 from sweeps.runtime.progress import gap_of
-from sweeps.runtime.interrupts import raise_if_out_of_time, is_interrupted, time_limited
+from sweeps.runtime.search_loop import SearchStats
 from sweeps.sources.grid_scan import GridScan, GridSource, stage_node
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, constant
@@ -90,7 +97,9 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
         check_grid(grid, count_points=False, stats=tally)
     stages = (1 if front else len(query.goals)) * math.prod(grid.shape(query.per))
     winners: list[list[Winner]] = [[] for _ in query.goals]
-    search = _ProofState(query=query, stats=tally, final_deadline=tally.deadline, stages_left=stages, winners=winners)
+    search = _ProofState(
+        query=query, stats=tally, final_deadline=tally.deadline, stages_left=stages, winners=winners
+    )
     return GridProof(grid=grid, state=search)
 
 
@@ -173,7 +182,9 @@ class GridProof(GridSource):
         search.winners[stage.number].append((some or [NO_WINNER])[0])
         return some
 
-    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+    def within_tolerance(
+        self, stage: ObjectiveStage, best_score: float, tolerance: float
+    ) -> RankedPoints:
         """See :class:`sweeps.query.source.QuerySource`: all boxes throughout which values are as good.
 
         Raises
@@ -187,7 +198,10 @@ class GridProof(GridSource):
             raise OutOfTimeError(
                 f"the best, {goal.sign * best_score:.6g} so far, was not proven in time: give more time"
             )
-        limit, what = tolerance_limit(best_score, tolerance), describe_near_best(goal, best_score, tolerance)
+        limit, what = (
+            tolerance_limit(best_score, tolerance),
+            describe_near_best(goal, best_score, tolerance),
+        )
         grid = subgrid(self.grid, self.fixed_indices)
         dims = grid.sort_axes(dims_of(grid, stage.goals))
         near = {key: constant(stage_node(grid, key, stage) <= limit) for key in grid.graphs}
@@ -198,7 +212,11 @@ class GridProof(GridSource):
         if not met.complete:
             raise OutOfTimeError(
                 f"at least {count:,} configurations {what}; not all could be told "
-                + ("in time: give more time" if tally.is_late else f"with {_MAX_BOXES:,} boxes: scan them")
+                + (
+                    "in time: give more time"
+                    if tally.is_late
+                    else f"with {_MAX_BOXES:,} boxes: scan them"
+                )
                 + ", a smaller share, or fix some axes by constraints"
             )
         idle = [axis for axis in grid.axes if axis not in dims]
@@ -208,17 +226,24 @@ class GridProof(GridSource):
         scores = np.full(count, best_score)
         if dims:
             places = {axis: index.get(axis, np.zeros(count, dtype=np.int64)) for axis in sizes}
-            (scores,) = self.compute([goal.node(self.quantities)], places_in_whole(places, self.fixed_indices))
+            (scores,) = self.compute(
+                [goal.node(self.quantities)], places_in_whole(places, self.fixed_indices)
+            )
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """See :class:`sweeps.query.source.QuerySource`; the time left is shared by the parts left."""
         search = self.state
         search.share_time()
-        part, tally = subgrid(self.grid, self.fixed_indices), SearchStats(deadline=search.stats.deadline)
+        part, tally = (
+            subgrid(self.grid, self.fixed_indices),
+            SearchStats(deadline=search.stats.deadline),
+        )
         index, told, proven = certified_front(part, goals, tally)
         places = dict(zip(part.axes, index.T, strict=True))
-        return Front(places=places_in_whole(places, self.fixed_indices), attributes=told, proven_mask=proven)
+        return Front(
+            places=places_in_whole(places, self.fixed_indices), attributes=told, proven_mask=proven
+        )
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """The certificate: how far off every objective can be, and what was looked at.
@@ -280,7 +305,9 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
         return optimum(prepare_proof(grid, query), query)
     points = math.prod(grid.shape({*dims_of(grid, query.goals), *query.per}))
     whole = expand_statistics(grid) if points > SCAN_FIRST_POINTS else grid
-    if points > SCAN_FIRST_POINTS and any(unexpanded_statistic(whole, roots) for roots in _objective_roots(whole, query)):
+    if points > SCAN_FIRST_POINTS and any(
+        unexpanded_statistic(whole, roots) for roots in _objective_roots(whole, query)
+    ):
         return optimum(source, query)
     if points > MAX_SCAN_POINTS:
         return optimum(prepare_proof(grid, query), query)

@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.bounds.checks import check_grid
+from sweeps.grid.dataset import axis_coordinates, variable_attributes
+from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node
+from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
+from sweeps.grid.lazy_statistics import statistic_portions
+from sweeps.nest.tiles import SkippedTiles, aggregate_points
+from sweeps.query.distribution import grid_count
 from sweeps.query.source import (
-    RankedPoints,
     Front,
-    QuerySource,
     ObjectiveStage,
-    describe_near_best,
+    QuerySource,
+    RankedPoints,
     check_listable,
-    merge_ranked_points,
-    tolerance_limit,
+    describe_near_best,
     list_all_points,
-    ranked_points,
+    merge_ranked_points,
     places_in_whole,
     points_in_whole,
+    ranked_points,
     shape_of,
+    tolerance_limit,
 )
-from sweeps.query.distribution import grid_count
-from sweeps.bounds.checks import check_grid
-from sweeps.grid.lazy_statistics import statistic_portions
-from sweeps.grid.dataset import axis_coordinates, variable_attributes
-from sweeps.grid.goals import Goal, dims_of, describe_goals, objective_node
-from sweeps.grid.grid import FEASIBLE, Indexers, Grid, subgrid
-from sweeps.nest.tiles import SkippedTiles, aggregate_points
-from sweeps.scan.winners_per_draw import GridDrawScores
-from sweeps.scan.optimum import scan_top_k, scan_front, ravel_with_switches
+from sweeps.scan.optimum import ravel_with_switches, scan_front, scan_top_k
 from sweeps.scan.values import GridValues
+from sweeps.scan.winners_per_draw import GridDrawScores
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
 
@@ -74,7 +74,10 @@ class GridSource(QuerySource, Protocol):
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """See :class:`sweeps.query.source.QuerySource`; each point by itself, in NumPy."""
-        known, shape = self.grid.outputs_at_points(_flat_places(places), references(*nodes)), shape_of(places)
+        known, shape = (
+            self.grid.outputs_at_points(_flat_places(places), references(*nodes)),
+            shape_of(places),
+        )
         result = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
         size = math.prod(shape)
         return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in result]
@@ -137,7 +140,9 @@ class GridScan(GridSource):
 
     def part_at(self, indices: Mapping[str, int]) -> GridScan:
         """The part at one index of some axes; what is left out is counted together."""
-        return replace(self, grid=subgrid(self.grid, indices), fixed_indices={**self.fixed_indices, **indices})
+        return replace(
+            self, grid=subgrid(self.grid, indices), fixed_indices={**self.fixed_indices, **indices}
+        )
 
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
@@ -148,7 +153,9 @@ class GridScan(GridSource):
         """
         grid = self.grid
         asked = {key: stage_node(grid, key, stage) for key in grid.graphs}
-        cuts = statistic_portions(grid, {key: [node] for key, node in asked.items()}, {*per, *self.fixed_indices})
+        cuts = statistic_portions(
+            grid, {key: [node] for key, node in asked.items()}, {*per, *self.fixed_indices}
+        )
         return asked, grid.sort_axes(dims_of(grid, stage.goals)), cuts
 
     def _answer_cuts(
@@ -180,24 +187,37 @@ class GridScan(GridSource):
             return self._answer_cuts(cuts, lambda part: part.best(stage, per, top), top)
         dims = grid.sort_axes({*dims, *per})
         flat, scores, rest = scan_top_k(grid, asked, dims, per, top, self.skipped_tiles)
-        return points_in_whole(ranked_points(flat, scores, rest, per, self.sizes), self.fixed_indices)
+        return points_in_whole(
+            ranked_points(flat, scores, rest, per, self.sizes), self.fixed_indices
+        )
 
-    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+    def within_tolerance(
+        self, stage: ObjectiveStage, best_score: float, tolerance: float
+    ) -> RankedPoints:
         """See :class:`sweeps.query.source.QuerySource`; tiles that lie above are left out."""
         grid = self.grid
         asked, dims, cuts = self._stage_nodes(stage)
-        limit, what = tolerance_limit(best_score, tolerance), describe_near_best(stage.goal, best_score, tolerance)
+        limit, what = (
+            tolerance_limit(best_score, tolerance),
+            describe_near_best(stage.goal, best_score, tolerance),
+        )
         if len(cuts) > 1:
-            return self._answer_cuts(cuts, lambda part: part.within_tolerance(stage, best_score, tolerance))
+            return self._answer_cuts(
+                cuts, lambda part: part.within_tolerance(stage, best_score, tolerance)
+            )
         plain = grid.non_switch_axes(dims)
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]
         for at, key in grid.keys(dims):
-            for flat, values in _points_below(grid, key, asked[key], plain, limit, self.skipped_tiles):
+            for flat, values in _points_below(
+                grid, key, asked[key], plain, limit, self.skipped_tiles
+            ):
                 count += flat.size
                 check_listable(count, what, exact=False)
                 parts.append((ravel_with_switches(flat, plain, at, dims, grid), values))
         flat, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return points_in_whole(list_all_points(flat, scores, dims, self.sizes, what), self.fixed_indices)
+        return points_in_whole(
+            list_all_points(flat, scores, dims, self.sizes, what), self.fixed_indices
+        )
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """See :class:`sweeps.query.source.QuerySource`."""
@@ -230,5 +250,7 @@ def _points_below(
     def may_be_below(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
         return np.asarray(enclosures[0].lo <= limit)
 
-    for result in aggregate_points(grid, key, dims, [node], None, list[Any], add_tile, may_be_below, skipped_tiles):
+    for result in aggregate_points(
+        grid, key, dims, [node], None, list[Any], add_tile, may_be_below, skipped_tiles
+    ):
         yield from result

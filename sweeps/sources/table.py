@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.query.source import (
-    RankedPoints,
-    Front,
-    QuerySource,
-    ObjectiveStage,
-    describe_near_best,
-    tolerance_limit,
-    list_all_points,
-    ranked_points,
-    places_in_whole,
-    points_in_whole,
-    shape_of,
-)
-from sweeps.query.distribution import dataset_count
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Indexers
 from sweeps.nest.reduce import pareto_indices
-from sweeps.scan.winners_per_draw import TableDrawScores
-from sweeps.scan.optimum import top_k, unravel_places, broadcast_axes
+from sweeps.query.distribution import dataset_count
+from sweeps.query.source import (
+    Front,
+    ObjectiveStage,
+    QuerySource,
+    RankedPoints,
+    describe_near_best,
+    list_all_points,
+    places_in_whole,
+    points_in_whole,
+    ranked_points,
+    shape_of,
+    tolerance_limit,
+)
+from sweeps.scan.optimum import broadcast_axes, top_k, unravel_places
 from sweeps.scan.values import DatasetTable, TableValues, select_part
+from sweeps.scan.winners_per_draw import TableDrawScores
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node, constant, interpret_arrays, reference, references
 
@@ -54,7 +54,9 @@ class TableScan(QuerySource):
 
     def part_at(self, indices: Mapping[str, int]) -> TableScan:
         """The part at one index of some axes."""
-        return TableScan(table=self.table.part_at(indices), fixed_indices={**self.fixed_indices, **indices})
+        return TableScan(
+            table=self.table.part_at(indices), fixed_indices={**self.fixed_indices, **indices}
+        )
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
@@ -72,7 +74,9 @@ class TableScan(QuerySource):
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> TableValues:
         """See :class:`sweeps.query.source.QuerySource`."""
-        return TableValues(select_part(self.table.ds, indexers or {}), text, *more, where=self.table.where)
+        return TableValues(
+            select_part(self.table.ds, indexers or {}), text, *more, where=self.table.where
+        )
 
     def draw_scores(self, goal: Goal, along: str) -> TableDrawScores:
         """See :class:`sweeps.query.source.QuerySource`."""
@@ -93,14 +97,20 @@ class TableScan(QuerySource):
         """See :class:`sweeps.query.source.QuerySource`."""
         values, dims = self._stage_values(stage)
         values, dims = broadcast_axes(values, dims, per, self.sizes)
-        return points_in_whole(ranked_points(*top_k(values, dims, per, top), per, self.sizes), self.fixed_indices)
+        return points_in_whole(
+            ranked_points(*top_k(values, dims, per, top), per, self.sizes), self.fixed_indices
+        )
 
-    def within_tolerance(self, stage: ObjectiveStage, best_score: float, tolerance: float) -> RankedPoints:
+    def within_tolerance(
+        self, stage: ObjectiveStage, best_score: float, tolerance: float
+    ) -> RankedPoints:
         """See :class:`sweeps.query.source.QuerySource`."""
         values, dims = self._stage_values(stage)
         flat = np.flatnonzero(values <= tolerance_limit(best_score, tolerance))
         scores = values.reshape(-1)[flat]
-        choice = list_all_points(flat, scores, dims, self.sizes, describe_near_best(stage.goal, best_score, tolerance))
+        choice = list_all_points(
+            flat, scores, dims, self.sizes, describe_near_best(stage.goal, best_score, tolerance)
+        )
         return points_in_whole(choice, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
@@ -112,7 +122,9 @@ class TableScan(QuerySource):
         if not best.size:
             raise no_row_error(goals, self.table.where)
         places = unravel_places(best, dims, (), self.sizes)
-        return Front(places=places_in_whole(places, self.fixed_indices), attributes={"method": "scan"})
+        return Front(
+            places=places_in_whole(places, self.fixed_indices), attributes={"method": "scan"}
+        )
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """See :class:`sweeps.query.source.QuerySource`."""

@@ -21,8 +21,8 @@ from stochastic import sizes
 from sweeps.store.backend import LocalBackend, backend_of, get_or_none
 from sweeps.store.records import (
     MISSING,
-    WRONG_TILE,
     UNFIT,
+    WRONG_TILE,
     StoreInfo,
     checksum,
     damaged_error,

@@ -66,7 +66,9 @@ class BoxProgram:
 
     def compile(self, tile: Tile) -> None:
         """Compile what a tile needs."""
-        for at in itertools.product(*(range(tile.low[k], tile.high[k]) for k in self.switch_positions)):
+        for at in itertools.product(
+            *(range(tile.low[k], tile.high[k]) for k in self.switch_positions)
+        ):
             program = self._program(at)
             if isinstance(program, NestProgram):
                 compile_nest(program.nest)
@@ -140,7 +142,9 @@ def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
     return BoxProgram(grid, part.dims, names)
 
 
-def mark_infeasible_tiles(layout: StoreLayout, tiles: Iterable[Tile]) -> Iterator[tuple[Tile, bool]]:
+def mark_infeasible_tiles(
+    layout: StoreLayout, tiles: Iterable[Tile]
+) -> Iterator[tuple[Tile, bool]]:
     """Yield tiles, each with True if no point of it is feasible; many are checked at once."""
     grid = layout.grid
     for number, those in itertools.groupby(tiles, key=lambda tile: tile.part):
@@ -158,5 +162,7 @@ def mark_infeasible_tiles(layout: StoreLayout, tiles: Iterable[Tile]) -> Iterato
                 chosen = np.all(np.array(at, dtype=np.int64) == low[switched].T, axis=1)
                 places = dict(zip([part.dims[k] for k in switched], at, strict=True))
                 key = tuple(grid.axes[a].labels[places.get(a, 0)] for a in grid.switch_axes)
-                infeasible[chosen] = rules.is_infeasible(key, low[plain][:, chosen], high[plain][:, chosen])
+                infeasible[chosen] = rules.is_infeasible(
+                    key, low[plain][:, chosen], high[plain][:, chosen]
+                )
             yield from zip(block, infeasible.tolist(), strict=True)

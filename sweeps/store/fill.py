@@ -20,7 +20,7 @@ from sweeps.bounds.checks import check_grid
 from sweeps.grid.failures import Failure, failures_in, reason_of
 from sweeps.grid.grid import FEASIBLE
 from sweeps.runtime.progress import Listener, Outcome, RunCounter
-from sweeps.store.backend import PRIVATE_FOLDER, PART_SUFFIX, StoreBackend, backend_of, get_or_none
+from sweeps.store.backend import PART_SUFFIX, PRIVATE_FOLDER, StoreBackend, backend_of, get_or_none
 from sweeps.store.compute import BoxProgram, mark_infeasible_tiles, program_of
 from sweeps.store.create import METADATA_FILE, ShardEncoder, StorePlan
 from sweeps.store.layout import StoreLayout, StorePart, Tile
@@ -29,9 +29,9 @@ from sweeps.store.records import (
     MANIFEST,
     RECORDS,
     checksum,
-    read_record,
     decode_checked_json,
     encode_checked_json,
+    read_record,
 )
 from symbolic.errors import DseError, UnreachableError
 
@@ -54,7 +54,9 @@ class TileWriter:
     It can be pickled, and its threads share it.
     """
 
-    def __init__(self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None) -> None:
+    def __init__(
+        self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
+    ) -> None:
         self.part, self.place, self.identity = part, place, plan.identity
         self.program: BoxProgram = program_of(plan.layout, part)
         self.watch = watch if watch in part.outputs else None
@@ -230,7 +232,9 @@ def _remove_part_files(backend: StoreBackend) -> None:
 def end_mark(plan: StorePlan, feasible: int) -> bytes:
     """Return the mark that all tiles are complete; ``feasible`` as :func:`tile_feasible_points` counts."""
     count = feasible_points(plan.layout, feasible)
-    return encode_checked_json({"identity": plan.identity, "tiles": plan.layout.count, "feasible": count})
+    return encode_checked_json(
+        {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
+    )
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
@@ -254,7 +258,9 @@ def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
     return Outcome(tiles=(0, plan.layout.count), share=0.0, feasible=mark.get("feasible"))
 
 
-def _iterate_records(plan: StorePlan, backend: StoreBackend) -> Iterator[tuple[Tile, dict[str, Any]]]:
+def _iterate_records(
+    plan: StorePlan, backend: StoreBackend
+) -> Iterator[tuple[Tile, dict[str, Any]]]:
     """Yield every tile with its record; empty where it or a shard in its length is missing."""
     layout = plan.layout
     there = backend.sizes(RECORDS)
@@ -316,7 +322,11 @@ class TileJob:
         if not tiles:
             return
         try:
-            with nullcontext(self.pool) if self.pool is not None else _ThreadPool(self.layout) as pool:
+            with (
+                nullcontext(self.pool)
+                if self.pool is not None
+                else _ThreadPool(self.layout) as pool
+            ):
                 self._run(pool, tiles)
         except BaseException as error:
             stored = self.layout.count - len(tiles) + self.stored_tiles
@@ -339,7 +349,7 @@ class TileJob:
         for number in sorted({tile.part for tile in tiles}):
             part, place = layout.parts[number], self.backend.name
             writers[number] = TileWriter(self.plan, part, place, self.watch)
-            shared[number] = pool.share(writers[number])
+            shared[number] = pool.share_writer(writers[number])
         compiled = set()
         try:
             for tile, infeasible in mark_infeasible_tiles(layout, tiles):
@@ -363,7 +373,9 @@ class TileJob:
             left = set(self._running)
             while left := {future for future in left if not pool.cancel(future)}:
                 ended, left = wait(left, timeout=1.0)
-                self.stored_tiles += sum(not each.cancelled() and not each.exception() for each in ended)
+                self.stored_tiles += sum(
+                    not each.cancelled() and not each.exception() for each in ended
+                )
             raise
 
     def _collect_ended(self) -> None:

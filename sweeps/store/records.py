@@ -179,7 +179,9 @@ def read_info(place: str | Path) -> StoreInfo | None:
     manifest = read_manifest(data)
     if manifest is None:
         lacks = "it does not say its study, or the files of the store"
-        raise damaged_error(backend.name, MANIFEST, UNFIT if decode_checked_json(data) is None else lacks)
+        raise damaged_error(
+            backend.name, MANIFEST, UNFIT if decode_checked_json(data) is None else lacks
+        )
     mark = get_or_none(backend, FINISHED)
     end = decode_checked_json(mark)
     if mark is not None and (end is None or end.get("identity") != manifest["identity"]):

@@ -19,10 +19,10 @@ from sweeps.store.records import (
     MISSING,
     RECORDS,
     checksum,
+    decode_checked_json,
     problem_of_shard,
     read_manifest,
     read_record,
-    decode_checked_json,
 )
 
 _READERS = 8
@@ -154,7 +154,9 @@ def _check_unknown_files(
     return damages, kept
 
 
-def _check_files(backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool) -> list[Damage]:
+def _check_files(
+    backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
+) -> list[Damage]:
     """Return which files are not what they must be."""
     damages = []
     for key, data in files.items():

@@ -62,9 +62,9 @@ def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
 
 
 _WARP_INPUTS = ("parallel_warps_on_all_sms", "warps_on_all_sms", "mem_insts", "independent_insts")
-parallel_warps_on_all_sms = _memory.parallel_warps.of(*_WARP_INPUTS, symbol="")
-parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.of(*_WARP_INPUTS, symbol="")
-mwp_on_all_sms = _memory.mwp.of(
+parallel_warps_on_all_sms = _memory.parallel_warps.copy_as(*_WARP_INPUTS, symbol="")
+parallel_warps_on_all_sms_printed = _memory.parallel_warps_printed.copy_as(*_WARP_INPUTS, symbol="")
+mwp_on_all_sms = _memory.mwp.copy_as(
     *("mwp_on_all_sms", "mwp_without_bw_full", "mwp_peak_bw_on_all_sms"),
     "parallel_warps_on_all_sms",
     source="Hong 2012, Eq. 5, every SM in use",

@@ -86,7 +86,9 @@ UNITS = (
 )
 
 
-def _unit_equations(unit: str, symbol: str, power_equation: Equation, scale: str) -> tuple[Equation, ...]:
+def _unit_equations(
+    unit: str, symbol: str, power_equation: Equation, scale: str
+) -> tuple[Equation, ...]:
     """Access rate, power before scaling and share of one unit."""
     counts = ("total_insts" if unit == "fds" else f"{unit}_insts", "issue_rate")
     fermi = unit in ("l1", "l2")
@@ -95,13 +97,15 @@ def _unit_equations(unit: str, symbol: str, power_equation: Equation, scale: str
     named[1]["symbol"] = rf"RP\_{symbol.replace('_', chr(92) + '_')}"
     most, power = f"max_power_{unit}", f"{unit}_unit_power"
     return (
-        access_rate.of(f"access_rate_{unit}", *counts, **named[0]),
+        access_rate.copy_as(f"access_rate_{unit}", *counts, **named[0]),
         power_equation.copy_as(power, most, *counts, **named[1]),
-        scaled_power.of(f"{unit}_power", power, scale, "clock_power_factor", **named[2]),
+        scaled_power.copy_as(f"{unit}_power", power, scale, "clock_power_factor", **named[2]),
     )
 
 
-RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (tuple(each) for each in zip(*(_unit_equations(*unit) for unit in UNITS), strict=True))
+RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (
+    tuple(each) for each in zip(*(_unit_equations(*unit) for unit in UNITS), strict=True)
+)
 
 
 @equation(

@@ -81,7 +81,12 @@ def divergent_cycles(paths, lanes):
     >>> divergent_cycles("1/2: 100, 1/2: 20", 2)
     90.0
     """
-    return float(sum(cycles * (1 - _untaken_probability(chance, lanes)) for chance, cycles in _parse_paths(paths)))
+    return float(
+        sum(
+            cycles * (1 - _untaken_probability(chance, lanes))
+            for chance, cycles in _parse_paths(paths)
+        )
+    )
 
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)

@@ -28,7 +28,7 @@ def gpu_full_time(work_flops, gpu_flops, transfer_time):
     return work_flops / gpu_flops + transfer_time
 
 
-gpu_share = energy_speedup.best_speed_share.of(
+gpu_share = energy_speedup.best_speed_share.copy_as(
     *("gpu_share", "cpu_full_time", "gpu_full_time"), source="Hong 2012, §5.9 and Fig. 147"
 )
 

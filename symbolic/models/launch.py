@@ -121,7 +121,14 @@ HARDWARE, LOOP, QUEUE = (
 RATE_SOURCE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
 
 
-SHAPE_INPUTS = ("piece_law", "launch_blocks", "slots", "lockstep_items", "warps_per_block", "alike_pieces")
+SHAPE_INPUTS = (
+    "piece_law",
+    "launch_blocks",
+    "slots",
+    "lockstep_items",
+    "warps_per_block",
+    "alike_pieces",
+)
 RATE_INPUTS = (*SHAPE_INPUTS, "warp_parallelism", "active_blocks_per_sm", "simulated_launches")
 
 
@@ -163,7 +170,7 @@ def _rate_equation(dispatch):
         """The law of the steps, of a full machine, where resident warps share a rate."""
         return require_law(piece_law).launched(dispatch, *shape)
 
-    return by_rate.of(by_rate.name, *by_rate.inputs, formula=dispatch)
+    return by_rate.copy_as(by_rate.name, *by_rate.inputs, formula=dispatch)
 
 
 hardware_by_rate, loop_by_rate, queue_by_rate = map(_rate_equation, ("hardware", "loop", "queue"))
@@ -225,7 +232,7 @@ def launch_time(launch_steps, step_time):
 
 
 launch_time_mean, launch_time_std = (
-    launch_time.of(f"launch_time_{kind}", f"launch_steps_{kind}", "step_time")
+    launch_time.copy_as(f"launch_time_{kind}", f"launch_steps_{kind}", "step_time")
     for kind in ("mean", "std")
 )
 

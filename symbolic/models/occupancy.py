@@ -70,7 +70,9 @@ def blocks_by_shared_mem_cuda(
     reserved_shared_mem_per_block,
 ):
     """Blocks the shared memory allows, in units of allocation; 0 above a block's limit. [blocks]"""
-    used = _round_up(shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit)
+    used = _round_up(
+        shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit
+    )
     fitting = floor(divide(shared_mem_per_sm, used, at_zero=math.inf))
     return where(shared_mem_per_block <= max_shared_mem_per_block, fitting, 0.0)
 

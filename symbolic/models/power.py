@@ -14,8 +14,7 @@ Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as i
 from __future__ import annotations
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
-from symbolic.models import _efficiency, _energy, _residency, _shared
-from symbolic.models import _unit_power
+from symbolic.models import _efficiency, _energy, _residency, _shared, _unit_power
 from symbolic.ops import log10
 from symbolic.ops import power as raised
 
@@ -122,12 +121,12 @@ def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
 
-sm_power = _unit_power.scaled_power.of(
+sm_power = _unit_power.scaled_power.copy_as(
     *("sm_power", "sm_component_power", "sm_scale", "clock_power_factor"),
     source="Hong 2012, Eqs. 38 and 44",
     symbol=r"RP\_SMs",
 )
-memory_power = _unit_power.scaled_power.of(
+memory_power = _unit_power.scaled_power.copy_as(
     *("memory_power", "memory_component_power", "memory_scale", "clock_power_factor"),
     source="Hong 2012, Eqs. 43 and 48",
 )

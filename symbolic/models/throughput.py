@@ -19,8 +19,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
-from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared
-from symbolic.models import _unit_power
+from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _unit_power
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import ceil, divide, floor, maximum, minimum, where
 

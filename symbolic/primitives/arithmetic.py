@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.spec import Primitive, FormulaSyntax
 from symbolic.primitives.rule_operations import (
     INF,
     NO_AXES,
     ROUNDS_TO_NEAREST,
     add_high,
     add_low,
-    either_flag,
+    all_finite,
+    all_true,
+    any_true,
     choose,
     div_high,
     div_low,
-    all_true,
-    all_finite,
+    either_flag,
+    flag_or_false,
     is_empty,
-    min_of,
     max_of,
+    min_of,
     mul_high,
     mul_low,
-    flag_or_false,
-    any_true,
 )
+from symbolic.primitives.spec import FormulaSyntax, Primitive
 
 
 # --- enclosures
@@ -61,11 +61,15 @@ def _zero_if_nan(value: Any) -> Any:
 
 
 def _smallest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
-    return min_of(min_of(_zero_if_nan(w), _zero_if_nan(x)), min_of(_zero_if_nan(y), _zero_if_nan(z)))
+    return min_of(
+        min_of(_zero_if_nan(w), _zero_if_nan(x)), min_of(_zero_if_nan(y), _zero_if_nan(z))
+    )
 
 
 def _largest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
-    return max_of(max_of(_zero_if_nan(w), _zero_if_nan(x)), max_of(_zero_if_nan(y), _zero_if_nan(z)))
+    return max_of(
+        max_of(_zero_if_nan(w), _zero_if_nan(x)), max_of(_zero_if_nan(y), _zero_if_nan(z))
+    )
 
 
 def _can_be_infinite(low: Any, high: Any) -> Any:
@@ -95,9 +99,14 @@ def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
         p, q, r, s = mul_high(al, bl), mul_high(al, bh), mul_high(ah, bl), mul_high(ah, bh)
     if all_finite(w, x) and all_finite(y, z) and all_finite(p, q) and all_finite(r, s):
         return min_of(min_of(w, x), min_of(y, z)), max_of(max_of(p, q), max_of(r, s)), undefined
-    clash = (al <= 0) & (ah >= 0) & _can_be_infinite(bl, bh) | (bl <= 0) & (bh >= 0) & _can_be_infinite(al, ah)
+    clash = (al <= 0) & (ah >= 0) & _can_be_infinite(bl, bh) | (bl <= 0) & (
+        bh >= 0
+    ) & _can_be_infinite(al, ah)
     never = _is_zero(al, ah) & _is_infinite(bl, bh) | _is_zero(bl, bh) & _is_infinite(al, ah)
-    lo, hi = choose(never, INF, _smallest_corner(w, x, y, z)), choose(never, -INF, _largest_corner(p, q, r, s))
+    lo, hi = (
+        choose(never, INF, _smallest_corner(w, x, y, z)),
+        choose(never, -INF, _largest_corner(p, q, r, s)),
+    )
     return lo, hi, either_flag(undefined, flag_or_false(clash))
 
 
@@ -116,7 +125,10 @@ def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> 
         return min_of(min_of(w, x), min_of(y, z)), max_of(max_of(p, q), max_of(r, s)), undefined
     far = _can_be_infinite(al, ah) & _can_be_infinite(bl, bh)
     never = _is_infinite(al, ah) & _is_infinite(bl, bh)
-    lo, hi = choose(never, INF, _smallest_corner(w, x, y, z)), choose(never, -INF, _largest_corner(p, q, r, s))
+    lo, hi = (
+        choose(never, INF, _smallest_corner(w, x, y, z)),
+        choose(never, -INF, _largest_corner(p, q, r, s)),
+    )
     return lo, hi, either_flag(undefined, flag_or_false(far))
 
 
@@ -141,7 +153,9 @@ def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: 
     return choose(side, low, lo), choose(side, high, hi)
 
 
-def _divide_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any) -> Any:
+def _divide_interval(
+    al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any
+) -> Any:
     """The hull of a / b where b is not zero, and of what stands for it where b may be."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
@@ -176,7 +190,9 @@ def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: An
     return aup & bup, adn & bdn
 
 
-def difference_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def difference_trend(
+    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
+) -> Any:
     """As the first, and as the second turned round."""
     return aup & bdn, adn & bup
 

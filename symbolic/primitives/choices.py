@@ -7,41 +7,53 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.arithmetic import difference_trend, common_trend
-from symbolic.primitives.spec import Function, Primitive, FormulaSyntax
+from symbolic.primitives.arithmetic import common_trend, difference_trend
 from symbolic.primitives.rule_operations import (
     ALL_AXES,
     INF,
     NO_AXES,
-    either_flag,
-    choose,
-    is_true,
-    is_empty,
-    min_of,
-    max_of,
-    not_of,
-    flag_or_false,
     any_true,
-    condition_end,
+    choose,
     clear_where,
+    condition_end,
+    either_flag,
+    flag_or_false,
+    is_empty,
+    is_true,
+    max_of,
+    min_of,
+    not_of,
 )
+from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
 
 # --- enclosures
 def _less_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
-    return condition_end(clear_where(either_flag(ua, ub), ah < bl)), condition_end(clear_where(empty, al < bh)), False
+    return (
+        condition_end(clear_where(either_flag(ua, ub), ah < bl)),
+        condition_end(clear_where(empty, al < bh)),
+        False,
+    )
 
 
 def _less_equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
-    return condition_end(clear_where(either_flag(ua, ub), ah <= bl)), condition_end(clear_where(empty, al <= bh)), False
+    return (
+        condition_end(clear_where(either_flag(ua, ub), ah <= bl)),
+        condition_end(clear_where(empty, al <= bh)),
+        False,
+    )
 
 
 def _equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
     meet = clear_where(empty, (al <= bh) & (bl <= ah))
-    return condition_end(clear_where(either_flag(ua, ub), (al == bh) & (bl == ah))), condition_end(meet), False
+    return (
+        condition_end(clear_where(either_flag(ua, ub), (al == bh) & (bl == ah))),
+        condition_end(meet),
+        False,
+    )
 
 
 def _both_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
@@ -56,7 +68,9 @@ def _negate_interval(al: Any, ah: Any, ua: Any) -> Any:
     return not_of(ah), not_of(al), False
 
 
-def _where_interval(cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _where_interval(
+    cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any
+) -> Any:
     yes, may = is_true(cl), is_true(ch)
     lo = choose(yes, al, choose(may, min_of(al, bl), bl))
     hi = choose(yes, ah, choose(may, max_of(ah, bh), bh))
@@ -78,11 +92,15 @@ def _maximum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> A
 
 
 # --- directions
-def _comparison_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _comparison_trend(
+    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
+) -> Any:
     return difference_trend(bl, bh, bup, bdn, al, ah, aup, adn)
 
 
-def _unknown_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _unknown_trend(
+    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
+) -> Any:
     idle = aup & adn & bup & bdn
     return idle, idle
 
@@ -178,7 +196,15 @@ ROWS = {
     "less": _comparison(operator.lt, "Lt", "<", _less_interval, "<", ">"),
     "less_equal": _comparison(operator.le, "Le", "<=", _less_equal_interval, "<=", ">="),
     "equal": _comparison(
-        operator.eq, "Eq", "==", _equal_interval, "equal", "==", "!=", array=np.equal, trend=_unknown_trend
+        operator.eq,
+        "Eq",
+        "==",
+        _equal_interval,
+        "equal",
+        "==",
+        "!=",
+        array=np.equal,
+        trend=_unknown_trend,
     ),
     "both": Primitive(
         arity=2,

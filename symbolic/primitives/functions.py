@@ -9,27 +9,27 @@ import numpy as np
 
 from symbolic.primitives import elementary
 from symbolic.primitives.arithmetic import scale_trend
-from symbolic.primitives.spec import Function, Primitive, FormulaSyntax
 from symbolic.primitives.rule_operations import (
     INF,
     NO_AXES,
-    either_flag,
+    any_true,
     choose,
+    clear_where,
+    either_flag,
     exp_of,
+    flag_or_false,
     is_empty,
-    min_of,
     log2_of,
     log10_of,
     log_of,
     max_of,
-    flag_or_false,
+    min_of,
     pow_of,
-    any_true,
     sqrt_high,
     sqrt_low,
-    clear_where,
     widen,
 )
+from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
 #: JavaScript has no number where 1 or -1 is raised to what IEEE 754 has 1 for.
 _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
@@ -128,7 +128,9 @@ def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
     never = either_flag(no_base, no_exponent)
     if any_true(never):
-        one = choose(no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1))
+        one = choose(
+            no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1)
+        )
         lo = choose(never, choose(one, 1.0, INF), lo)
         hi = choose(never, choose(one, 1.0, -INF), hi)
     return lo, hi, undefined
@@ -199,7 +201,9 @@ ROWS = {
     "floor": _increasing_function(
         "floor", _rounding_scalar(math.floor), np.floor, lambda s, a: s.floor(a), _floor_interval
     ),
-    "ceil": _increasing_function("ceil", _rounding_scalar(math.ceil), np.ceil, lambda s, a: s.ceiling(a), _ceil_interval),
+    "ceil": _increasing_function(
+        "ceil", _rounding_scalar(math.ceil), np.ceil, lambda s, a: s.ceiling(a), _ceil_interval
+    ),
     "absolute": Primitive(
         arity=1,
         scalar=lambda a: -a if a < 0 else a,

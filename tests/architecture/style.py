@@ -27,13 +27,83 @@ _NOT_PARTICIPLES = frozenset(
     {"bleed", "breed", "embed", "exceed", "feed", "heed", "indeed", "need", "proceed", "seed"}
 ) | {"shed", "speed", "succeed", "weed", "bed", "red", "hundred", "kindred", "shared"}
 _IRREGULAR = frozenset(
-    "begun bought brought built caught chosen done drawn found given gone got grown held hidden kept known "
-    "laid left lost made meant met paid said seen sent shown sought spent spoken sunk taken taught "
-    "thought told understood won worn written".split()
+    [
+        "begun",
+        "bought",
+        "brought",
+        "built",
+        "caught",
+        "chosen",
+        "done",
+        "drawn",
+        "found",
+        "given",
+        "gone",
+        "got",
+        "grown",
+        "held",
+        "hidden",
+        "kept",
+        "known",
+        "laid",
+        "left",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "paid",
+        "said",
+        "seen",
+        "sent",
+        "shown",
+        "sought",
+        "spent",
+        "spoken",
+        "sunk",
+        "taken",
+        "taught",
+        "thought",
+        "told",
+        "understood",
+        "won",
+        "worn",
+        "written",
+    ]
 )
 _PREPOSITIONS = frozenset(
-    "above along among apart around at before behind below beneath beside between beyond in into "
-    "near of off on onto over past since through together toward towards under upon upto within".split()
+    [
+        "above",
+        "along",
+        "among",
+        "apart",
+        "around",
+        "at",
+        "before",
+        "behind",
+        "below",
+        "beneath",
+        "beside",
+        "between",
+        "beyond",
+        "in",
+        "into",
+        "near",
+        "of",
+        "off",
+        "on",
+        "onto",
+        "over",
+        "past",
+        "since",
+        "through",
+        "together",
+        "toward",
+        "towards",
+        "under",
+        "upon",
+        "upto",
+        "within",
+    ]
 )
 #: Names that follow a protocol of Python or of a library, by their last part.
 PROTOCOLS = frozenset({"filtered"})
@@ -59,9 +129,9 @@ def _targets(node: ast.AST) -> Iterator[tuple[str, int]]:
         yield node.attr, node.lineno
     elif isinstance(node, ast.alias) and node.asname:
         yield node.asname, node.lineno
-    elif isinstance(node, ast.ExceptHandler) and node.name:
-        yield node.name, node.lineno
-    elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+    elif (isinstance(node, ast.ExceptHandler) and node.name) or (
+        isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name
+    ):
         yield node.name, node.lineno
 
 

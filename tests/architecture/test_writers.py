@@ -30,7 +30,10 @@ ALLOWED = {
         "under the name that `whole` yields",
     ),
     "sweeps/store/backend.py": ({"open", "rename", "replace"}, _STORE),
-    "stochastic/compile_cache/cache.py": ({"mkstemp", "fdopen", "replace"}, "the cache: aside, renamed"),
+    "stochastic/compile_cache/cache.py": (
+        {"mkstemp", "fdopen", "replace"},
+        "the cache: aside, renamed",
+    ),
     "dse/cli/plot.py": ({"savefig"}, "into memory"),
     "dse/cli/doctor.py": ({"TemporaryFile"}, "a trial that has no name"),
     "dse/plots/notebook_figure.py": ({"savefig"}, "into memory"),

@@ -85,7 +85,9 @@ def held(kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: F
     def reach(some: NDArray[np.int64], _: bool) -> tuple[Floats, Floats]:
         return ends[some, :1], ends[some, 1:]
 
-    error = error_of(about, rows, SamplingDesign(draws=rows.shape[1], replicates=REPLICATES, range_at=reach))
+    error = error_of(
+        about, rows, SamplingDesign(draws=rows.shape[1], replicates=REPLICATES, range_at=reach)
+    )
     return np.abs(value - truth) <= error + 1e-12 * np.abs(truth)
 
 
@@ -173,7 +175,8 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
             own = drawn(size, seed + number)
             for about in some:
                 value, truth = (
-                    statistic_laws._statistic_function(about, formula, ("launch_steps",))(one) for one in (own, many)
+                    statistic_laws._statistic_function(about, formula, ("launch_steps",))(one)
+                    for one in (own, many)
                 )
                 off = statistic_laws._error_function(about, formula, ("launch_steps",))(own)
                 text = about.kind if about.level is None else f"{about.kind} {float(about.level):g}"

@@ -306,7 +306,9 @@ def ptx_of(source: str, arch: int = 80) -> str:
     library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None)
     options = (ctypes.c_char_p * 1)(f"-arch=compute_{arch}".encode())
     try:
-        assert not library.nvrtcCompileProgram(program, 1, options), _read_output(program, "ProgramLog")
+        assert not library.nvrtcCompileProgram(program, 1, options), _read_output(
+            program, "ProgramLog"
+        )
         return _read_output(program, "PTX").rstrip(b"\0").decode()
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))

@@ -29,14 +29,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from dse.cuda.integer_expressions import Condition, atom_expr, atoms_of, is_known
 from dse.cuda.compile import remove_definitions
 from dse.cuda.cubin import disassemble
 from dse.cuda.instructions import GLOBAL, access_width
+from dse.cuda.integer_expressions import Condition, atom_expr, atoms_of, is_known
+from dse.cuda.kernel_file import _check_complete, branch_lines, load_code
 from dse.cuda.launch_values import KernelLaunch
-from dse.cuda.kernel_file import _check_complete, load_code, branch_lines
 from dse.cuda.loop_counts import KernelAnalysis
-from dse.cuda.source import FRAME, split_declarations, signatures, blank_comments
+from dse.cuda.source import FRAME, blank_comments, signatures, split_declarations
 from symbolic.errors import DseError
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "profiles" / "hecbench_rtx3080"

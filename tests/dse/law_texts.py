@@ -130,7 +130,10 @@ def expected(text: str) -> Pmf | None:
 def outcome(text: str) -> str:
     """Read a text both ways; return what happened, or raise AssertionError."""
     told = []
-    readers: tuple[Any, ...] = (Pmf.parse, lambda t: read_input_law(t, TABLE["mem_latency"], "random"))
+    readers: tuple[Any, ...] = (
+        Pmf.parse,
+        lambda t: read_input_law(t, TABLE["mem_latency"], "random"),
+    )
     for reader in readers:
         try:
             law = reader(text)

@@ -586,13 +586,17 @@ def test_steps_stay_in_the_domain() -> None:
     down = search_values(0.5, Domain(low=0, high=1), upward=False)
     assert (np.diff(down) < 0).all()
     assert down[-1] == 0.5 * 2.0**-64
-    closed = search_values(0.5, Domain(low=0, high=1, low_open=False, high_open=False), upward=False)
+    closed = search_values(
+        0.5, Domain(low=0, high=1, low_open=False, high_open=False), upward=False
+    )
     assert closed[-1] == 0
     assert search_values(0.0, Domain(low=0, low_open=False), upward=True)[0] == 2.0**-64
     whole = search_values(5.0, Domain(low=1, low_open=False, whole=True), upward=True)
     assert whole[:3].tolist() == [6, 7, 8]
     assert (np.floor(whole) == whole).all()
-    assert search_values(1.0, Domain(low=0, whole=True, low_open=False), upward=False).tolist() == [0]
+    assert search_values(1.0, Domain(low=0, whole=True, low_open=False), upward=False).tolist() == [
+        0
+    ]
 
 
 @settings(deadline=None)
@@ -604,7 +608,9 @@ def test_the_search_finds_the_first_number_beyond(border: float, whole: bool) ->
     expected = (math.ceil(border) - 1, math.ceil(border))
     assert result == (expected if whole else (np.nextafter(border, 0), border))
     assert first_crossing(CaseLines(reference("x") > math.inf, "x", {}), way) is None
-    back = first_crossing(CaseLines(reference("x") < border, "x", {}), np.array([2 * border, border, 1]))
+    back = first_crossing(
+        CaseLines(reference("x") < border, "x", {}), np.array([2 * border, border, 1])
+    )
     assert back == (border, np.nextafter(border, 0))
 
 

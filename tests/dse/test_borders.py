@@ -14,9 +14,9 @@ import xarray as xr
 
 import dse
 from dse.inverse.borders import border_rows, case_name
-from sweeps.grid.dataset import read_flag_meanings
 from sweeps.certify.borders import NO_BORDER
-from symbolic.crossings import Crossings, find_crossings, border_positions
+from sweeps.grid.dataset import read_flag_meanings
+from symbolic.crossings import Crossings, border_positions, find_crossings
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.model import Model
 from symbolic.ops import reference, where
@@ -275,7 +275,9 @@ def test_islands_between_the_values_are_found() -> None:
 def test_brackets_are_neighbours() -> None:
     rng = np.random.default_rng(4)
     y = rng.uniform(0.1, 50, 200)
-    result = find_crossings(where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1)))
+    result = find_crossings(
+        where(X * X < Y, 1, 2), "x", {"y": y}, np.tile([0.0, 3.0, 9.0], (200, 1))
+    )
     assert result.line.tolist() == list(range(200))
     assert (np.nextafter(result.low, math.inf) == result.high).all()
     assert (result.low * result.low < y).all()

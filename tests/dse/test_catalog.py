@@ -13,8 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from dse.catalog.entries import entries
-from dse.catalog.entries import Entry, Value, compute_capability, machine, machines, workload, workloads
+from dse.catalog.entries import (
+    Entry,
+    Value,
+    compute_capability,
+    entries,
+    machine,
+    machines,
+    workload,
+    workloads,
+)
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE, quantity

@@ -113,7 +113,9 @@ def test_a_configuration_competes_where_it_is_feasible():
     laws = {"mem_latency": dse.discrete([128, 512, 4096], [2, 1, 1])}
     study = transit(axes={"threads": [256, 512]}, random=laws)
     result = study.chances(minimize="threads", where="cs_throughput >= 6")
-    assert dict(zip(result.threads.values.tolist(), result.chance.values.tolist(), strict=True)) == {
+    assert dict(
+        zip(result.threads.values.tolist(), result.chance.values.tolist(), strict=True)
+    ) == {
         256: 0.5,
         512: 0.25,
     }

@@ -11,8 +11,8 @@ import dse
 from dse import plots
 from dse.cli import main
 from stochastic import Pmf, launch, partition, split, stickiness
-from stochastic.remedies.launch import order_makespans, remedies
 from stochastic.launch_time.dispatch import dispatch_law
+from stochastic.remedies.launch import order_makespans, remedies
 
 SHAPE = ("--blocks", "30", "--slots", "8", "--lanes", "4", "--warps", "2")
 LAW = launch(Pmf.geometric(0.2), blocks=30, slots=8, lanes=4, warps=2)

@@ -31,7 +31,7 @@ ASKED: dict[str, Any] = {"maximize": "ms_throughput", "where": "threads <= 5"}
 
 @pytest.fixture(autouse=True)
 def no_nests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
 
 
 @long

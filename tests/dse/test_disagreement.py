@@ -70,7 +70,9 @@ def test_where_the_cases_differ(merge: xr.Dataset) -> None:
     )
     assert len(names) == 4  # those of Transit, which knows both bounds at once
     hong, li = merge.case.sel(model=HONG), merge.case.sel(model=LI)
-    np.testing.assert_array_equal(result.case_differs, (hong != li) & merge.feasible.sel(model=HONG))
+    np.testing.assert_array_equal(
+        result.case_differs, (hong != li) & merge.feasible.sel(model=HONG)
+    )
     allowed = merge.feasible.sel(model=HONG).transpose("workload", ...)
     share = result.case_differs.sum(["machine", "threads_per_block", "active_sms"]) / allowed.sum(
         [d for d in allowed.dims if d != "workload"]

@@ -146,7 +146,7 @@ def test_nests_and_numpy_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     given_ = {**GIVEN, "threads": np.linspace(1, 900, 40), "ms_peak": [[0.1], [2.0]]}
     outputs = ["ms_throughput", "bound"]
     expected = dse.evaluate("transit", outputs=outputs, **given_)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     xr.testing.assert_identical(dse.evaluate("transit", outputs=outputs, **given_), expected)
 
 

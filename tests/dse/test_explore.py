@@ -24,8 +24,8 @@ from click.testing import CliRunner
 import dse
 from dse import DseError, Study
 from dse.cli import main
-from dse.page.page import make_server
 from dse.page.data import figure_data, formula_text
+from dse.page.page import make_server
 from dse.plots.style import meaning_of
 from symbolic.expression import parse, parse_value
 from symbolic.quantities import TABLE

@@ -30,9 +30,9 @@ from tests.dse.killing import STUDY, files
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, computed by NumPy."""
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 11)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
 
 
 def failing(
@@ -192,7 +192,7 @@ def test_points_that_failed_are_tried_again(
     with contextlib.ExitStack() as stack:
         more: dict[str, Any] = {}
         if workers:
-            monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+            monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
             cluster = LocalCluster(
                 n_workers=1, processes=False, dashboard_address=":0", silence_logs=50
             )
@@ -205,7 +205,9 @@ def test_points_that_failed_are_tried_again(
         assert heard[-1].failed == 2 * (1 + 1000)
         assert heard[-1].done + heard[-1].failed == heard[-1].total
         assert dse.verify(path).damages == ()
-        records = [decode_checked_json(file.read_bytes()) for file in path.glob(".simt-dse/tiles/*")]
+        records = [
+            decode_checked_json(file.read_bytes()) for file in path.glob(".simt-dse/tiles/*")
+        ]
         failed = [each for record in records for each in (record or {}).get("failed", ())]
         assert sorted({each["configurations"] for each in failed}) == ["heat = 3", "heat = 5"]
         with pytest.warns(UserWarning, match="failed"):

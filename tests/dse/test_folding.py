@@ -100,7 +100,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(params=["numpy", "nest"])
 def _how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "nest":
-        monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
+        monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
 
 
 FORMULAS = ["time", "time * active_sms"]

@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 
 import dse
 import symbolic.library
-from dse.cli import main
 from dse.api import Study
+from dse.cli import main
 from sweeps.store.records import checksum, decode_checked_json, encode_checked_json
 from symbolic.errors import DseError
 from symbolic.library import load_model
@@ -65,7 +65,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in another process."""
-    monkeypatch.setattr(symbolic.library, "_RUN", {})
+    monkeypatch.setattr(symbolic.library, "_LOADED_FILES", {})
     symbolic.library._load_file.cache_clear()
 
 

@@ -37,7 +37,9 @@ def test_all_quantities_of_all_models_are_told() -> None:
         for quantity in model.yields:
             assert name in result[quantity].yielded_by
         for equation in model.equations:
-            assert all(name in result[need].needed_by for need in (*equation.inputs, *equation.when))
+            assert all(
+                name in result[need].needed_by for need in (*equation.inputs, *equation.when)
+            )
     assert result["time"].unit == "s"
     assert result["threads"].declared_by == ()
 

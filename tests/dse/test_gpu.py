@@ -20,8 +20,7 @@ import pytest
 
 import dse
 from dse import gpu
-from dse.gpu import device
-from dse.gpu import measurements
+from dse.gpu import device, measurements
 from stochastic import Pmf, fit_timing, imbalance
 from stochastic.errors import LawError
 from tests.long import long

@@ -56,10 +56,10 @@ SPECS: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles and pieces, computed by NumPy."""
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 70)
     monkeypatch.setattr(sweeps.store.layout, "CHUNK", 12)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
 
 
 def picked(spec: Any, chosen: list[int]) -> Any:
@@ -104,7 +104,7 @@ def test_it_is_the_store_of_the_larger_study(
 
 
 def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 700)
     spec = SPECS["numbers and switches"]
     spec = {**spec, "axes": {**spec["axes"], "supply": ["smooth"]}}
@@ -117,7 +117,7 @@ def test_compiled_values_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_where_rules_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles without a feasible point are filled and not computed."""
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     path = tmp_path / "a.zarr"
     spec: dict[str, Any] = {
         "model": str(ROOT / "tests" / "oracles" / "toy_model.py"),

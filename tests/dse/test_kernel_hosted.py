@@ -9,7 +9,7 @@ import pytest
 
 import dse
 from dse.cuda.compile import remove_definitions
-from dse.cuda.source import device_part, split_declarations, signatures
+from dse.cuda.source import device_part, signatures, split_declarations
 from symbolic.errors import DseError
 from tests.dse.test_kernel_source import compiling
 
@@ -93,7 +93,10 @@ def test_a_macro_that_is_given_replaces_that_of_the_text_and_of_a_header(file: P
     given: dict[str, Any] = {"entry": "sum<float, 2>", "block": [16]}
     result = dse.kernel(file, define={"TILE": 8, "WIDTH": 2}, **given)
     assert result.numbers["global_load"] == 2 * 8 * 2
-    assert remove_definitions("#define A(x) \\\n x\n#define AB 2\nA", {"A(x)": 1}) == "\n\n#define AB 2\nA"
+    assert (
+        remove_definitions("#define A(x) \\\n x\n#define AB 2\nA", {"A(x)": 1})
+        == "\n\n#define AB 2\nA"
+    )
 
 
 @compiling

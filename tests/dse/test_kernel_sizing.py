@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.cuda.integer_expressions import ONE, Condition, IntExpr, atom_expr, combine, constant, negate
 from dse.cuda.compile import _run_nvrtc, _supports_minimal, compile_source
+from dse.cuda.integer_expressions import (
+    ONE,
+    Condition,
+    IntExpr,
+    atom_expr,
+    combine,
+    constant,
+    negate,
+)
 from dse.cuda.launch_values import KernelLaunch
-from dse.cuda.memory_accesses import warp_requests, compute_requests, sectors
+from dse.cuda.memory_accesses import compute_requests, sectors, warp_requests
 from tests.dse.test_kernel_source import compiling
 
 PLACES = ("tid.x", "tid.y", "ctaid.x", "ctaid.z", "ntid.x", "nctaid.z")
@@ -66,7 +74,10 @@ CONDITIONS = {
     "of blocks": (">=", atom_expr("special", "ctaid.z").scale(-1) + constant(1)),
     "of rows": (">=", atom_expr("special", "ctaid.x") - ONE),
     "of lanes": (">=", constant(20) - atom_expr("special", "tid.x")),
-    "of both": (">=", constant(30) - atom_expr("special", "tid.x") - atom_expr("special", "ctaid.x")),
+    "of both": (
+        ">=",
+        constant(30) - atom_expr("special", "tid.x") - atom_expr("special", "ctaid.x"),
+    ),
 }
 
 

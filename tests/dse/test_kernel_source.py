@@ -17,9 +17,9 @@ import pytest
 
 import dse
 from dse.cuda import cubin as machine_code
-from dse.cuda.integer_expressions import atom_expr, constant, floordiv, remainder
 from dse.cuda.compile import architectures, compile_source
 from dse.cuda.cubin import disassemble, read_functions
+from dse.cuda.integer_expressions import atom_expr, constant, floordiv, remainder
 from dse.cuda.kernel_file import load_code
 from dse.cuda.source import device_part, signatures
 from symbolic.errors import DseError
@@ -346,7 +346,9 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
     good = result.sel(WRONG="")
     assert dict(result.sizes) == {"U": 2, "BX": 2, "WRONG": 2}
     assert (result.status.sel(WRONG="") == "").all()
-    assert all('identifier "none"' in text for text in result.status.sel(WRONG="+ none").values.flat)
+    assert all(
+        'identifier "none"' in text for text in result.status.sel(WRONG="+ none").values.flat
+    )
     assert good.threads_per_block.values.tolist() == [[64, 128], [64, 128]]
     assert good.blocks.values.tolist() == [[64, 32], [64, 32]]
     assert (good.coalesced_insts == 51).all()
@@ -450,14 +452,14 @@ def test_what_was_told_of_machine_code_is_remembered_wherever_it_stands(
 ) -> None:
     """Branches lead where they led when the kernel was asked for alone."""
     first, second = list(read_functions(loops[75]).values())[:2]
-    monkeypatch.setattr(machine_code, "_remembered", {})
-    monkeypatch.setattr(machine_code, "_MOST", 8)
+    monkeypatch.setattr(machine_code, "_word_cache", {})
+    monkeypatch.setattr(machine_code, "_MAX_WORDS", 8)
     (alone,) = disassemble([first])
     assert len(machine_code._word_cache[75]) == 8 < len({each.text for each in alone})
-    monkeypatch.setattr(machine_code, "_remembered", {})
-    monkeypatch.setattr(machine_code, "_MOST", 10**4)
+    monkeypatch.setattr(machine_code, "_word_cache", {})
+    monkeypatch.setattr(machine_code, "_MAX_WORDS", 10**4)
     disassemble([second, first])
-    monkeypatch.setattr(machine_code, "_run", None)  # nothing is asked anew
+    monkeypatch.setattr(machine_code, "_run_disassembler", None)  # nothing is asked anew
     assert len(machine_code._word_cache) == 1
     (result,) = disassemble([first])
     assert sum(each.name == "BRA" for each in result) > 2
@@ -565,4 +567,6 @@ def test_damaged_machine_code_is_refused_or_read_and_breaks_nothing(cubin: bytes
         for _ in range(rng.randint(1, 8)):
             spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
         with suppress(DseError):
-            assert all(isinstance(one.registers, int) for one in read_functions(bytes(spoilt)).values())
+            assert all(
+                isinstance(one.registers, int) for one in read_functions(bytes(spoilt)).values()
+            )

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from dse.cuda.integer_expressions import ONE, TRUE, ZERO, Condition, IntExpr, atom_expr, constant, floordiv, comparison
 from dse.cuda.instructions import Instruction
+from dse.cuda.integer_expressions import (
+    ONE,
+    TRUE,
+    ZERO,
+    Condition,
+    IntExpr,
+    atom_expr,
+    comparison,
+    constant,
+    floordiv,
+)
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.register_values import EVALUATORS, RegisterValues
 

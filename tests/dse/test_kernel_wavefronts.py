@@ -14,7 +14,7 @@ from dse.cuda.cubin import KernelFunction
 from dse.cuda.instructions import parse_instructions
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis
-from dse.cuda.memory_accesses import cache_wavefronts, alignment_shares, sectors, shared_wavefronts
+from dse.cuda.memory_accesses import alignment_shares, cache_wavefronts, sectors, shared_wavefronts
 from tests.dse.test_kernel_source import compiling
 from tests.long import draws
 

@@ -252,7 +252,10 @@ def test_what_changes_the_output_most_among_the_labels_left(text: str, left: Any
 @pytest.mark.parametrize(("text", "left"), LEFT)
 def test_what_meets_a_target_among_the_labels_left(text: str, left: Any) -> None:
     expected = study(left).meets("time <= 0.2 s")
-    for result in (study().meets(["time <= 0.2 s", text]), study(where=text).meets("time <= 0.2 s")):
+    for result in (
+        study().meets(["time <= 0.2 s", text]),
+        study(where=text).meets("time <= 0.2 s"),
+    ):
         assert result.inner == expected.inner > 0
         assert result.outer == expected.outer
         assert int(result.points.sum()) == int(expected.points.sum())

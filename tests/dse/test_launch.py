@@ -167,7 +167,8 @@ def test_neighbours_may_be_alike_until_they_are_cut():
     assert result == pytest.approx([own.mean(), own.quantile(0.9), total], rel=1e-9)
     assert told(*names, alike=0.6, piece_length=4) == told(*names, piece_length=4)
     loops = [
-        dispatch_law(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean() for kind in ("loop", "queue")
+        dispatch_law(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean()
+        for kind in ("loop", "queue")
     ]
     warps = launch(Pmf.uniform(1, 6), blocks=16, slots=16, lanes=4, alike=0.6)
     assert loops == pytest.approx([warps.mean()] * 2, rel=1e-9)  # one round each

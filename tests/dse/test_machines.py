@@ -10,8 +10,7 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.catalog.entries import entries
-from dse.catalog.entries import Entry, unavailable_models, machine, machines
+from dse.catalog.entries import Entry, entries, machine, machines, unavailable_models
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE

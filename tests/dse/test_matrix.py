@@ -153,7 +153,9 @@ def test_a_cell_answers_or_refuses_with_the_reason(
     if why := reason(verb, source) or reason(verb, source, modifier):
         if (verb, modifier) == ("ranges", "within"):  # there it says how far inputs may be off
             with pytest.raises(dse.DseError, match=re.escape(why)):
-                support_table.check_supported(verb, source.replace("store", "study"), {modifier: True})
+                support_table.check_supported(
+                    verb, source.replace("store", "study"), {modifier: True}
+                )
             return
         with pytest.raises(dse.DseError) as raised:
             asked(verb, of(sources, verb, source), *given)

@@ -51,7 +51,11 @@ def test_boxes_of_transit_are_the_configurations_that_meet_the_target(limit: flo
     result = dse.meets(study, f"cs_throughput >= {limit}")
     met = met_by(study, ">=", "cs_throughput", limit)
     np.testing.assert_array_equal(covered(study, result), met)
-    assert (int(result.inner), int(result.outer), int(result.total)) == (met.sum(), met.sum(), 12800)
+    assert (int(result.inner), int(result.outer), int(result.total)) == (
+        met.sum(),
+        met.sum(),
+        12800,
+    )
     assert result.attrs["complete"]
     assert result.sizes["box"] < 400
     assert (np.diff(result.points.values) <= 0).all()

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import dse
 from dse.cli import main
 from dse.importers import formats
-from dse.importers.formats import FORMATS, MeasurementFormat, MeasuredFile
+from dse.importers.formats import FORMATS, MeasuredFile, MeasurementFormat
 from dse.importers.records import Records
 from symbolic.errors import DseError
 

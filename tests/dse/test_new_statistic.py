@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dse import Study
 from dse.cli import main
-from sweeps.nest.statistics import ROW_STATISTICS, RowValues, RowStatistic, fill_extremes
+from sweeps.nest.statistics import ROW_STATISTICS, RowStatistic, RowValues, fill_extremes
 from symbolic.errors import DseError
 from symbolic.node import Node
 from symbolic.statistics import STATISTICS, NodeValues, StatisticRow
@@ -135,7 +135,9 @@ def test_the_command_line_knows_an_added_statistic(tmp_path: Path) -> None:
 def test_both_tables_have_the_same_statistics() -> None:
     undirected = {name for name, row in STATISTICS.items() if row.direction_names}
     assert set(ROW_STATISTICS) == set(STATISTICS) - undirected - {"error"}
-    assert {name for row in STATISTICS.values() for name in row.direction_names} <= set(ROW_STATISTICS)
+    assert {name for row in STATISTICS.values() for name in row.direction_names} <= set(
+        ROW_STATISTICS
+    )
 
 
 def test_the_documentation_lists_every_statistic() -> None:

@@ -111,8 +111,8 @@ AXES = [
 def test_tiles_and_nests_are_those_of_the_run(
     sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 100)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 500)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 100)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 500)
     monkeypatch.setattr(sweeps.nest.run, "TILE", 700)
     rest = {"intensity": 3, "ms_peak": 1, "lanes_width": 8}
     study = Study(
@@ -257,7 +257,11 @@ def occupancy_over(size: int) -> dict[str, Any]:
         "mem_latency_nominal": {"linspace": [100, 800, size]},
     }
     given = {"threads_per_block": 256, "nominal_clock": 1e9}
-    result: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "gtx280", "workload": "svm"}
+    result: dict[str, Any] = {
+        "model": "occupancy + mwp_cwp",
+        "machine": "gtx280",
+        "workload": "svm",
+    }
     return result | {"axes": axes, "set": given, "where": "time <= 10 ms"}
 
 

@@ -22,7 +22,15 @@ import dse
 from dse import plots
 from dse.plots.axes import is_geometric
 from dse.plots.kinds import KINDS
-from dse.plots.style import STYLES, MEANINGS, PART_STYLES, style_of, distinct_styles, meaning_of, style_variants
+from dse.plots.style import (
+    MEANINGS,
+    PART_STYLES,
+    STYLES,
+    distinct_styles,
+    meaning_of,
+    style_of,
+    style_variants,
+)
 from symbolic.library import iterate_models
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -739,7 +747,11 @@ def test_what_looks_alike_means_the_same() -> None:
         assert name in TABLE or " " in name or any(name in words for words in LABELS.values())
     assert style_of("memory_bound") is style_of("memory") is style_of("mwp_peak_bw")
     assert meaning_of("tile_dim") is None
-    assert distinct_styles(["svm"]) == distinct_styles(["svm", "linear"])[:1] == distinct_styles(["linear", "svm"])[1:]
+    assert (
+        distinct_styles(["svm"])
+        == distinct_styles(["svm", "linear"])[:1]
+        == distinct_styles(["linear", "svm"])[1:]
+    )
     apart = {look.color for look in distinct_styles(["1", "2", "3"], ["memory"])}
     assert STYLES["memory"].color not in apart
     assert len({str(look.line) for look in style_variants(STYLES["memory"], 4)}) == 4

@@ -728,7 +728,9 @@ def test_a_workload_of_a_profile_bears_the_source_of_every_number(tmp_path: Path
     assert 'coalesced_insts = { value = 3, assumed = "the profile does not tell which' in written
     values = dse.workload("saxpy.toml").values
     assert {"blocks", "comp_insts", "sync_insts"} <= set(values)
-    result = dse.evaluate("mwp_cwp", machine="gtx280", workload="saxpy.toml", active_blocks_per_sm=4)
+    result = dse.evaluate(
+        "mwp_cwp", machine="gtx280", workload="saxpy.toml", active_blocks_per_sm=4
+    )
     assert float(result.time) > 0
 
 

@@ -46,7 +46,7 @@ OTHER = "is the store of another study"
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_nobody_settles_what_is_being_exchanged(
     path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(sweeps.store.backend, "_exchanged", lambda one, other: False)
+        monkeypatch.setattr(sweeps.store.backend, "_exchange_names", lambda one, other: False)
     right, said = grown(path), []
 
     def others() -> None:
@@ -125,7 +125,7 @@ def test_what_a_killed_process_began_is_ended_by_whoever_comes(
 ) -> None:
     """Between the renames of a system that exchanges no names, nothing stands under the name."""
     right = grown(path)
-    monkeypatch.setattr(sweeps.store.backend, "_exchanged", lambda one, other: False)
+    monkeypatch.setattr(sweeps.store.backend, "_exchange_names", lambda one, other: False)
     for count in (0, 1, 2):
         for come in (
             lambda: LARGE.run(store=path, extend=True),
@@ -447,7 +447,7 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def killed() -> None:
         monkeypatch.undo()
-        monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+        monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(RemoteBackend, "replace_by", stopped)

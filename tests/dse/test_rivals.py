@@ -39,7 +39,7 @@ def held(found: Any, threads: int, intensity: float) -> Any:
 )
 def test_no_winner_is_left_out(monkeypatch: Any, within: dict[str, str], boxes: int) -> None:
     near = study().ranges(within, maximize=GOAL).can_be_best
-    monkeypatch.setattr(dse.inverse.ranges, "MOST", 10)
+    monkeypatch.setattr(dse.inverse.ranges, "MAX_POINTS", 10)
     monkeypatch.setattr("dse.inverse.ranges.MAX_RIVAL_BOXES", boxes)
     result = study().ranges(within, maximize=GOAL)
     assert result.attrs["complete"] == (boxes > 24)
@@ -64,7 +64,7 @@ def test_no_winner_is_left_out(monkeypatch: Any, within: dict[str, str], boxes: 
 
 
 def test_chances_are_bounded_by_cells(monkeypatch: Any) -> None:
-    monkeypatch.setattr(dse.inverse.ranges, "MOST", 1)
+    monkeypatch.setattr(dse.inverse.ranges, "MAX_POINTS", 1)
     near = dse.Study(model="transit", axes={"intensity": [2, 5, 10, 20, 40]}, set=GIVEN_THREADS)
     result = near.ranges({"mem_latency": "20 %"}, maximize="intensity * (mem_latency - 590)")
     exact = {40: (720 - 590) / 240, 2: (590 - 480) / 240}
@@ -76,7 +76,7 @@ def test_chances_are_bounded_by_cells(monkeypatch: Any) -> None:
 
 
 def test_what_boxes_cannot_tell_is_refused(monkeypatch: Any) -> None:
-    monkeypatch.setattr(dse.inverse.ranges, "MOST", 10)
+    monkeypatch.setattr(dse.inverse.ranges, "MAX_POINTS", 10)
     inputs = dict.fromkeys(["mem_latency", "ms_peak", "lanes_width", "intensity"], "5 %")
     with pytest.raises(DseError, match="at most 3 uncertain inputs"):
         study().ranges(inputs, maximize=GOAL)

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import dse
 from dse import DseError, Study
-from dse.cli.new import entry_lines
 from dse.catalog.entry_file import SourceText, parse_entry, write_entry_file
-from dse.inputs.fit_file import SavedFit, load_fit
-from dse.gpu import dataset_of
+from dse.cli.new import entry_lines
 from dse.cuda.instruction_counts import KernelCounts
+from dse.gpu import dataset_of
 from dse.importers.workload import workload_text
+from dse.inputs.fit_file import SavedFit, load_fit
 from dse.page.page import page_content, page_text
 from dse.toml_text import printable_line, read_toml, toml_key, toml_number, toml_value
 from tests.sweeps.exporting import FLOATS, TEXTS, WHOLE, difference

@@ -14,8 +14,8 @@ from click.testing import Result
 
 import dse
 from dse import DseError
-from dse.sensitivity_analysis import log_slope
 from dse.plots.bar_charts import draw_tornado, tornado
+from dse.sensitivity_analysis import log_slope
 from tests.sweeps.test_decompose import by_definition
 
 Run = Callable[..., Result]

@@ -36,9 +36,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, computed by NumPy: nothing is compiled."""
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 11)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
 
 
 @pytest.fixture
@@ -452,7 +452,7 @@ def test_other_tiles_are_refused(
 ) -> None:
     study.run(store=tmp_path / "a.zarr")
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 10)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 10)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 10)
     with pytest.raises(DseError, match="the same one, cut into other tiles"):
         study.run(store=tmp_path / "a.zarr")
 

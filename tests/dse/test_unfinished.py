@@ -33,7 +33,7 @@ COMMANDS = (
 @pytest.fixture
 def unfinished(run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of which some tiles are computed."""
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 3)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 3)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 3)
 
     def stop(now: Progress) -> None:

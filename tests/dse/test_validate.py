@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import dse
-from dse.validation.scores import make_folds, rank_correlation, score, slowdowns, sample_spaces
+from dse.validation.scores import make_folds, rank_correlation, sample_spaces, score, slowdowns
 from symbolic.errors import DseError, UnknownNameError
 from tests.long import draws
 

@@ -107,7 +107,9 @@ def test_every_shipped_model_says_where_it_holds_or_why_it_does_anywhere() -> No
             limits = [end for end in (row.minimum, row.maximum) if math.isfinite(end)]
             assert len(row.statement) > 20
             assert bool(limits) == bool(row.quantity), name
-            assert not row.quantity or any(row.quantity in dse.machine(m).values for m in dse.machines())
+            assert not row.quantity or any(
+                row.quantity in dse.machine(m).values for m in dse.machines()
+            )
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def apart(root: Node, known: Mapping[str, Floats], got: Floats, wanted: Floats) 
 
 def calls(root: Node) -> bool:
     """Whether a function of a library is called."""
-    return any(step.op in PRIMITIVES and PRIMITIVES[step.op].calls_library for step in walk((root,)))
+    return any(
+        step.op in PRIMITIVES and PRIMITIVES[step.op].calls_library for step in walk((root,))
+    )
 
 
 def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[int, float]:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.spec import Primitive, FormulaSyntax
 from symbolic.primitives.rule_operations import ALL_AXES, widen
+from symbolic.primitives.spec import FormulaSyntax, Primitive
 
 
 def _cbrt(al: Any, ah: Any, ua: Any) -> Any:

@@ -93,7 +93,7 @@ def test_values_are_the_same_where_numpy_has_no_way_to_the_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wrong = lambda function: lambda *args: np.nextafter(function(*args), math.inf)  # noqa: E731
-    monkeypatch.setattr(elementary, "_backwards", wrong)
+    monkeypatch.setattr(elementary, "_call_reversed", wrong)
     elementary._c_library_function.cache_clear()
     try:
         for name in ("exp", "log2", "log10", "pow"):

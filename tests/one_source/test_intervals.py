@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.intervals import Decision, Interval, interval_algebra, enclose, trend_algebra
+from symbolic.intervals import Decision, Interval, enclose, interval_algebra, trend_algebra
 from symbolic.library import iterate_models
 from symbolic.ops import (
     NUMERIC,
@@ -85,7 +85,9 @@ def test_a_wrong_enclosure_is_noticed(broken: str, monkeypatch: pytest.MonkeyPat
             return Decision(result.certain, result.certain)
         return Interval(result.lo, result.lo, result.undefined)
 
-    monkeypatch.setattr("symbolic.intervals.interval_algebra", lambda outward: {**right, broken: wrong})
+    monkeypatch.setattr(
+        "symbolic.intervals.interval_algebra", lambda outward: {**right, broken: wrong}
+    )
     using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
     with pytest.raises(AssertionError, match="outward=True"):
         list(enclosing.sweep(using, 500, 1))
@@ -150,7 +152,9 @@ def inexact(step: Node) -> bool:
 
 
 def test_every_primitive_has_an_enclosure() -> None:
-    assert set(interval_algebra(outward=True)) == set(interval_algebra(outward=False)) == set(NUMERIC)
+    assert (
+        set(interval_algebra(outward=True)) == set(interval_algebra(outward=False)) == set(NUMERIC)
+    )
 
 
 # --- the primitives: numbers of every kind

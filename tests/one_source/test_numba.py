@@ -196,8 +196,8 @@ def test_whole_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, spec = MODELS[name], WHOLE[name]
     study = dse.Study(model=name, **spec)
     array = study.run()
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.nest.emit, "ROW", 8)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
+    monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 8)
     nest = dse.Study(model=name, **spec).run()
     steps = {}
     for axis, listed in spec["axes"].items():

@@ -257,7 +257,10 @@ def searched(one: Drawn, seed: int) -> int:
     at = {name: np.atleast_1d(leaf.align_to(axes)) for name, leaf in leaves.items()}
     true = np.broadcast_to(interpret_arrays((objective,), at)[0], shape)
     least = float(true.min())
-    sweeps.bounds.merge_axes._MIN_POINTS, kept = rng.choice((0, 1 << 28)), sweeps.bounds.merge_axes._MIN_POINTS
+    sweeps.bounds.merge_axes._MIN_POINTS, kept = (
+        rng.choice((0, 1 << 28)),
+        sweeps.bounds.merge_axes._MIN_POINTS,
+    )
     sweeps.bounds.problem._MAX_SPARSE_TABLE, table = (
         rng.choice((0, 1 << 24)),
         sweeps.bounds.problem._MAX_SPARSE_TABLE,

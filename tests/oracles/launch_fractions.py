@@ -146,7 +146,9 @@ class RationalLaunch:
         while not result or sum(result[-1]) < 1:
             rows = self.counted(len(result), totals=True)
             columns = zip(*rows, strict=True)
-            result.append([sum(map(Fraction.__mul__, self.shares, c), Fraction(0)) for c in columns])
+            result.append(
+                [sum(map(Fraction.__mul__, self.shares, c), Fraction(0)) for c in columns]
+            )
         return result
 
     def started(self) -> list[Fraction]:

@@ -42,7 +42,7 @@ expression, after
 
 ```python
 import dse, numpy as np
-from dse.plots.papers import paper
+from dse.plots.papers import find_paper
 from fractions import Fraction
 from stochastic import Pmf, bounds, granularity, imbalance, measured, partition, simulate, split
 ```

@@ -287,7 +287,7 @@ def test_numpy_and_the_nest_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a few ulp: their logarithms, and the powers of the clock, may differ by two."""
     outputs = [*ipp.OUTPUTS, "runtime_power", "fp_power", "global_power", "rate_clamped"]
     arrays = dse.Study(model="ipp", outputs=outputs, **AGREE).run()
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     nest = dse.Study(model="ipp", outputs=outputs, **AGREE).run()
     for name in outputs:
         assert nest[name].dims == arrays[name].dims

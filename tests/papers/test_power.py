@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import dse
 from symbolic.library import load_model
-from symbolic.models import _efficiency, _energy, power
-from symbolic.models import _unit_power
+from symbolic.models import _efficiency, _energy, _unit_power, power
 from symbolic.ops import references, walk
 from symbolic.quantities import TABLE
 from tests.long import draws

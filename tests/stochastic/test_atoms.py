@@ -223,7 +223,7 @@ def test_sorted_and_unsorted_merging_agree(
 ) -> None:
     result = []
     for dense in (True, False):
-        monkeypatch.setattr(atoms, "_are_dense", lambda *_, dense=dense: dense)
+        monkeypatch.setattr(atoms, "_is_dense", lambda *_, dense=dense: dense)
         result.append(loss_atoms(low, weights, lanes, way))
     assert result[0].numerator.tolist() == result[1].numerator.tolist()
     assert result[0].denominator.tolist() == result[1].denominator.tolist()

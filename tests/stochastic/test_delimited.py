@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from stochastic.delimited import Cell, TableError, decimal_mark, parse_number, parse_table, read_table
+from stochastic.delimited import (
+    Cell,
+    TableError,
+    decimal_mark,
+    parse_number,
+    parse_table,
+    read_table,
+)
 
 CONTENT = {"a": [1, 3], "b": [2.5, 4]}
 

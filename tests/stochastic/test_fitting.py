@@ -77,7 +77,9 @@ def test_estimates_are_within_their_errors(name: str, seed: int) -> None:
 def test_the_likelihood_is_that_of_the_law(name: str) -> None:
     samples = LAWS[name].sample(300, 5)
     for result in fit(samples, replicates=0):
-        assert result.log_likelihood == pytest.approx(log_likelihood(samples, result.pmf), rel=1e-12)
+        assert result.log_likelihood == pytest.approx(
+            log_likelihood(samples, result.pmf), rel=1e-12
+        )
 
 
 @settings(max_examples=draws(60), deadline=None)

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, bounds, imbalance
-from stochastic.loss.moments import sum_given_maximum, order_statistics
+from stochastic.loss.moments import order_statistics, sum_given_maximum
 from tests.long import draws
 
 LOWER = ("conditional_jensen", "second_moment_lower")
@@ -173,7 +173,9 @@ def test_table_1_lies_within(text: str) -> None:
     pmf = Pmf.parse(text)
     for lanes, printed in zip(LANES, TABLE_1[text], strict=True):
         result = bounds(pmf, lanes)
-        assert result.lower - 7e-4 <= printed <= result.upper + 7e-4  # printed for a law cut at 1e-6
+        assert (
+            result.lower - 7e-4 <= printed <= result.upper + 7e-4
+        )  # printed for a law cut at 1e-6
         mean = float(imbalance(pmf, lanes).mean())
         assert result.lower <= mean <= result.upper
     assert result.upper - result.lower <= GAPS[text] * mean

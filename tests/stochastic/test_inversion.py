@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from stochastic.errors import LawError
 from stochastic.kernels.inversion import convolution_probabilities
 from stochastic.loss import inversion
-from stochastic.loss.inversion import ConvolutionMethod, LossInversion, ItemLattice, SpectralMethod, _least_sums
+from stochastic.loss.inversion import (
+    ConvolutionMethod,
+    ItemLattice,
+    LossInversion,
+    SpectralMethod,
+    _least_sums,
+)
 from tests.long import draws, mostly_long
 from tests.oracles import imbalance_flint as oracle
 
@@ -231,10 +237,12 @@ def rough_laws():
 @pytest.mark.parametrize("lanes", [9, 32, 200, 2000])
 def test_no_frequency_is_missed(lanes, monkeypatch):
     """Of rough and nearly periodic laws, with the search forced: what matters is among its runs."""
-    monkeypatch.setattr(inversion, "_WORTH", 1.0)
+    monkeypatch.setattr(inversion, "_SEARCH_THRESHOLD", 1.0)
     fewer = 0
     for weights in rough_laws():
-        some = SpectralMethod.from_items(ItemLattice.from_weights(1, weights / weights.sum(), lanes), lanes)
+        some = SpectralMethod.from_items(
+            ItemLattice.from_weights(1, weights / weights.sum(), lanes), lanes
+        )
         half = (some.period - 1) // 2
         every = dataclasses.replace(some, runs=[(1, half + 1)])
         for one, other in zip(some.coefficients, every.coefficients, strict=True):

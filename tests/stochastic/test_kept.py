@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from stochastic.compile_cache import CompiledFunction, compiled, compile_listener
-from stochastic.compile_cache import keys
-from stochastic.compile_cache.cache import load, cache_folder, save
+from stochastic.compile_cache import CompiledFunction, compile_listener, compiled, keys
+from stochastic.compile_cache.cache import cache_folder, load, save
 
 ROOT = Path(__file__).parents[2]
 

@@ -193,7 +193,10 @@ def test_counts_by_transforms_are_those_by_products(
     law = np.zeros(max(weights) + 1)
     law[list(weights)] = list(weights.values())
     kind = SlotKind(slots=1, law=law)
-    one, other = count_by_products(kind, low, high, 1e-17), count_by_transforms(kind, low, high, 1e-17)
+    one, other = (
+        count_by_products(kind, low, high, 1e-17),
+        count_by_transforms(kind, low, high, 1e-17),
+    )
     least, most = max(one.first_count, other.first_count), min(one.counts[-1], other.counts[-1])
     for name in ("starts", "held"):
         a, b = getattr(one, name), getattr(other, name)
@@ -257,7 +260,9 @@ def test_each_launch_of_shared_rates_is_that_of_events_in_fractions() -> None:
 
 
 def test_where_a_shared_rate_goes() -> None:
-    result = launch(DICE, blocks=40, slots=12, lanes=2, warps=2, sharing=Sharing(full=3, resident=6))
+    result = launch(
+        DICE, blocks=40, slots=12, lanes=2, warps=2, sharing=Sharing(full=3, resident=6)
+    )
     spent = result.idle()
     shares = spent.slot_share, spent.lane_share, spent.warp_share, spent.working_share
     assert sum(shares) == pytest.approx(1)

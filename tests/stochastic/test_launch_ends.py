@@ -92,9 +92,9 @@ def test_a_law_of_few_long_durations_is_not_cut_short():
     )._engine.setting
     times = np.arange(4001, 4101)
     one, other = (
-        LaunchInversion(setting=setting, counts=BlockCounts(setting=setting, products=products)).cdf(
-            times
-        )
+        LaunchInversion(
+            setting=setting, counts=BlockCounts(setting=setting, products=products)
+        ).cdf(times)
         for products in (True, False)
     )
     np.testing.assert_allclose(one, other, atol=1e-13)

@@ -307,4 +307,6 @@ def test_its_machine_code_is_called_without_numba_and_so_kept():
     spectra(np.arange(1, 3), np.full(2, 0.5), 4, roots, roots[:5] * 0, np.empty((2, 5), complex))
     subset_transform(np.arange(1, 3), np.ones(2, np.int64), 2, np.ones(1))
     for body in (alias_table, spectra, sweep, subset_transform):
-        assert {ready.__module__ for ready in body._ready.values()} == {"stochastic.compile_cache.native"}
+        assert {ready.__module__ for ready in body._ready.values()} == {
+            "stochastic.compile_cache.native"
+        }

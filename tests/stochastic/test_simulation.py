@@ -126,7 +126,9 @@ def test_errors_are_as_large_as_told():
         result = simulate(law, lanes, 2000, seed=seed, quantiles=[0.5])
         for name, values in scores.items():
             values.append((float(result[name]) - true[name]) / float(result[f"{name}_error"]))
-        covered += result["loss_quantile_low"].item() <= median <= result["loss_quantile_high"].item()
+        covered += (
+            result["loss_quantile_low"].item() <= median <= result["loss_quantile_high"].item()
+        )
     for values in scores.values():
         assert abs(np.mean(values)) < 4 / math.sqrt(200)
         assert 0.8 < np.std(values) < 1.2

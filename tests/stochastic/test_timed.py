@@ -36,7 +36,9 @@ def test_no_share_is_above_one() -> None:
     law = imbalance(Pmf.uniform(1, 2), 2)
     for struck in range(1, 40):
         seen = np.full(struck, 0.5)
-        result = TimedLoss(law=law, offset=0.0, scale=0.01, interrupted_share=struck / 64, interrupted_noise=seen)
+        result = TimedLoss(
+            law=law, offset=0.0, scale=0.01, interrupted_share=struck / 64, interrupted_noise=seen
+        )
         assert 1 - 1e-12 < result.cdf(1e9) <= 1
 
 

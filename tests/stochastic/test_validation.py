@@ -157,7 +157,7 @@ def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_without_a_gpu_the_simulator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from stochastic.kernels import gpu
 
-    monkeypatch.setattr(gpu, "available", lambda: False)
+    monkeypatch.setattr(gpu, "is_available", lambda: False)
     with pytest.raises(LawError, match=r"no NVIDIA GPU.*NUMBA_ENABLE_CUDASIM=1"):
         validation.describe()
 

@@ -288,7 +288,9 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     for away in (-share, -0.1, 0.0, 0.17, share):
         moved = Truth(one, {name: lambda v, away=away: v + np.abs(v) * away})
         for output in [n.split("@")[0] for n in one.equations if n in result]:
-            at = result[output].transpose("end", *[a for a in truth.axes if a in result[output].dims])
+            at = result[output].transpose(
+                "end", *[a for a in truth.axes if a in result[output].dims]
+            )
             shape = [
                 n if a in result[output].dims else 1
                 for a, n in zip(truth.axes, truth.sizes, strict=True)

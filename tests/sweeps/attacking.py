@@ -30,9 +30,9 @@ import sweeps.bounds.checks
 import sweeps.bounds.merge_axes
 import sweeps.bounds.problem
 import sweeps.bounds.search
-import sweeps.nest.run
 import sweeps.certify.front
 import sweeps.certify.targets
+import sweeps.nest.run
 import sweeps.runtime.resources
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_borders import check_borders

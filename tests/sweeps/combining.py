@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dse
-import sweeps.nest.tiles
 import sweeps.nest.run
+import sweeps.nest.tiles
 from dse.runs.identity import stored_study
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth

@@ -141,7 +141,7 @@ def test_an_array_read_backwards_has_the_same_logarithms() -> None:
 def test_axes_of_a_table_are_merged_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", 0)
     axes = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]}
     table = xr.DataArray(np.arange(12.0).reshape(3, 4) % 7, dims=("x", "y"))
     study = made(tmp_path, axes, {"z": table}, g="floor(x / 2) - z")

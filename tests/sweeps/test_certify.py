@@ -20,7 +20,7 @@ import sweeps.bounds.search
 import sweeps.sources.grid_proof
 from sweeps.bounds.checks import first_configuration
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import Boxes, RangeExtremes, BoxProblem
+from sweeps.bounds.problem import Boxes, BoxProblem, RangeExtremes
 from sweeps.grid.goals import dims_of, objective_node, one_goal
 from sweeps.grid.grid import Leaf
 from sweeps.runtime.search_loop import SearchStats
@@ -122,8 +122,8 @@ def flow(size: int) -> dse.Study:
 
 def test_ties_among_axes_merged_more_than_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of merged axes stand in an order of likeness; the first of equal ones is kept still."""
-    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
-    monkeypatch.setattr(sweeps.bounds.merge_axes, "_SHARE", 0.9)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", 0)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_MAX_SHARE", 0.9)
     merged = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

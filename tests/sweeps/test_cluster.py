@@ -37,9 +37,9 @@ TILES = 22
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, computed by a nest."""
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 11)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,9 @@ def client(cluster: LocalCluster) -> Iterator[Client]:
 def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a store that threads have filled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.nest.run, "SINGLE", 1 << 11)
+        patch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 11)
         patch.setattr(sweeps.store.layout, "TILE", 1 << 11)
-        patch.setattr(sweeps.nest.run, "SMALL", 0)
+        patch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
         path = tmp_path_factory.mktemp("calm") / "calm.zarr"
         Study(**STUDY).run(store=path)
     return files(path)
@@ -96,7 +96,9 @@ def test_the_bytes_of_threads_by_tasks_of_few_bytes(
     assert len(sent.bytes) >= 20
     assert sorted(sent.bytes)[-3] <= 400  # but for what each part is computed from
     threads = sum(client.nthreads().values())
-    window = sweeps.cluster.scheduler._MIN_TASKS + sweeps.cluster.scheduler._TASKS_PER_THREAD * threads
+    window = (
+        sweeps.cluster.scheduler._MIN_TASKS + sweeps.cluster.scheduler._TASKS_PER_THREAD * threads
+    )
     assert sent.most <= 2 * window  # some are done and not taken back yet
 
 
@@ -308,7 +310,7 @@ def test_a_worker_that_writes_elsewhere(
 ) -> None:
     elsewhere = tmp_path / "elsewhere.zarr"
     monkeypatch.setattr("sweeps.store.fill.backend_of", lambda place: backend_of(elsewhere))
-    monkeypatch.setattr(sweeps.store.fill, "_SEEN", 0.2)
+    monkeypatch.setattr(sweeps.store.fill, "_VISIBILITY_TIMEOUT", 0.2)
     with pytest.raises(DseError, match="must be a folder that all share"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 

@@ -31,7 +31,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         result = whole(*given)  # type: ignore[arg-type]
         return result.take(slice(0, max(result.scores.size - 1, 1)))
 
-    monkeypatch.setattr(optimum, "_in_order", less)
+    monkeypatch.setattr(optimum, "_optimize_from_stage", less)
     seeds = range(4000, 4030)
     said = [combining.combined(drawn(s), s, tmp_path, ("Dataset",))[1] for s in seeds]
     assert sum(map(bool, said)) > 2

@@ -280,7 +280,7 @@ def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.Monk
         "axes": {"threads": [1, 5, 9], "share_quotient": [0, 1, 2, 3], "pick_yes": [0, 10]},
     }
     expected = dse.Study(**spec).run()
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
     result = dse.Study(**spec).run()
     for name in expected.data_vars:
@@ -296,7 +296,7 @@ def test_dimensions_may_bear_any_name(
     given = {"threads": threads, "mem_latency": latency}
     rest: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
     expected = dse.evaluate("transit", **given, **rest)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
     result = dse.evaluate("transit", **given, **rest)
     assert result.ms_throughput.dims == names
@@ -359,7 +359,7 @@ def test_a_long_loop_is_cut_at_its_calls(monkeypatch: pytest.MonkeyPatch) -> Non
 
     outputs = [(node, "float"), (log(a) < 1, "bool"), (log(b), "float"), (equal(c, 0), "flag")]
     cut, pieces = values(outputs)
-    monkeypatch.setattr(sweeps.nest.emit, "_LONG", 10**6)
+    monkeypatch.setattr(sweeps.nest.emit, "_MAX_LOOP_STEPS", 10**6)
     whole, together = values(outputs)
     assert [len(loops(text)) for text in (cut, whole)] == [8, 4]
     for one, other in zip(pieces, together, strict=True):
@@ -385,7 +385,7 @@ def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     skipped = {key: best.attrs[key] for key in ("tiles_skipped", "points_skipped")}
     of_run = dse.optimum(cut.run(), minimize="energy", top=5)
     assert best.identical(of_run.assign_attrs(skipped))
-    monkeypatch.setattr(sweeps.nest.emit, "_LONG", 10**6)
+    monkeypatch.setattr(sweeps.nest.emit, "_MAX_LOOP_STEPS", 10**6)
     assert best.identical(dse.Study(**spec).optimum(minimize="energy", top=5))
 
 
@@ -396,7 +396,9 @@ def test_defaults_and_zeros_are_known() -> None:
 
     def source(**values: Any) -> str:
         grid = dse.Study(model="ipp", set={"threads_per_block": 128, **values}, **given).grid()
-        (part,) = (group for group in sweeps.nest.run.output_groups(grid) if "power" in group.outputs)
+        (part,) = (
+            group for group in sweeps.nest.run.output_groups(grid) if "power" in group.outputs
+        )
         nodes = [(grid.output_node(name, (), part.dims), "float") for name in part.outputs]
         return str(sweeps.nest.run.prepare(grid, (), part.dims, nodes).nest.source)
 

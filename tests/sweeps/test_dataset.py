@@ -17,7 +17,7 @@ import xarray as xr
 
 import dse
 from dse import Study
-from sweeps.grid.dataset import arrays_of, answers_as_arrays, quantities_of
+from sweeps.grid.dataset import answers_as_arrays, arrays_of, quantities_of
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
 from tests.oracles.compare import identical

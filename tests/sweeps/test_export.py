@@ -19,8 +19,8 @@ import xarray as xr
 import dse
 from dse import DseError, Study
 from sweeps.files import export as module
-from sweeps.files.export import export, open_dataset
 from sweeps.files.atomic_write import atomic_path
+from sweeps.files.export import export, open_dataset
 from tests.long import long, mostly_long
 from tests.oracles.compare import identical, same_attributes, same_bits
 
@@ -398,5 +398,8 @@ def test_a_format_without_its_library_names_the_extra(
 
 def test_no_copy_is_made_of_the_store_that_stops(tmp_path: Path) -> None:
     """A copy would write on after an interrupt, as dask's workers did."""
-    with module._stoppable_store(tmp_path / "a.zarr") as store, pytest.raises(TypeError, match="pickle"):
+    with (
+        module._stoppable_store(tmp_path / "a.zarr") as store,
+        pytest.raises(TypeError, match="pickle"),
+    ):
         cloudpickle.dumps(store)

@@ -114,7 +114,9 @@ def test_negative_infinity_and_zero_as_a_base() -> None:
     outputs = [(power(base, a), "float") for base in bases]
     nest = emit(outer=(), row=("x",), leaves={"a": ("x",)}, outputs=outputs, names={})
     result = [np.empty(2) for _ in outputs]
-    compile_nest(nest)(np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *result)
+    compile_nest(nest)(
+        np.array([0, 2]), np.array([2]), 0, np.empty(0), np.array([2.0, 3.0]), *result
+    )
     assert [values_.tolist() for values_ in result] == [[math.inf, -math.inf], [0, 0], [4, -8]]
 
 

@@ -508,7 +508,7 @@ def test_a_formula_that_leaves_its_domain_names_value_and_place() -> None:
 def test_the_first_place_outside_is_named_however_the_grid_is_cut(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.bounds.checks, "_BLOCK", block)
+    monkeypatch.setattr(sweeps.bounds.checks, "_BLOCK_POINTS", block)
     study = dse.Study(
         model="transit",
         axes={"threads": [10, 20, 30, 40], "ms_peak": [1, 2, 3]},

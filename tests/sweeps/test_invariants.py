@@ -12,8 +12,8 @@ import xarray as xr
 from click.testing import CliRunner
 
 import dse
-import sweeps.query.optimum
 import sweeps.nest.tiles
+import sweeps.query.optimum
 import sweeps.sources.grid_scan
 import sweeps.sources.table
 from dse.cli import main
@@ -71,7 +71,7 @@ def test_a_switch_that_changes_only_a_condition_changes_a_statistic(
 def test_a_statistic_is_asked_per_axis_of_a_large_grid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["cost"])
     result = made.optimum(minimize="mean(cost, ee)", per="xx", method="scan")
     assert result.pick.values.tolist() == ["alpha", "alpha"]
@@ -163,7 +163,7 @@ def test_a_threshold_that_is_a_value_is_met_in_the_search_and_in_the_answer(
     tmp_path: Path, formula: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The nest, NumPy and Python decide alike, however close a value is to the threshold."""
-    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
     values = np.random.default_rng(1).uniform(1.0, 80.0, 400)
     whole = FUNCTIONS[formula](np.sort(values))[3::2]
     edges = np.unique([whole, np.nextafter(whole, -np.inf), np.nextafter(whole, np.inf)])
@@ -205,7 +205,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, spoilt: Any) -> None:
     """Let every choice pass through a function before it is checked."""
     whole = sweeps.query.optimum._find_points
     monkeypatch.setattr(
-        sweeps.query.optimum, "_choice", lambda source, ask: spoilt(whole(source, ask))
+        sweeps.query.optimum, "_find_points", lambda source, ask: spoilt(whole(source, ask))
     )
 
 
@@ -259,7 +259,9 @@ def test_a_better_point_that_is_not_named_is_found(
 
     def spoilt(choice: Any) -> Any:
         at = {n: np.full_like(i, 0) for n, i in choice.places.items()}
-        return RankedPoints(places=at, scores=np.full_like(choice.scores, -worst.cs_throughput.item()))
+        return RankedPoints(
+            places=at, scores=np.full_like(choice.scores, -worst.cs_throughput.item())
+        )
 
     spoil(monkeypatch, spoilt)
     with pytest.raises(InternalError, match="a point that is not named is better"):
@@ -282,7 +284,7 @@ def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.M
     def nothing(source: Any, ask: Any) -> Any:
         raise InfeasibleError("no point counts")
 
-    monkeypatch.setattr(sweeps.query.optimum, "_choice", nothing)
+    monkeypatch.setattr(sweeps.query.optimum, "_find_points", nothing)
     with pytest.raises(InternalError, match="no point counts, and this one does"):
         transit.optimum(maximize="cs_throughput")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stochastic import Pmf
-from sweeps.grid.work_laws import WorkLaw, contents, read_label, read_law
 from sweeps.grid.axes import parse_axis
+from sweeps.grid.work_laws import WorkLaw, contents, read_label, read_law
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 

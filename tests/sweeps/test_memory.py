@@ -64,7 +64,7 @@ def test_the_least_of_all_limits_counts(tmp_path: Path) -> None:
 
 
 def test_a_grid_beyond_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.runtime.resources, "available", lambda: GIB)
+    monkeypatch.setattr(sweeps.runtime.resources, "available_memory", lambda: GIB)
     monkeypatch.setattr(np, "empty", None)  # nothing is taken before
     (tmp_path / "study.toml").write_text(TEXT)
     study = dse.Study.from_toml(tmp_path / "study.toml")
@@ -75,7 +75,7 @@ def test_a_grid_beyond_memory_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     result = CliRunner().invoke(main, ["run", str(tmp_path / "study.toml")])
     assert result.exit_code == 1
     assert "dse run --store OUT.zarr" in result.stderr
-    monkeypatch.setattr(sweeps.runtime.resources, "available", lambda: 4 * GIB)
+    monkeypatch.setattr(sweeps.runtime.resources, "available_memory", lambda: 4 * GIB)
     check_memory(3.35 * GIB, "it", "")
 
 
@@ -84,8 +84,8 @@ def test_a_table_of_a_store_beyond_memory_is_refused(
 ) -> None:
     (tmp_path / "study.toml").write_text(TEXT.replace("20000", "100"))
     ds = dse.Study.from_toml(tmp_path / "study.toml").run(store=tmp_path / "a.zarr")
-    monkeypatch.setattr(sweeps.runtime.resources, "_LITTLE", 1)
-    monkeypatch.setattr(sweeps.runtime.resources, "available", lambda: 1000)
+    monkeypatch.setattr(sweeps.runtime.resources, "_MIN_CHECKED_BYTES", 1)
+    monkeypatch.setattr(sweeps.runtime.resources, "available_memory", lambda: 1000)
     for name in ("a.csv", "a.parquet"):
         with pytest.raises(TooLargeError, match=r"export to \.zarr or \.nc"):
             dse.export(ds, tmp_path / name)

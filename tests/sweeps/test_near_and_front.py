@@ -12,10 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.query.source
 import sweeps.bounds.merge_axes
 import sweeps.bounds.search
 import sweeps.certify.front
+import sweeps.query.source
 import sweeps.sources.grid_proof
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.long import draws
@@ -92,17 +92,17 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
         patch.setattr(beating, "_DRAWN", 2)
         patch.setattr(beating, "_COARSE", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
-        patch.setattr(sweeps.certify.front, "PATIENCE", rng.choice([0, 1 << 16]))
-        patch.setattr(sweeps.certify.front, "ONE_BY_ONE", rng.choice([0, 50, 1 << 16]))
-        patch.setattr(sweeps.bounds.merge_axes, "_WORTH", rng.choice([0, 1 << 28]))
+        patch.setattr(sweeps.certify.front, "BOXES_BEFORE_GAPS", rng.choice([0, 1 << 16]))
+        patch.setattr(sweeps.certify.front, "MAX_JOINT_TIE_BOXES", rng.choice([0, 50, 1 << 16]))
+        patch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", rng.choice([0, 1 << 28]))
         certified = asked(made.pareto, question, "certified")
     assert same(scan, certified), (made.text(), question)
 
 
 def test_the_first_of_equal_points_of_a_front(monkeypatch: pytest.MonkeyPatch) -> None:
     """Axes along which all falls are taken at their end; before it points may be equal."""
-    monkeypatch.setattr(sweeps.certify.front, "LEAF", 16)
-    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.certify.front, "MAX_SCAN_POINTS", 16)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", 0)
     axes = {
         "intensity": {"linspace": [1, 40, 9]},
         "ms_peak": {"linspace": [0.1, 4, 12]},
@@ -164,7 +164,7 @@ def test_more_than_can_be_listed_is_counted(
     made = small(200)
     made.run(store=tmp_path / "s.zarr")
     count = made.optimum(maximize="cs_throughput", within=0.3).attrs["configurations"]
-    monkeypatch.setattr(sweeps.query.source, "MOST_LISTED", 10)
+    monkeypatch.setattr(sweeps.query.source, "MAX_LISTED", 10)
     with pytest.raises(DseError, match=f"^{count:,} configurations are .* of which 10 can"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
     for source, how in ((made, {"method": "scan"}), (tmp_path / "s.zarr", {})):
@@ -173,15 +173,15 @@ def test_more_than_can_be_listed_is_counted(
         ) as said:
             dse.optimum(source, maximize="cs_throughput", within=0.3, **how)
         assert 10 < int(str(said.value).split()[2].replace(",", "")) <= count
-    monkeypatch.setattr(sweeps.sources.grid_proof, "_BOXES", 2)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "_MAX_BOXES", 2)
     with pytest.raises(OutOfTimeError, match=r"at least .* not all could be told with 2 boxes"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
 
 
 @pytest.mark.shipped
 def test_large_spaces_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNED", 4)
-    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNABLE", 10)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCAN_FIRST_POINTS", 4)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "MAX_SCAN_POINTS", 10)
     made = small(8)
     assert made.optimum(minimize="threads", within=0.1).attrs["method"] == "certified"
     goals = {"minimize": "threads", "maximize": "cs_throughput"}
@@ -254,7 +254,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
                 ask(**question, method=method, where="intensity > 1000")
     with pytest.raises(DseError, match="method = 'guess'"):
         made.pareto(minimize=["threads", "intensity"], method="guess")
-    monkeypatch.setattr(sweeps.certify.front, "MOST_POINTS", 3)
+    monkeypatch.setattr(sweeps.certify.front, "MAX_FRONT_POINTS", 3)
     with pytest.raises(DseError, match="more than 3 points"):
         made.pareto(minimize="threads", maximize="cs_throughput", method="certified")
 

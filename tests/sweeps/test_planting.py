@@ -23,7 +23,11 @@ def test_answers_are_those_of_the_construction(size: str, seed: int, tmp_path: P
 
 
 def test_beyond_the_border_axes_are_merged() -> None:
-    assert planting.POINTS["below"][1] < sweeps.bounds.merge_axes._MIN_POINTS <= planting.POINTS["vast"][0]
+    assert (
+        planting.POINTS["below"][1]
+        < sweeps.bounds.merge_axes._MIN_POINTS
+        <= planting.POINTS["vast"][0]
+    )
 
 
 def test_an_answer_that_takes_nan_for_a_number_is_noticed(

@@ -98,7 +98,7 @@ def test_a_value_is_as_good_to_the_bit_in_every_pass(monkeypatch: pytest.MonkeyP
     scan = made.optimum(minimize=goals, method="scan")
     proven = made.optimum(minimize=goals, method="certified")
     monkeypatch.setattr(
-        sweeps.nest.tiles, "SMALL", 0
+        sweeps.nest.tiles, "NUMPY_POINTS", 0
     )  # by compiled code, whose logarithms are others
     again = made.optimum(minimize=goals, method="scan")
     for other in (again, proven, dse.optimum(made.run(), minimize=goals)):
@@ -183,9 +183,9 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
     goals = ["-cs_throughput", "threads"]
     scan = made.optimum(minimize=goals)
     assert scan.attrs["method"] == "scan"
-    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNED", 10)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCAN_FIRST_POINTS", 10)
     assert made.optimum(minimize=goals).attrs["method"] == "certified"
-    monkeypatch.setattr(sweeps.sources.grid_proof, "SCANNED_A_SECOND", 1e12)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "SCAN_POINTS_PER_SECOND", 1e12)
     again = made.optimum(minimize=goals)
     assert again.drop_attrs().identical(scan.drop_attrs())
 

@@ -65,8 +65,8 @@ def test_what_cannot_be_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         study.ranges({"ms_peak": "10 %"}, outputs=[text])
     known = study.optimum(maximize=text, method="certified")
     assert known.drop_attrs().identical(study.optimum(maximize=text).drop_attrs())
-    monkeypatch.setattr(sweeps.bounds.statistics_as_formulas, "CHEAP", 0)
-    monkeypatch.setattr(sweeps.bounds.statistics_as_formulas, "HELD", 10)
+    monkeypatch.setattr(sweeps.bounds.statistics_as_formulas, "CHEAP_VALUES", 0)
+    monkeypatch.setattr(sweeps.bounds.statistics_as_formulas, "MAX_RESULTS", 10)
     other = dse.Study(model="transit", axes={"threads": range(1, 98)}, set=GIVEN, random=random)
     with pytest.raises(DseError, match=r"at most 64.*method='scan'"):
         other.optimum(maximize=text, method="certified")
@@ -91,7 +91,7 @@ def test_statistics_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
     whole = [study().optimum(**{"minimize": goal, "where": where, **one}) for one in asked]
     count = study().count(where=where).feasible_points
     bins = study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0])
-    monkeypatch.setattr(sweeps.grid.lazy_statistics, "HELD", 7)
+    monkeypatch.setattr(sweeps.grid.lazy_statistics, "MAX_PORTION_VALUES", 7)
     for one, known in zip(asked, whole, strict=True):
         result = study().optimum(**{"minimize": goal, "where": where, **one})
         assert result.drop_attrs().identical(known.drop_attrs()), one

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import dse
 import sweeps.nest.emit
-import sweeps.nest.tiles
 import sweeps.nest.run
+import sweeps.nest.tiles
 import sweeps.runtime.resources
 import sweeps.scan.optimum
 from dse import DseError, Study
@@ -166,12 +166,12 @@ def test_optimum(objective: Objective, sense: str, where: Any, per: list[str], t
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of a study by nests, in many tiles, in pieces of rows of 16."""
-    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
     monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", 24)
-    monkeypatch.setattr(sweeps.nest.tiles, "PIECE", 24)
-    monkeypatch.setattr(sweeps.nest.tiles, "_WORTH", 1)  # bounds are asked of all tiles
-    monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
-    monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
+    monkeypatch.setattr(sweeps.nest.tiles, "TILE_POINTS", 24)
+    monkeypatch.setattr(sweeps.nest.tiles, "_MIN_TILES", 1)  # bounds are asked of all tiles
+    monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 16)
+    monkeypatch.setattr(sweeps.nest.emit, "_ACCEPTABLE_ROW", 4)
     monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 3)
 
 
@@ -216,12 +216,14 @@ def test_many_short_rankings_in_blocks(
     expected = Study(**SPEC).optimum(minimize="time", per=per, top=top)
     points = Study(**SPEC).plan().points
     monkeypatch.setattr(
-        sweeps.nest.tiles, "SMALL", points - 1
+        sweeps.nest.tiles, "NUMPY_POINTS", points - 1
     )  # more points, and fewer in a ranking
     monkeypatch.setattr(sweeps.scan.optimum, "BLOCK", block)
     calls = []
     whole = sweeps.scan.optimum._top_k_in_blocks
-    monkeypatch.setattr(sweeps.scan.optimum, "_in_blocks", lambda *a: calls.append(a) or whole(*a))
+    monkeypatch.setattr(
+        sweeps.scan.optimum, "_top_k_in_blocks", lambda *a: calls.append(a) or whole(*a)
+    )
     identical(Study(**SPEC).optimum(minimize="time", per=per, top=top), expected)
     assert calls
 
@@ -260,7 +262,7 @@ def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) 
     fused_answer = Study(**SPEC).optimum(**question)
     monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
-    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0
     unskipped = fused_answer.assign_attrs(tiles_skipped=0, points_skipped=0)
     identical(unskipped, Study(**SPEC).optimum(**question))
@@ -354,7 +356,7 @@ def test_infinite_objectives_do_not_count() -> None:
 
 @long
 def test_an_infinite_objective_does_not_count_in_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.nest.tiles, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
     test_infinite_objectives_do_not_count()
 
 

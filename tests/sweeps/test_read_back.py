@@ -43,8 +43,8 @@ def test_plain_xarray_reads_every_type(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Floats with NaN and infinity, cases, marks, labels, long and short axes."""
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
     monkeypatch.setattr(sweeps.store.layout, "CHUNK", chunk)
     axes = {name: AXES[name] for name in ("machine", "threads_per_block", "active_sms")}

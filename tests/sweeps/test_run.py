@@ -19,8 +19,8 @@ import sweeps.runtime.resources
 from dse import DseError, Study
 from sweeps.grid.grid import Tiling
 from sweeps.nest.run import compute, output_groups, plan_rows
-from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.progress import Progress
+from sweeps.runtime.resources import run_in_threads
 from tests.long import draws, mostly_long
 from tests.oracles.compare import identical, ulps
 
@@ -69,11 +69,11 @@ STUDIES: dict[str, dict[str, Any]] = {
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Every group by a nest, in many tiles, in pieces of rows of 16."""
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.nest.run, "TILE", 24)
-    monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
-    monkeypatch.setattr(sweeps.nest.emit, "_BEARABLE", 4)
+    monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 16)
+    monkeypatch.setattr(sweeps.nest.emit, "_ACCEPTABLE_ROW", 4)
     monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 4)
     return monkeypatch
 
@@ -94,16 +94,16 @@ def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPat
     compiling.setattr(sweeps.runtime.resources, "workers", lambda: 1)
     again = Study(**STUDIES[name]).run()
     identical(result, again)  # many threads and one
-    compiling.setattr(sweeps.nest.run, "SINGLE", 1 << 30)
+    compiling.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 30)
     identical(result, Study(**STUDIES[name]).run())  # many tiles and one
-    compiling.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    compiling.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
     same(result, Study(**STUDIES[name]).run(), within)
 
 
 def test_expanded(compiling: pytest.MonkeyPatch) -> None:
     spec = STUDIES["switches and a zip"]
     result = Study(**spec).run(expand=True)
-    compiling.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    compiling.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
     expected = Study(**spec).run(expand=True)
     same(result, expected)
     natural = Study(**spec).run()
@@ -141,8 +141,8 @@ def test_rows_of_every_length(
         "where": "ms_throughput <= 0.5",
     }
     expected = Study(**spec).run()
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(
         sweeps.nest.run, "TILE", tile if max(sizes.values(), default=1) < 99 else 512
     )

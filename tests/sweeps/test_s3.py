@@ -63,9 +63,9 @@ def ended(kind: Any) -> None:
 @pytest.fixture
 def bucket(server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """An empty bucket; tiles are few and small."""
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 1 << 14)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 14)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 14)
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
     server.mkdir("sweeps")
     yield server
     server.rm("sweeps", recursive=True)

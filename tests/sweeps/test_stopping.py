@@ -22,8 +22,8 @@ import sweeps.scan.optimum
 from dse import signals
 from dse.cli import main
 from sweeps.runtime import interrupts
-from sweeps.runtime.search_loop import iterate_batches
 from sweeps.runtime.interrupts import Interrupted, run_with_deadline
+from sweeps.runtime.search_loop import iterate_batches
 from symbolic.errors import OutOfTimeError
 from tests.sweeps.test_time_limits import launch
 
@@ -189,7 +189,7 @@ def test_the_command_tells_the_best_so_far(
 
 
 def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "_LOAD", 0.1)
+    monkeypatch.setattr(interrupts, "_MIN_LOAD_SECONDS", 0.1)
     over = threading.Event()
     began = time.monotonic()
     with pytest.raises(OutOfTimeError, match="the time was up while it was made, which is done"):
@@ -209,10 +209,10 @@ def test_machine_code_is_waited_for_while_there_is_time(monkeypatch: pytest.Monk
 
 
 def test_a_limit_counts_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "_LOAD", 0.1)
-    monkeypatch.setattr(sweeps.bounds.search, "_loaded", [])
+    monkeypatch.setattr(interrupts, "_MIN_LOAD_SECONDS", 0.1)
+    monkeypatch.setattr(sweeps.bounds.search, "_load_done", [])
     over = threading.Event()
-    monkeypatch.setattr(sweeps.bounds.search, "_load", lambda: over.wait(60))
+    monkeypatch.setattr(sweeps.bounds.search, "_run_empty_search", lambda: over.wait(60))
     for ask in (
         lambda: launch().optimum(minimize="energy", time_limit=0.1),
         lambda: launch().optimum(minimize=["energy", "time"], time_limit=0.1),

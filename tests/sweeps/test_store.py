@@ -37,7 +37,7 @@ from tests.sweeps.test_run import STUDIES
 def test_tiles_cover_every_point_once(
     name: str, tile: int, expand: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
     study = Study(**STUDIES[name])
     if name != "switches and a zip" and tile < 60:
@@ -67,11 +67,11 @@ def test_tiles_cover_every_point_once(
 def test_nests_write_what_a_run_in_memory_gives(
     name: str, tile: int, small: int, expand: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", small)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", small)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", tile)
     monkeypatch.setattr(sweeps.store.layout, "CHUNK", 4)
-    monkeypatch.setattr(sweeps.nest.emit, "ROW", 16)
+    monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 16)
     spec = STUDIES[name]
     if name != "switches and a zip":  # fewer files
         spec = {**spec, "axes": {**spec["axes"], "threads_per_block": [32, 480, 512]}}
@@ -103,7 +103,9 @@ def check_records(study: Study, expected: xr.Dataset, path: Path, *, expand: boo
 
 
 def test_a_seal_notices_every_flipped_bit() -> None:
-    data = encode_checked_json({"tile": "0.1", "shards": {"time": [9, "0123abcd"]}, "feasible": None})
+    data = encode_checked_json(
+        {"tile": "0.1", "shards": {"time": [9, "0123abcd"]}, "feasible": None}
+    )
     assert decode_checked_json(data) is not None
     for place in range(8 * len(data)):
         bad = bytearray(data)
@@ -120,7 +122,10 @@ def test_the_checksum_of_a_shard_depends_on_its_values(tmp_path: Path) -> None:
     sums = [
         tuple(
             map(
-                tuple, (decode_checked_json(backend.get(f"{RECORDS}/{tile.name}")) or {})["shards"].values()
+                tuple,
+                (decode_checked_json(backend.get(f"{RECORDS}/{tile.name}")) or {})[
+                    "shards"
+                ].values(),
             )
         )
         for tile in layout.tiles()
@@ -170,8 +175,8 @@ def test_many_threads_that_lock_one_place(tmp_path: Path) -> None:
 def test_lazy_arrays_are_those_of_a_run(
     name: str, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", small)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", small)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 9)
     study = Study(**STUDIES[name])
     expected, first = study.run(), next(iter(study.axes))
@@ -185,8 +190,8 @@ def test_lazy_arrays_are_those_of_a_run(
 
 
 def test_a_block_of_all_outputs_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 1 << 30)
-    monkeypatch.setattr(sweeps.nest.run, "SINGLE", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
+    monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 9)
     study, count, inner = Study(**STUDIES["switches and a zip"]), [0], BoxProgram.compute
 

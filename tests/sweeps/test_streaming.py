@@ -16,17 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
-import sweeps.query.distribution
 import sweeps.nest.emit
-import sweeps.nest.tiles
 import sweeps.nest.run
+import sweeps.nest.tiles
+import sweeps.query.distribution
 import sweeps.scan.optimum
 import sweeps.scan.values
 import sweeps.store.layout
 from dse import DseError, Study
-from sweeps.query.distribution import BinCounts, DigitCounts
 from sweeps.bounds.problem import Enclosures, tile_boxes
 from sweeps.grid.grid import Tiling
+from sweeps.query.distribution import BinCounts, DigitCounts
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
 from tests.long import draws, long
@@ -110,12 +110,12 @@ def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[A
 def tiled() -> Iterator[None]:
     """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps.nest.tiles, "SMALL", 0)
-        patch.setattr(sweeps.nest.tiles, "PIECE", 3)
+        patch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
+        patch.setattr(sweeps.nest.tiles, "TILE_POINTS", 3)
         patch.setattr(sweeps.scan.values, "BLOCK", 5)
-        patch.setattr(sweeps.nest.tiles, "_WORTH", 1)
-        patch.setattr(sweeps.query.distribution, "_MANY", 2)
-        patch.setattr(sweeps.nest.emit, "_BEARABLE", 2)
+        patch.setattr(sweeps.nest.tiles, "_MIN_TILES", 1)
+        patch.setattr(sweeps.query.distribution, "_COMPILED_MIN_VALUES", 2)
+        patch.setattr(sweeps.nest.emit, "_ACCEPTABLE_ROW", 2)
         yield
 
 
@@ -337,7 +337,7 @@ def test_bins_by_compiled_code(values: list[float], allowed: list[bool], edges: 
         parts = [BinCounts(limits), BinCounts(limits)]
         for many, part in zip((0, 10**9), parts, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(sweeps.query.distribution, "_MANY", many)
+                patch.setattr(sweeps.query.distribution, "_COMPILED_MIN_VALUES", many)
                 part.feed(
                     np.array(values, dtype=float), np.array(allowed[: len(values)], dtype=bool)
                 )
@@ -361,7 +361,7 @@ def test_digits_by_compiled_code(values: list[float], shift: int, begins: list[i
     parts = [DigitCounts(known, shift), DigitCounts(known, shift)]
     for many, part in zip((0, 10**9), parts, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sweeps.query.distribution, "_MANY", many)
+            patch.setattr(sweeps.query.distribution, "_COMPILED_MIN_VALUES", many)
             part.feed(array, allowed)
     assert np.array_equal(parts[0].counts, parts[1].counts)
     assert parts[0].totals.tolist() == parts[1].totals.tolist()
@@ -540,7 +540,7 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
     seen: list[Any] = []
     plain = study.run(expand=expand, progress=seen.append)
     assert seen[-1].barred == 0
-    monkeypatch.setattr(sweeps.nest.run, "MANY", 0)
+    monkeypatch.setattr(sweeps.nest.run, "RULE_CHECK_POINTS", 0)
     pruned = Study(**LARGE, where=study.where).run(expand=expand, progress=seen.append)
     assert pruned.identical(plain)
     for name in plain.data_vars:
@@ -564,13 +564,17 @@ def test_tiles_of_a_store_are_the_same_whether_computed_or_not(
     axes = {"toy_load": LARGE["axes"]["toy_load"], "toy_unit": {"linspace": [1, 9, 40]}}
     axes |= {"toy_shape": ["steep", "flat"]}
     spec = {**LARGE, "axes": axes, "set": {"toy_kind": "x", "toy_share": 0.5}}
-    monkeypatch.setattr(sweeps.nest.run, "SMALL", 0)
+    monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
     monkeypatch.setattr(sweeps.store.layout, "TILE", TILE)
     done = run_study(Study(**spec), store=tmp_path / "known.zarr")
     values = 4000 * 2 + 100  # toy_waste and toy_state lie along toy_load alone
     assert 0.3 * values < done.infeasible <= 0.4 * values
     with monkeypatch.context() as patch:
-        patch.setattr(InfeasibleTiles, "over", lambda self, key, low, high: np.zeros(low.shape[1], bool))
+        patch.setattr(
+            InfeasibleTiles,
+            "is_infeasible",
+            lambda self, key, low, high: np.zeros(low.shape[1], bool),
+        )
         assert run_study(Study(**spec), store=tmp_path / "computed.zarr").infeasible == 0
     files = {
         name: {

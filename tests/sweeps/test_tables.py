@@ -119,11 +119,11 @@ def test_threads_find_the_same(
 ) -> None:
     model, calls = remembering
     axes = {"mood": ["sad", "merry", ""], "amount": np.arange(100) / 8}
-    monkeypatch.setattr(sweeps.grid.build, "_PATIENCE", 1e9)  # on a busy machine as well
+    monkeypatch.setattr(sweeps.grid.build, "_SERIAL_SECONDS", 1e9)  # on a busy machine as well
     alone = Study(model=model, axes=axes, outputs=["length", "double"]).run()
     assert len({thread for *_, thread in calls()}) == 1
     calls().clear()
-    monkeypatch.setattr(sweeps.grid.build, "_PATIENCE", 0.0)
+    monkeypatch.setattr(sweeps.grid.build, "_SERIAL_SECONDS", 0.0)
     shared = Study(model=model, axes=axes, outputs=["length", "double"]).run()
     assert shared.identical(alone)
     assert len(calls()) == 600
@@ -142,7 +142,7 @@ def test_what_fails_at_every_input_is_told_with_the_first(remembering: tuple[str
 def test_what_fails_at_some_is_no_value_there(
     remembering: tuple[str, Calls], monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    monkeypatch.setattr(sweeps.grid.build, "_PATIENCE", patience)
+    monkeypatch.setattr(sweeps.grid.build, "_SERIAL_SECONDS", patience)
     study = Study(model=remembering[0], axes={"amount": np.arange(20)}, set={"mood": "sad"})
     with pytest.warns(UserWarning, match="failed: 1 points.* amount = 13: length: ValueError: unl"):
         ds = study.run()

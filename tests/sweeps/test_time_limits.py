@@ -20,17 +20,22 @@ import dse
 import sweeps.bounds.merge_axes
 import sweeps.bounds.search
 from dse.cli import main
-from sweeps.query.source import Query
 from sweeps.bounds.checks import check_grid
 from sweeps.bounds.merge_axes import merge_axes
 from sweeps.bounds.problem import order_by_similarity
-from sweeps.grid.goals import objective_node, one_goal
 from sweeps.certify.front import Archive
-from sweeps.runtime.search_loop import SearchStats
+from sweeps.grid.goals import objective_node, one_goal
+from sweeps.query.source import Query
+from sweeps.runtime.interrupts import (
+    _deadline,
+    raise_if_interrupted,
+    raise_if_out_of_time,
+    time_limited,
+)
 from sweeps.runtime.resources import run_in_threads
-from sweeps.runtime.interrupts import _deadline, raise_if_interrupted, raise_if_out_of_time, time_limited
-from sweeps.sources.grid_scan import GridScan
+from sweeps.runtime.search_loop import SearchStats
 from sweeps.sources.grid_proof import find_optimum
+from sweeps.sources.grid_scan import GridScan
 from symbolic.errors import InfeasibleError, OutOfTimeError
 
 LATE = SearchStats(deadline=-math.inf)
@@ -69,7 +74,7 @@ class Clock:
 
 def test_merging_stops_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few axes were merged by then, the space holds the same values."""
-    monkeypatch.setattr(sweeps.bounds.merge_axes, "_WORTH", 0)
+    monkeypatch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", 0)
     grid = launch().grid()
     goal = one_goal("energy", None)
     root, leaves = objective_node(grid, (), goal), grid.leaves[()]

@@ -18,5 +18,5 @@ def without_model() -> Iterator[None]:
     def rebuilt(*_: Any, **__: Any) -> Any:
         raise DseError("the model is not at hand")
 
-    with patch.object(dse.runs.identity, "rebuilt", rebuilt):
+    with patch.object(dse.runs.identity, "rebuild_study", rebuilt):
         yield

@@ -76,10 +76,14 @@ def test_what_is_decided_leaves_the_tree_and_nothing_changes(seed: int) -> None:
         x = np.linspace(ends[:, 0], ends[:, 1], 9).T.reshape(-1)
         values = {"x": x, "y": OTHERS["y"][line], "z": OTHERS["z"]}
         plain = np.array(np.broadcast_to(interpret_arrays([root], values)[0], x.shape), dtype=float)
-        parted = np.broadcast_to(PartialEvaluation([root], ["x"], values).evaluate({"x": x})[0], x.shape)
+        parted = np.broadcast_to(
+            PartialEvaluation([root], ["x"], values).evaluate({"x": x})[0], x.shape
+        )
         assert np.array_equal(parted.astype(float), plain, equal_nan=True)
         plain[np.isnan(plain)] = -1
-        assert lines.evaluate(line, x).tolist() == within.evaluate(line, x).tolist() == plain.tolist()
+        assert (
+            lines.evaluate(line, x).tolist() == within.evaluate(line, x).tolist() == plain.tolist()
+        )
         low, high = x[:-1], np.maximum(x[:-1], x[1:])
         line, high = line[:-1], np.where(line[1:] == line[:-1], high, low)
         missing = np.isnan(OTHERS["y"][line])

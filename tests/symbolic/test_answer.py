@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.answer import PAGE_ROWS, Answer, Table, cell_text, to_html, to_json
-from symbolic.safe_text import one_line, escape_controls
+from symbolic.safe_text import escape_controls, one_line
 from tests.long import draws
 
 TEXTS = st.one_of(
@@ -97,7 +97,9 @@ def test_text_and_page_hold_every_part(
                 shown = cell_text(cell, "")
                 assert isinstance(cell, (int, float)) or one_line(shown) in text
         if table.rows and table.columns and table.max_rows and len(table.rows) > table.max_rows:
-            assert f"... and {len(table.rows) - table.max_rows:,} more (--json has them all)" in text
+            assert (
+                f"... and {len(table.rows) - table.max_rows:,} more (--json has them all)" in text
+            )
 
 
 @settings(max_examples=draws(300), deadline=None)

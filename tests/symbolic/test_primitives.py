@@ -10,7 +10,7 @@ import pytest
 
 from symbolic import ops
 from symbolic.primitives import PRIMITIVES
-from symbolic.primitives.spec import Primitive, FormulaSyntax
+from symbolic.primitives.spec import FormulaSyntax, Primitive
 from symbolic.terms import FUNCTIONS
 
 CELLS = [field.name for field in dataclasses.fields(Primitive)]

@@ -21,12 +21,12 @@ from symbolic.units import (
     Dimension,
     _parse_name,
     dimension,
-    to_si_exact,
     is_unit,
     mismatch_message,
     nearest_unit_hint,
     spellings,
     to_si,
+    to_si_exact,
 )
 from symbolic.units import _NAMES as NAMES
 

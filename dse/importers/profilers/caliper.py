@@ -65,7 +65,9 @@ def from_caliper(file: MeasuredFile) -> Records:
     return Records(kind="caliper", axes=(), columns=columns, units=units)
 
 
-def _follow_path(nodes: dict[str, dict[str, str]], refs: str) -> tuple[tuple[str, ...], dict[str, str]]:
+def _follow_path(
+    nodes: dict[str, dict[str, str]], refs: str
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """The path of regions, and all that the nodes up to the root say by their attributes."""
     path: list[str] = []
     told: dict[str, str] = {}

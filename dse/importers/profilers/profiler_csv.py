@@ -95,7 +95,7 @@ _PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
 _LAYOUTS = (
     _make_layout(
         "ncu", "Kernel Name|Invocations|Metric Name",
-        refused="a summary of Nsight Compute over launches (--print-summary): print it without",
+        refusal="a summary of Nsight Compute over launches (--print-summary): print it without",
     ),
     _make_layout(
         "ncu", "ID|Kernel Name|Metric Name|Metric Unit|Metric Value",
@@ -114,7 +114,7 @@ _LAYOUTS = (
     _make_layout("rocprof", "Kernel_Name|Grid_Size|Workgroup_Size"),
     _make_layout("rocprof", "KernelName|grd|wgr"),
     *(
-        _make_layout("", has, refused=refused) for has, refused in (
+        _make_layout("", has, refusal=refused) for has, refused in (
             ("Start|Duration|Name", "nvprof's trace of API calls: print --print-gpu-trace"),
             ("workload_name|gpu_model|gpu_arch", f"rocprof-compute on a machine{_IMPORT}"),
             ("device|HBMBw|FP32Flops", f"rocprof-compute's roofline of a machine{_IMPORT}"),
@@ -169,7 +169,12 @@ def from_profiler_csv(file: MeasuredFile) -> Records | None:
     name, text = str(file.path), _GLUED.sub("", file.text)
     listed = io.StringIO(text, newline="")
     header = next(
-        ((k, mark) for k, line in enumerate(listed, 1) for mark in ",;\t" if _line_layout(line, mark)),
+        (
+            (k, mark)
+            for k, line in enumerate(listed, 1)
+            for mark in ",;\t"
+            if _line_layout(line, mark)
+        ),
         None,
     )
     if header is None:
@@ -279,7 +284,9 @@ class _LaunchTable:
             metric = metric if here else f"{metric} ({row.get('Section Name', number)})"
         self._set_cell(launch, metric, Cell(number, told, known and "avg" not in metric), unit)
 
-    def _set_cell(self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str) -> None:
+    def _set_cell(
+        self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str
+    ) -> None:
         if _IGNORED_COLUMNS.fullmatch(name) or not name:
             return
         if name in _LABELS:

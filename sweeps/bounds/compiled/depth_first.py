@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.compiled.enclosure import MAXIMUM, ONE, SUB, enclose, compiled_no_nrt, copy_into
-from sweeps.bounds.compiled.planes import axis_term, cut_range, add_weight, minimize_axis, relax, sign_of
+from sweeps.bounds.compiled.enclosure import MAXIMUM, ONE, SUB, compiled_no_nrt, copy_into, enclose
+from sweeps.bounds.compiled.planes import (
+    add_weight,
+    axis_term,
+    cut_range,
+    minimize_axis,
+    relax,
+    sign_of,
+)
 from sweeps.bounds.compiled.tape import Tape, pruning_bound
 from symbolic.primitives.rule_operations import ALL_AXES
 
@@ -207,7 +214,10 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
                 return bound
         _enclose_middle(tape, first, last, plane_buffers[5], plane_buffers[8])
         bound = max(
-            bound, _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns > 0)
+            bound,
+            _bound_by_planes(
+                tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns > 0
+            ),
         )
         points = 1.0
         for axis in range(dims):
@@ -258,7 +268,20 @@ def compile_parts(tape: Tape, buffers: Any) -> None:
 
 @compiled_no_nrt
 def search_depth_first(
-    tape, count, firsts, lasts, assumptions, bounds, limit, gap, budget, best, counters, place, near_points, buffers
+    tape,
+    count,
+    firsts,
+    lasts,
+    assumptions,
+    bounds,
+    limit,
+    gap,
+    budget,
+    best,
+    counters,
+    place,
+    near_points,
+    buffers,
 ):
     """Take boxes from the end of a stack of ``count``; how many of it are left.
 

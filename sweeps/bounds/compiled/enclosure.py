@@ -132,7 +132,9 @@ _compiled_rules: dict[Any, Any] = {}
 
 def interval_rule(name: str) -> Any:
     """The rule for the enclosure of a primitive."""
-    return rebind_rule(PRIMITIVES[name].interval, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
+    return rebind_rule(
+        PRIMITIVES[name].interval, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules
+    )
 
 
 def trend_rule(name: str) -> Any:
@@ -236,7 +238,9 @@ def _leaf_range(leaves, facts, numbers, k, first, last):
 
 #: Steps of which something may be supposed, or which copy another, have more to them.
 _SPECIAL_OPS = ("less", "less_equal", "where", "minimum", "maximum")
-_unary_rules, _binary_rules, _ternary_rules = (rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3))
+_unary_rules, _binary_rules, _ternary_rules = (
+    rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3)
+)
 _less, _less_equal, _where = (interval_rule(name) for name in _SPECIAL_OPS[:3])
 _minimum, _maximum = (interval_rule(name) for name in _SPECIAL_OPS[3:])
 _less_trend, _where_trend = trend_rule("less"), trend_rule("where")
@@ -357,7 +361,9 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         free = free or pick > 0
                     if assumptions[n] > 0 and pick != assumptions[n]:
                         if op == MINIMUM:
-                            if (assumptions[n] == 1 and al > bh) or (assumptions[n] == 2 and bl > ah):
+                            if (assumptions[n] == 1 and al > bh) or (
+                                assumptions[n] == 2 and bl > ah
+                            ):
                                 return False
                         elif (assumptions[n] == 1 and ah < bl) or (assumptions[n] == 2 and bh < al):
                             return False
@@ -384,7 +390,9 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                 idle &= cup & cdn
                 if op == WHERE:
                     low, high, hole = _where(al, ah, ua, bl, bh, ub, cl, ch, uc)
-                    rises, falls = _where_trend(al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn)
+                    rises, falls = _where_trend(
+                        al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn
+                    )
                     if al > 0:
                         alias[n], free = alias[b], conditional[b]
                     elif ah == 0:

@@ -368,7 +368,9 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 sb = sign_of(bl, bh, und[b])
             if told != n and not flat:  # two roundings, of what may be far larger than the sum
                 part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
-                size += _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
+                size += (
+                    _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
+                )
             if copied >= 0 and not und[copied] and (told == n or not flat):
                 # it has the sign of the step where it is what the step is; elsewhere perhaps not
                 if d == 0 or sign_of(lo[copied], hi[copied], False) == sign:

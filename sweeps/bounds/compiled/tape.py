@@ -86,7 +86,7 @@ def encode_tape(problem: BoxProblem) -> Tape:
             known[:, k] = (
                 (float(result.certain), float(result.possible), 0.0)
                 if isinstance(result, Decision)
-                else (float(result.lo), float(result.hi), float(result.undefined))
+                else (float(result.lo), float(result.hi), float(result.may_be_nan))
             )
     steps = [number[id(node)] for node in problem.steps]
     _rewrite_min_equals(problem, nodes, ops, args)
@@ -126,7 +126,7 @@ def _rewrite_min_equals(
             if least.op == "minimum" and any(arg is y for arg in least.args):
                 x = least.args[0] if least.args[1] is y else least.args[1]
                 result = trends.get(id(x), problem.fixed_trends.get(id(x)))
-                if result is not None and not np.any(result.enclosure.undefined):
+                if result is not None and not np.any(result.enclosure.may_be_nan):
                     ops[k] = OPCODES["less_equal"]
                     at = args[args[k, 0] if node.args[0] is least else args[k, 1]]
                     own = args[k, 1] if node.args[0] is least else args[k, 0]
@@ -134,7 +134,9 @@ def _rewrite_min_equals(
                 break
 
 
-def _rewrite_sum_as_maximum(problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]) -> None:
+def _rewrite_sum_as_maximum(
+    problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
+) -> None:
     """``x + max(y - x, 0)``, the larger of x and y: y stands as a third argument, x first."""
     for node in problem.steps:
         if node.op != "add":
@@ -150,7 +152,9 @@ def _rewrite_sum_as_maximum(problem: BoxProblem, number: dict[int, int], args: N
                     args[number[id(node)]] = own
 
 
-def _objective_and_required_tests(problem: BoxProblem, number: dict[int, int]) -> tuple[int, list[int]]:
+def _objective_and_required_tests(
+    problem: BoxProblem, number: dict[int, int]
+) -> tuple[int, list[int]]:
     """The step of the objective where it is not infinite; the comparisons that must hold."""
     node = problem.root
     if node.op != "where" or repr(node.args[2]) != "inf":
@@ -205,7 +209,9 @@ def _deciding_tests(
     return result
 
 
-def _value_steps(nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _value_steps(
+    nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Sums of logarithms, which are followed in values and not in logarithms of them."""
     plain = np.zeros(len(nodes), dtype=np.bool_)
     for k, node in enumerate(nodes):
