@@ -202,28 +202,30 @@ def read(path: Path) -> Any:
 # --- the page and the figure
 
 PAGE = """\
-# Searches without a proof
+# Comparison with heuristic search
 
-How close Optuna (TPE) and SciPy (differential evolution) come to the
-[certified optima](certified-merge.md) in the same time. Measured into
-`docs/peers.csv`, whose first line has the versions, by `python docs/peers.py measure`; this page
-and the figure are made from it by `python docs/peers.py page` and `python docs/peers.py draw`.
+**In a minute.** Optuna (TPE) and SciPy (differential evolution) search the same spaces as the
+[certified search](certified-merge.md), for the same time.
+
+{words}
+
+Measured by `python docs/peers.py measure` into `docs/peers.csv`, whose first line has the versions. `python docs/peers.py page`
+and `python docs/peers.py draw` make this page and the figure from it.
 
 ![How far each search for the least energy ends from the certified one](peers.png)
 
-Each search has its library's defaults, begins from {seeds} seeds, and looks at whole numbers along
-the same axes. A setting is evaluated by machine code made of the same equations: microseconds, and
-its compilation is not counted. Differential evolution gives a generation at once, and begins anew
-once it has converged. A run also ends when it has found the optimum, which only we know. Time 1 is
-that of the certified search, all told, which may use both cores; the searches use one. The machine
-was shared with other work.
+## How the searches run
 
-A cell gives the median and the worst share by which what is found exceeds the certified least, and
-how many runs found that.
+* Each search has the defaults of its library and runs with {seeds} seeds, over the integer positions along the same axes.
+* A setting is evaluated by machine code of the same equations, in microseconds; compilation is not counted.
+* Differential evolution evaluates a generation at a time, and restarts when it has converged.
+* A run also ends when it has found the optimum, which only the certified search knows.
+* Time 1 is the total time of the certified search. It may use both cores; the heuristics use one. The machine was shared with
+  other work.
+
+A cell gives the median and the largest relative excess over the certified minimum, and how many runs found the minimum.
 
 {rows}
-
-{words}
 """
 
 
@@ -247,7 +249,7 @@ def rows(table: Any) -> Iterator[str]:
     runs = table[table.method != "certified"]
     columns = [(m, budget) for m in METHODS for budget in sorted(runs.budget.unique())]
     heads = [f"{METHODS[method]}, time {budget:g}" for method, budget in columns]
-    yield f"| least | benchmark | GPU | settings | proof [s] | {' | '.join(heads)} |"
+    yield f"| minimize | benchmark | GPU | settings | proof [s] | {' | '.join(heads)} |"
     yield "|" + "---|" * (5 + len(columns))
     spaces = dict(iter(table.groupby(SPACE)))
     for benchmark, gpu, goal in sorted(spaces, key=in_order):
@@ -263,22 +265,23 @@ def rows(table: Any) -> Iterator[str]:
 
 
 def words(table: Any) -> str:
-    """What the table comes to."""
+    """Summarize the runs that had the time of the proof, as a list."""
     told = []
     for goal in table.goal.unique():
         for method, name in METHODS.items():
             runs = table[(table.goal == goal) & (table.method == method) & (table.budget == 1)]
             half, most = 100 * runs.excess.median(), 100 * runs.excess.max()
-            told.append(
-                f"Least {goal}, in the time of the proof: {name} ends {half:.2g} % from the least "
-                f"in the median of {len(runs)} runs and {most:.2g} % at worst; "
-                f"{int((runs.excess <= SAME).sum())} find it."
+            hits = int((runs.excess <= SAME).sum())
+            text = (
+                f"* Least {goal}, {name}: median {half:.2g} % above the minimum, worst {most:.2g} %; "
+                f"{hits} of {len(runs)} runs found the minimum."
             )
+            told.append(fill(text, 98, subsequent_indent="  "))
     told.append(
-        "Neither can say so: that a value is the best, or how far it is from that, is known by the "
-        "proof alone."
+        "\nA heuristic search cannot tell that its result is the best, or how far it is from the best. "
+        "Only the proof can."
     )
-    return "\n\n".join(fill(text, 98) for text in told)
+    return "\n".join(told)
 
 
 def page(path: Path) -> str:
