@@ -316,11 +316,12 @@ def percent(share: float, digits: int = 1) -> str:
 def supply_page(found: Sequence[Supply]) -> list[str]:
     """The section of the supply curves."""
     lines = [
-        "## Transit's two supply curves",
+        "## Supply curves of Transit",
         "",
-        "Attained bandwidth against resident threads, both per multiprocessor, of streaming",
-        "kernels (`data/bandwidth`). Free: the point δ, `ms_transition` and `ms_peak_bandwidth`.",
-        "Errors are means of |predicted − measured| / measured.",
+        "Transit has a sharp and a smooth supply curve: attained bandwidth against resident threads,",
+        "both per multiprocessor. They are fitted to streaming kernels (`data/bandwidth`). Free",
+        "quantities are the corner δ, `ms_transition` and `ms_peak_bandwidth`. The error is the mean of",
+        "|predicted − measured| / measured.",
         "",
         *header(
             *("card", "kernel", "δ sharp [threads, GB/s]", "error"),
@@ -337,7 +338,7 @@ def supply_page(found: Sequence[Supply]) -> list[str]:
         errors = [getattr(one, curve).mean_error for one in found]
         reach = f"{percent(min(errors))} to {percent(max(errors))}"
         stated = "0–8 %" if curve == "sharp" else "1–13 %"
-        lines += ["", f"The {curve} curve errs by {reach}; known before: {stated} on these cards."]
+        lines += ["", f"Error of the {curve} curve: {reach}; expected on these cards: {stated}."]
     return lines
 
 
@@ -345,9 +346,10 @@ def roofline_page(table: pd.DataFrame) -> list[str]:
     """The section of the roofline of power."""
     together = roofline(table)
     lines = [
-        "## The roofline of power",
+        "## Power roofline",
         "",
-        "P = P₀ + e_B · BW + e_F · F on eight A100 (`data/bandwidth`), 43 intensities each.",
+        "P = P₀ + e_B · BW + e_F · F is fitted to eight A100 (`data/bandwidth`), with 43 intensities",
+        "for each.",
         "",
         *header("GPU", "P₀ [W]", "e_B [pJ/B]", "e_F [pJ/flop]", "mean error", "largest", "r²"),
     ]
@@ -364,8 +366,8 @@ def roofline_page(table: pd.DataFrame) -> list[str]:
     return [
         *lines,
         "",
-        "Known before: 2.5 % for all together. Most of that is the difference between the eight",
-        "GPUs, as each by itself shows. ± is the standard error.",
+        "Expected error for all together: 2.5 %. Most of it is the difference between the eight GPUs, as",
+        "the separate fits show. ± is the standard error.",
     ]
 
 
@@ -373,10 +375,10 @@ def designs(table: pd.DataFrame) -> dict[str, list[tuple[str, np.ndarray]]]:
     """Which measurements are fitted, in groups."""
     threes = combinations(CLOCKS, 3)
     return {
-        "three clocks of five, of all kernels": [
+        "three clocks of five, all kernels": [
             (f"{', '.join(map(str, three))} MHz", at_clocks(table, three)) for three in threes
         ],
-        "halves chosen": [
+        "selected halves": [
             ("607, 1202, 1328 MHz or 810, 1012 MHz in turn", half(table, 0)),
             ("the other half", half(table, 1)),
             ("607, 1012, 1328 MHz or 810, 1202 MHz in turn", every_other(table)),
@@ -424,23 +426,27 @@ def clocks_page(table: pd.DataFrame) -> list[str]:
     return [
         "## Time and power against the core clock",
         "",
-        "30 kernels on a P100 at five core clocks (`data/dvfs`). Of each kernel four numbers are",
-        "fitted, two of its time and two of its power; the voltage curve is the card's, the same",
-        "for all. Three curves: flat up to a knee and a straight line from there (two more numbers",
-        "of the card); proportional to the clock, so that dynamic power is cubic (none); and the",
-        "same with another exponent (one). The clock of a kernel is that of the least predicted",
-        "energy among the clocks from the lowest to the highest one measured. Energy lost: at that",
-        "clock, against the kernel's best measured clock; mean over the kernels.",
+        "30 kernels were measured on a P100 at five core clocks (`data/dvfs`). For each kernel, four",
+        "numbers are fitted: two for its time and two for its power. The voltage curve belongs to the",
+        "card and is the same for all kernels. There are three curves:",
         "",
-        f"Always taking {base.name} MHz, the best one clock, loses {percent(base.mean(), 2)} "
-        f"(of one kernel {percent(base.max())});",
-        "to know that clock takes all measurements.",
+        "* *knee*: constant up to a knee, and a straight line from there (two more numbers of the card);",
+        "* *cube*: proportional to the clock, so that dynamic power is cubic (no further number);",
+        "* *exponent*: proportional, with another exponent of the power (one more number).",
         "",
-        "The rule, which looks at nothing but the measurements fitted:",
+        "For each kernel, the clock with the least predicted energy is chosen, between the lowest and the",
+        "highest measured one. The energy lost is that at the chosen clock relative to the kernel's best",
+        "measured clock, as a mean over the kernels.",
         "",
-        "1. Measure each kernel at the lowest clock and at one more or two, and all of them",
-        "   together at four clocks or more.",
-        "2. `dse.fit` time, then power with the knee and with the cube:",
+        f"Always taking {base.name} MHz, the best single clock, loses {percent(base.mean(), 2)} "
+        f"({percent(base.max())} for one kernel).",
+        "All measurements are needed to know this clock.",
+        "",
+        "The following rule uses only the fitted measurements:",
+        "",
+        "1. Measure each kernel at the lowest clock and at one or two more, so that all kernels together",
+        "   cover at least four clocks.",
+        "2. Fit time, then power with the knee and with the cube:",
         "",
         "   ```python",
         '   said = {"columns": columns, "residuals": "relative"}',
@@ -461,35 +467,34 @@ def clocks_page(table: pd.DataFrame) -> list[str]:
         "   )",
         "   ```",
         "",
-        "   Take the one with the smaller error of rows left out, those that the others predict:",
-        '   `np.nanmean(fit.left_out["power"] ** 2)`. Take the cube where there are fewer than',
-        "   four clocks, or where the rows do not determine the knee, which `dse.fit` says.",
-        "3. `dse.Study` with `set=` what was given and the values of a kernel (`set_of`), and",
-        "   `core_clock` from the lowest to the highest clock measured as an axis:",
+        "   Take the curve with the smaller error of the rows left out:",
+        '   `np.nanmean(fit.left_out["power"] ** 2)`. Take the cube if there are fewer than four clocks,',
+        "   or if `dse.fit` reports that the rows do not determine the knee.",
+        "3. Make a `dse.Study` with the given values and those of a kernel (`set_of`) as `set=`, and with",
+        "   `core_clock` from the lowest to the highest measured clock as an axis. Then call",
         '   `optimum(minimize="energy")`.',
         "",
-        *header("fitted to", "voltage", "median lost", "worst", "no worse than the best one clock"),
+        *header("fitted to", "voltage", "median lost", "worst", "no worse than the best single clock"),
         *summary,
         "",
-        "Three clocks do not tell a knee: two numbers of each kernel show at two clocks below it,",
-        "knee and slope at two above. The worst of the random halves have kernels measured at the",
-        "highest two clocks alone, from which the lower ones are far; hence the first step.",
-        "Each by itself, what follows the rule's choice with that:",
+        "Three clocks cannot determine a knee: the two numbers of a kernel need two clocks below it, and",
+        "knee and slope need two above. The worst random halves contain kernels that were measured only",
+        "at the two highest clocks, far from the lower ones; this is why step 1 asks for the lowest clock.",
+        "All designs in detail; the columns after *rule* belong to the curve that the rule chose:",
         "",
         *header(
-            *("fitted to", *CURVES, "rule", "lost", "most of a kernel"),
+            *("fitted to", *CURVES, "rule", "lost", "worst kernel"),
             *("time error", "power error"),
         ),
         *lines,
         "",
-        "Errors are those of the measurements not fitted. From all measurements the knee is at",
+        "Errors are those of the measurements that were not fitted. From all measurements, the knee is at",
         f"{knee / 1e6:.0f} ± {errors[0] / 1e6:.0f} MHz, and the voltage rises by "
-        f"{slope * 1e10:.1f} ± {errors[1] * 1e10:.1f} % for 100 MHz from there.",
+        f"{slope * 1e10:.1f} ± {errors[1] * 1e10:.1f} % per 100 MHz above it.",
         "",
-        "The rule was made with these designs in view, on this card. Another card needs a check of",
-        "its own, by one clock more: on the V100 of the same repository (`data/v100-dvfs-real.csv`",
-        "at commit f189504), even fitted to all clocks, either curve chooses worse than the best",
-        "one clock does.",
+        "The rule was developed with these designs, on this card. Check it on another card with one more",
+        "clock. On the V100 of the same repository (`data/v100-dvfs-real.csv` at commit f189504), both",
+        "curves choose worse than the best single clock, even if they are fitted to all clocks.",
     ]
 
 
@@ -499,12 +504,12 @@ def table_8_page() -> list[str]:
     lines = [
         "## Power parameters from micro-benchmarks",
         "",
-        "Hong 2012, section 3.2.4: micro-benchmarks that stress one unit each, and the parameters",
-        "that meet their measured power best. Those powers are not published, so that this checks",
-        "the procedure: ninety micro-benchmarks of our own, their power computed with Table 8, and",
-        "the parameters found from it again; then with 1 W of noise on each.",
+        "Hong 2012, section 3.2.4, measures micro-benchmarks that stress one unit each, and fits the",
+        "power parameters to them. The measured powers are not published, so only the procedure can be",
+        "checked: the power of ninety micro-benchmarks is computed with Table 8, and the parameters are",
+        "fitted to it again, without noise and with 1 W of noise on each.",
         "",
-        *header("quantity", "Table 8 [W]", "found", "with noise of 1 W"),
+        *header("quantity", "Table 8 [W]", "fitted", "fitted with 1 W of noise"),
     ]
     machine = dse.machine("gtx280")
     for name in MAXIMA:
@@ -514,8 +519,8 @@ def table_8_page() -> list[str]:
     return [
         *lines,
         "",
-        "Fetch, decode and schedule are accessed by every instruction and registers by nearly all:",
-        "only micro-benchmarks in which they differ tell the two apart, as their errors show.",
+        "Every instruction uses fetch, decode and schedule, and nearly every instruction uses registers.",
+        "Only micro-benchmarks in which the two differ can separate them, as the standard errors show.",
     ]
 
 
@@ -523,6 +528,18 @@ def page(folder: Path) -> str:
     """The whole page."""
     lines = [
         "# Fits to published measurements",
+        "",
+        "**In a minute.** Models with free quantities are fitted to measurements that others published:",
+        "",
+        "* [Supply curves of Transit](#supply-curves-of-transit): bandwidth against threads on three",
+        "  cards; the two curves err by 0.6 to 12 %.",
+        "* [Power roofline](#power-roofline): power of eight A100 against traffic and flops; one fit for",
+        "  all cards errs by 2.4 %, a fit per card by about 1 %.",
+        "* [Time and power against the core clock](#time-and-power-against-the-core-clock): 30 kernels on",
+        "  a P100. A simple rule chooses clocks that lose 0.1 to 0.6 % of the energy in the median; the",
+        "  best single clock loses 0.8 %.",
+        "* [Power parameters from micro-benchmarks](#power-parameters-from-micro-benchmarks): the",
+        "  procedure of Hong 2012 recovers its parameters.",
         "",
         "Generated by `python docs/fits.py ../shared/data > docs/fits.md`, with `dse.fit`.",
         "Data: `bandwidth`, te42kyfo/gpu-benches at commit 1c36d50; `dvfs`,",
