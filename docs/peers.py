@@ -209,21 +209,25 @@ PAGE = """\
 
 {words}
 
-Measured by `python docs/peers.py measure` into `docs/peers.csv`, whose first line has the versions. `python docs/peers.py page`
-and `python docs/peers.py draw` make this page and the figure from it.
+Measured by `python docs/peers.py measure` into `docs/peers.csv`, whose first line has the
+versions. `python docs/peers.py page` and `python docs/peers.py draw` make this page and the
+figure from it.
 
 ![How far each search for the least energy ends from the certified one](peers.png)
 
 ## How the searches run
 
-* Each search has the defaults of its library and runs with {seeds} seeds, over the integer positions along the same axes.
-* A setting is evaluated by machine code of the same equations, in microseconds; compilation is not counted.
+* Each search has the defaults of its library and runs with {seeds} seeds, over the integer
+  positions along the same axes.
+* A setting is evaluated by machine code of the same equations, in microseconds; compilation is
+  not counted.
 * Differential evolution evaluates a generation at a time, and restarts when it has converged.
 * A run also ends when it has found the optimum, which only the certified search knows.
-* Time 1 is the total time of the certified search. It may use both cores; the heuristics use one. The machine was shared with
-  other work.
+* Time 1 is the total time of the certified search. It may use both cores; the heuristics use one.
+  The machine was shared with other work.
 
-A cell gives the median and the largest relative excess over the certified minimum, and how many runs found the minimum.
+A cell gives the median and the largest relative excess over the certified minimum, and how many
+runs found the minimum.
 
 {rows}
 """
@@ -273,13 +277,13 @@ def words(table: Any) -> str:
             half, most = 100 * runs.excess.median(), 100 * runs.excess.max()
             hits = int((runs.excess <= SAME).sum())
             text = (
-                f"* Least {goal}, {name}: median {half:.2g} % above the minimum, worst {most:.2g} %; "
-                f"{hits} of {len(runs)} runs found the minimum."
+                f"* Least {goal}, {name}: median {half:.2g} % above the minimum, "
+                f"worst {most:.2g} %; {hits} of {len(runs)} runs found the minimum."
             )
             told.append(fill(text, 98, subsequent_indent="  "))
     told.append(
-        "\nA heuristic search cannot tell that its result is the best, or how far it is from the best. "
-        "Only the proof can."
+        "\nA heuristic search cannot tell whether its result is the best, or how far it is from the\n"
+        "best. Only the proof can."
     )
     return "\n".join(told)
 
