@@ -282,8 +282,8 @@ def words(table: Any) -> str:
             )
             told.append(fill(text, 98, subsequent_indent="  "))
     told.append(
-        "\nA heuristic search cannot tell whether its result is the best, or how far it is from the\n"
-        "best. Only the proof can."
+        "\nA heuristic search cannot tell whether its result is the best, or how far it is from\n"
+        "the best. Only the proof can."
     )
     return "\n".join(told)
 
