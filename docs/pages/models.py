@@ -1,4 +1,4 @@
-"""A page for each model, from its graph: equations, sources, units, regimes, advice."""
+"""Generate a page for each model: equations, sources, units, regimes, advice."""
 
 import contextlib
 import importlib
@@ -16,7 +16,7 @@ from symbolic.quantities import RULES
 #: Formulas longer than this, in LaTeX, are left to the equations they are made of.
 LONG = 260
 
-KEPT = "A configuration that breaks one is not feasible; one of unknown quantities is not asked."
+KEPT = "A configuration that breaks a rule is infeasible. Rules of unknown quantities are skipped."
 
 
 def module_of(model):
@@ -98,9 +98,9 @@ def switches(model):
         row = model.quantity(name)
         yield f"**{name}**: {plain(row.meaning)}; {domain(row)}, by default ``{row.default}``."
         if name != "printed":
-            yield "Chooses the equations of " + ", ".join(link(model, of) for of in chosen) + "."
+            yield "Selects the equations of " + ", ".join(link(model, of) for of in chosen) + "."
             continue
-        yield "By default these are corrected, with ``true`` they are as the paper prints them:"
+        yield "These equations are corrected by default; ``true`` gives the printed equations:"
         reasons = {of: [told(eq) for eq in eqs if told(eq)] for of, eqs in chosen.items()}
         yield listed(f"{link(model, of)}. {' '.join(why)}" for of, why in reasons.items())
 
@@ -118,7 +118,7 @@ def regimes(model):
     union = getattr(module_of(model), "UNION", "")
     if union:
         parts = ", ".join(f":ref:`{part} <model-{part}>`" for part in union.split(" + "))
-        yield f"Those of its parts: {parts}."
+        yield f"The regimes of its parts: {parts}."
         return
     families = {family.of: family for family in model.regime_families}
     known = [set(family.terms) for family in model.regime_families]
@@ -144,7 +144,7 @@ def regimes(model):
             yield listed(points)
         rows = list(borders(model, family)) if found and family else []
         if rows:
-            yield "Borders, where two of these are equal:"
+            yield "Borders, at which two of these are equal:"
             yield table(["between", "at"], rows)
 
 
@@ -200,22 +200,22 @@ def advice(model):
     """What ``dse.advise`` looks at."""
     for guide in model.guides:
         aim = "larger" if guide.maximize else "smaller"
-        by = f"By {link(model, guide.state)}, to" if guide.state != guide.goal else "To"
-        yield f"{by} make {link(model, guide.goal)} {aim}."
+        by = f", depending on {link(model, guide.state)}" if guide.state != guide.goal else ""
+        yield f"Advice to make {link(model, guide.goal)} {aim}{by}."
         labels = next(eq.flags for eq in model.variants(guide.state)).values()
         helps = {"in any": guide.helps} if isinstance(guide.helps, str) else guide.helps
         for label, text in helps.items():
             if text and (label in labels or label == "in any" or not labels):
                 names = re.sub(r"\w+", lambda name: link(model, name[0]), text)
                 names = re.sub(r"\s*\+\s*", " with ", names)
-                yield listed([f"Moves, *{plain(label)}*: {names}"])
+                yield listed([f"*{plain(label)}*: change {names}"])
         for switch, note in guide.notes.items():
             yield f"With ``{switch}``: {plain(note)}."
         for name, of in guide.suggests.items():
             if name in model.yields:
-                yield f"In closed form {link(model, name)} tells what {link(model, of)} should be."
+                yield f"{link(model, name)} is the suggested {link(model, of)}, in closed form."
         for name, what in guide.remedies.items():
-            yield f"{link(model, what)} would make it {link(model, name)}."
+            yield f"With {link(model, what)}, it would be {link(model, name)}."
 
 
 def equations(model):
@@ -234,7 +234,7 @@ def equations(model):
         yield f"{source}``{eq.name}``{unit} in {domain(row)}{meaning}.{flags}"
         if eq.table:
             names = ", ".join(link(model, name) for name in eq.inputs)
-            yield f"A table, computed before the grid from {names}."
+            yield f"A table equation, computed before the grid from {names}."
         else:
             yield math(line.rsplit(r" \quad \text{", 1)[0])
         yield eq.doc
