@@ -106,7 +106,7 @@ def test_a_model_of_ones_own_gets_its_page(
 
 @long
 def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
-    told = words(made["models/mwp_cwp.rst"]).partition("with ``true`` they are as the paper prints")
+    told = words(made["models/mwp_cwp.rst"]).partition("``true`` gives the printed equations")
     assert "computation longer than memory is case 3" in told[2]
     assert (
         words(made["models/mwp_cwp.rst"]).count("Correction (a)") >= 2
