@@ -1,4 +1,4 @@
-"""The certified optima of the Merge benchmarks on four GPUs; prints ``docs/certified-merge.md``.
+"""Print ``docs/certified-merge.md``: certified optima of the Merge benchmarks on four GPUs.
 
     python docs/certified_merge.py > docs/certified-merge.md
 
@@ -92,7 +92,7 @@ the order of the axes.
 
 
 def study(benchmark: str, gpu: str, coarse: int = 1) -> Any:
-    """The settings of a benchmark on a GPU; of the long axes every ``coarse``-th."""
+    """Return the study of a benchmark on a GPU, with every ``coarse``-th value of the long axes."""
     values = dse.machine(gpu).values
     peak, unit = str(values["mem_bandwidth"].value).split()
     own = dse.workload(benchmark).values["shared_mem_per_block"].value
@@ -124,7 +124,7 @@ def study(benchmark: str, gpu: str, coarse: int = 1) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimum:
-    """The best setting of a benchmark on a GPU, and what is proven of it."""
+    """Best setting of a benchmark on a GPU, with its proof."""
 
     benchmark: str
     gpu: str
@@ -141,7 +141,7 @@ class Optimum:
     looked_at: int
 
     def cell(self) -> str:
-        """As in the table."""
+        """Return the text of a table cell."""
         _, unit, many = GOALS[self.goal]
         spare = f" · {self.shared_mem} B" if self.shared_mem else ""
         at = f"{self.threads} · {self.sms} · {self.core_mhz:.0f} · {self.memory:.0%}{spare}"
@@ -149,7 +149,7 @@ class Optimum:
 
 
 def optimum(benchmark: str, gpu: str, goal: str) -> Optimum:
-    """The certified optimum."""
+    """Return the certified optimum of a benchmark on a GPU."""
     asked = study(benchmark, gpu)
     best = asked.optimum(minimize=goal, method="certified")
     peak = float(str(dse.machine(gpu).values["mem_bandwidth"].value).split()[0]) * 1e9
@@ -172,7 +172,7 @@ def optimum(benchmark: str, gpu: str, goal: str) -> Optimum:
 
 
 def rows(found: Sequence[Optimum]) -> Iterator[str]:
-    """The table."""
+    """Yield the rows of the table."""
     yield f"| benchmark | GPU | settings | {' | '.join(name for name, _, _ in GOALS.values())} |"
     yield "|" + "---|" * (3 + len(GOALS))
     by = {(one.benchmark, one.gpu, one.goal): one for one in found}
@@ -184,7 +184,7 @@ def rows(found: Sequence[Optimum]) -> Iterator[str]:
 
 
 def page(found: Sequence[Optimum]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     boxes, looked = [one.boxes for one in found], [one.looked_at for one in found]
     return PAGE.format(
         rows="\n".join(rows(found)),

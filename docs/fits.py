@@ -1,4 +1,4 @@
-"""What the fits of models to published measurements come to; prints the page ``docs/fits.md``.
+"""Print the page ``docs/fits.md``: models fitted to published measurements.
 
     python docs/fits.py ../shared/data > docs/fits.md
 
@@ -41,7 +41,7 @@ CURVES: dict[str, tuple[list[str], dict[str, str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Supply:
-    """Both supply curves fitted to the bandwidth of one streaming kernel on one card."""
+    """Sharp and smooth supply curve fitted to one streaming kernel on one card."""
 
     card: str
     kernel: str
@@ -50,7 +50,7 @@ class Supply:
 
 
 def supply_table(path: Path) -> dict[str, np.ndarray]:
-    """Threads and GB/s for each kernel, per multiprocessor as Transit counts them."""
+    """Return threads and GB/s of each kernel, per multiprocessor."""
     head, *lines = path.read_text().splitlines()
     kernels = head.split("|")[1].split()
     numbers = np.array([[float(x) for x in re.findall(r"[\d.]+", line)] for line in lines])
@@ -60,7 +60,7 @@ def supply_table(path: Path) -> dict[str, np.ndarray]:
 
 
 def supply(folder: Path) -> Iterator[Supply]:
-    """Every card and kernel."""
+    """Yield the fits of every card and kernel."""
     for card in CARDS:
         table = supply_table(folder / "bandwidth" / f"gpu-stream__{card}.txt")
         threads = table.pop("threads_in_ms")
@@ -84,7 +84,7 @@ def supply(folder: Path) -> Iterator[Supply]:
 
 
 def roofline_table(folder: Path) -> pd.DataFrame:
-    """Rates and power of eight A100 at 43 intensities."""
+    """Return rates and power of eight A100 at 43 intensities."""
     lines = (folder / "bandwidth" / "gpu-roofline__alex_a100_40.txt").read_text().splitlines()
     rows = [[float(x) for x in re.findall(r"[\d.]+", line)] for line in lines if line.strip()]
     names = ["gpu", "blocks", "its", "intensity", "GB/s", "GF/s", "MHz", "W", "degC"]
@@ -92,7 +92,7 @@ def roofline_table(folder: Path) -> pd.DataFrame:
 
 
 def roofline(table: pd.DataFrame) -> Any:
-    """P = P0 + e_B BW + e_F F fitted to its rows."""
+    """Fit P = P0 + e_B BW + e_F F to rows of the roofline table."""
     return dse.fit(
         "energy_roofline",
         table,
@@ -112,7 +112,7 @@ def roofline(table: pd.DataFrame) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Clocks:
-    """Fits to some measurements, judged by all; ``power`` has what all kernels share."""
+    """Errors of a fit to part of the measurements; ``power`` has the shared values."""
 
     power: Any
     time_error: float
@@ -121,26 +121,26 @@ class Clocks:
 
 
 def clocks_table(folder: Path) -> pd.DataFrame:
-    """Time and power of 30 kernels at five core clocks of a P100."""
+    """Return time and power of 30 kernels at five core clocks of a P100."""
     path = folder / "dvfs" / "p100-dvfs-real-Performance-Power.csv"
     table = pd.read_csv(path)[["appName", "coreF", "time/ms", "power/W"]]
     return table.sort_values(["appName", "coreF"], ignore_index=True)
 
 
 def half(table: pd.DataFrame, first: int) -> np.ndarray:
-    """Half of the measurements: three clocks of every other kernel, the other two of the rest."""
+    """Return the mask of three clocks of every other kernel, and two of the rest."""
     kernel = np.arange(len(table)) // len(CLOCKS)
     upper = table["coreF"].isin((607, 1202, 1328)).to_numpy()
     return upper == (kernel % 2 == first)
 
 
 def every_other(table: pd.DataFrame) -> np.ndarray:
-    """Every other measurement: 607, 1012, 1328 MHz of one kernel, 810, 1202 MHz of the next."""
+    """Return the mask of every other measurement, in turn 607, 1012, 1328 MHz and 810, 1202 MHz."""
     return np.arange(len(table)) % 2 == 0
 
 
 def drawn(table: pd.DataFrame, seed: int, *, lowest: bool = False) -> np.ndarray:
-    """A random half: of half of the kernels three clocks each, of the others two.
+    """Return the mask of a random half: three clocks of half of the kernels, two of the others.
 
     ``lowest``: of each kernel the lowest clock is one of them.
     """
@@ -156,12 +156,12 @@ def drawn(table: pd.DataFrame, seed: int, *, lowest: bool = False) -> np.ndarray
 
 
 def at_clocks(table: pd.DataFrame, clocks: Sequence[int]) -> np.ndarray:
-    """The measurements at some clocks."""
+    """Return the mask of the measurements at some clocks."""
     return table["coreF"].isin(clocks).to_numpy()
 
 
 def lost_at(table: pd.DataFrame, clock: int) -> pd.Series:
-    """The share of energy that each kernel loses at one clock, against its best clock."""
+    """Return the share of energy that each kernel loses at one clock, against its best clock."""
     energy = (table["time/ms"] * table["power/W"]).to_numpy().reshape(-1, len(CLOCKS))
     kernels = table["appName"].to_numpy()[:: len(CLOCKS)]
     lost = energy[:, CLOCKS.index(clock)] / energy.min(axis=1) - 1
@@ -170,13 +170,13 @@ def lost_at(table: pd.DataFrame, clock: int) -> pd.Series:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Fits to the measurements ``used`` of all, each made once."""
+    """Fits to the measurements ``used``, each computed once."""
 
     table: pd.DataFrame
     used: np.ndarray
 
     def fit(self, to: str, column: str, own: Sequence[str], **said: Any) -> Any:
-        """Time or power of all kernels; each has its ``own`` values."""
+        """Fit time or power of all kernels; each kernel has its ``own`` values."""
         return dse.fit(
             "clock_scaling",
             self.table[self.used],
@@ -190,19 +190,19 @@ class Design:
 
     @cached_property
     def time(self) -> Any:
-        """The fit to run times."""
+        """Return the fit to run times."""
         return self.fit("time", "time/ms [ms]", ["stall_time", "core_cycles"])
 
     @cache  # noqa: B019 - a program that ends
     def power(self, curve: str) -> Any:
-        """The fit to power with one of ``CURVES``."""
+        """Return the fit to power with one of ``CURVES``."""
         free, given = CURVES[curve]
         own = ["constant_power", "dynamic_power"]
         return self.fit("power", "power/W [W]", own, free=free, set=given)
 
     @cached_property
     def recommended(self) -> str:
-        """Which curve to take: it depends on the measurements used alone.
+        """Return the curve that the rule chooses from the used measurements alone.
 
         Of the curve with a knee and the cube, that of the smaller error of rows left out. The cube
         where there are fewer than four clocks, or the rows do not determine the knee: two values
@@ -214,7 +214,7 @@ class Design:
 
     @cached_property
     def why(self) -> str:
-        """Why the rule takes the cube without comparing; empty where it compares."""
+        """Return the reason why the rule takes the cube without a comparison, or an empty text."""
         clocks = self.table["coreF"][self.used].nunique()
         if clocks < 4:
             return f"{clocks} clocks do not tell a knee"
@@ -227,7 +227,7 @@ class Design:
         return ""
 
     def judged(self, curve: str) -> Clocks:
-        """Of the clocks within those measured, that of the least predicted energy is chosen."""
+        """Choose the clock of least predicted energy for each kernel, with its loss."""
         table, unseen, draw = self.table, ~self.used, self.power(curve)
         fitted = [{**self.time.set_of(k), **draw.set_of(k)} for k in table["appName"]]
         rows = {name: np.array([values[name] for values in fitted]) for name in fitted[0]}
@@ -249,7 +249,7 @@ class Design:
 
 
 def without(fit: Any) -> float:
-    """Root mean square error of those rows left out that the other rows predict."""
+    """Return the root mean square error of the rows left out."""
     return float(np.sqrt(np.nanmean(np.square(fit.left_out["power"]))))
 
 
@@ -261,7 +261,7 @@ MAXIMA = [f"max_power_{unit}" for unit in (*UNITS, "register", "fds", "const_sm"
 
 
 def micro_benchmarks() -> dict[str, np.ndarray]:
-    """Access rates of micro-benchmarks that stress one unit each, in a loop of logic instructions.
+    """Return access rates of micro-benchmarks that each stress one unit.
 
     Of each, one whose instructions all use registers, and one in which 60 % do.
     """
@@ -277,7 +277,7 @@ def micro_benchmarks() -> dict[str, np.ndarray]:
 
 
 def table_8(noise: float, seed: int = 0) -> Any:
-    """MaxPower of each unit, from the power that Table 8 itself gives the micro-benchmarks.
+    """Fit MaxPower of each unit to the power that Table 8 gives for the micro-benchmarks.
 
     ``noise`` [W] is the standard deviation of what a meter would add.
     """
@@ -299,22 +299,22 @@ def table_8(noise: float, seed: int = 0) -> Any:
 
 
 def row(*cells: object) -> str:
-    """A row of a table."""
+    """Return a row of a table."""
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def header(*cells: str) -> list[str]:
-    """The head of a table."""
+    """Return the head of a table."""
     return [row(*cells), "|" + "---|" * len(cells)]
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in percent."""
+    """Return a share in percent, as text."""
     return f"{100 * share:.{digits}f} %"
 
 
 def supply_page(found: Sequence[Supply]) -> list[str]:
-    """The section of the supply curves."""
+    """Return the section about supply curves."""
     lines = [
         "## Supply curves of Transit",
         "",
@@ -343,7 +343,7 @@ def supply_page(found: Sequence[Supply]) -> list[str]:
 
 
 def roofline_page(table: pd.DataFrame) -> list[str]:
-    """The section of the roofline of power."""
+    """Return the section about the power roofline."""
     together = roofline(table)
     lines = [
         "## Power roofline",
@@ -372,7 +372,7 @@ def roofline_page(table: pd.DataFrame) -> list[str]:
 
 
 def designs(table: pd.DataFrame) -> dict[str, list[tuple[str, np.ndarray]]]:
-    """Which measurements are fitted, in groups."""
+    """Return the fitted measurements of each design, in groups."""
     threes = combinations(CLOCKS, 3)
     return {
         "three clocks of five, all kernels": [
@@ -392,7 +392,7 @@ def designs(table: pd.DataFrame) -> dict[str, list[tuple[str, np.ndarray]]]:
 
 
 def clocks_page(table: pd.DataFrame) -> list[str]:
-    """The section of the clocks."""
+    """Return the section about core clocks."""
     base = min((lost_at(table, clock) for clock in CLOCKS), key=lambda lost: float(lost.mean()))
     lines, summary = [], []
     for group, several in designs(table).items():
@@ -508,7 +508,7 @@ def clocks_page(table: pd.DataFrame) -> list[str]:
 
 
 def table_8_page() -> list[str]:
-    """The section of Table 8."""
+    """Return the section about Table 8."""
     exact, noisy = table_8(0.0), table_8(1.0)
     lines = [
         "## Power parameters from micro-benchmarks",
@@ -536,7 +536,7 @@ def table_8_page() -> list[str]:
 
 
 def page(folder: Path) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [
         "# Fits to published measurements",
         "",

@@ -1,4 +1,4 @@
-"""Which launch the model would choose, and what it costs; prints ``docs/launches.md``.
+"""Print ``docs/launches.md``: launches that the model chooses, against measurements.
 
     python docs/launches.py ../shared/data > docs/launches.md
 
@@ -81,7 +81,7 @@ SAME = 1e-9
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """Every launch that was measured, with the inputs of the model where they are known."""
+    """Return every measured launch, with the inputs of the model if they are known."""
     names = ("measured_times", "published_evaluations")
     files = [folder / "mwp_cwp" / f"{name}_gtx1080ti.csv" for name in names]
     times, inputs = (pd.read_csv(file).rename(columns=RENAMED) for file in files)
@@ -92,7 +92,7 @@ def read(folder: Path) -> pd.DataFrame:
 
 
 def on_the_line(launches: pd.DataFrame, inputs: pd.DataFrame) -> pd.DataFrame:
-    """The inputs of each launch, from those of the same block at two sizes.
+    """Extrapolate the inputs of each launch from those of the same block at two sizes.
 
     Counts of a thread are linear in the size, and blocks go with the size or with its square.
     """
@@ -112,7 +112,7 @@ def on_the_line(launches: pd.DataFrame, inputs: pd.DataFrame) -> pd.DataFrame:
 
 
 def predict(table: pd.DataFrame, *, each: bool, **switches: str) -> np.ndarray:
-    """Predicted time of each launch; NaN where its inputs are not known.
+    """Return the predicted time of each launch; NaN if its inputs are unknown.
 
     ``each``: transactions of one memory instruction, as Table 1 of the thesis counts them. The file
     has those of all of a warp's.
@@ -136,7 +136,7 @@ def predict(table: pd.DataFrame, *, each: bool, **switches: str) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The launches of one kernel at one size, in the order of the axes block_x and block_y."""
+    """Launches of one kernel at one size, in the order of the axes block_x and block_y."""
 
     kernel: str
     n: int
@@ -146,34 +146,34 @@ class Group:
 
     @cached_property
     def equal(self) -> np.ndarray:
-        """Those that the model calls best, the first of which is chosen."""
+        """Return the launches that the model calls best; the first is chosen."""
         return np.flatnonzero(self.predicted <= np.nanmin(self.predicted) * (1 + SAME))
 
     @property
     def slowdown(self) -> float:
-        """Time of the choice over the best measured."""
+        """Return the measured time of the choice over the best measured time."""
         return float(self.measured[self.equal[0]] / self.measured.min())
 
     def slowdown_in(self, order: Callable[[tuple[int, int]], tuple[int, int]]) -> float:
-        """As of the choice, if the equally good ones were taken in another order."""
+        """Return the slowdown if ties are broken in another order."""
         taken = min(self.equal, key=lambda at: order(self.shapes[int(at)]))
         return float(self.measured[taken] / self.measured.min())
 
     @property
     def slowdown_of_equal(self) -> float:
-        """As of the choice, if one of those that are equally good were drawn."""
+        """Return the mean slowdown over all equally good launches."""
         return float(self.measured[self.equal].mean() / self.measured.min())
 
     @property
     def correlation(self) -> float:
-        """Spearman's rank correlation; NaN where the prediction is the same for all."""
+        """Return Spearman's rank correlation; NaN if all predictions are equal."""
         known = np.isfinite(self.predicted)
         ranks = [pd.Series(x[known]).rank() for x in (self.predicted, self.measured)]
         return float(ranks[0].corr(ranks[1]))
 
 
 def groups(table: pd.DataFrame, predicted: np.ndarray, sizes: Sequence[int]) -> list[Group]:
-    """Each kernel at each of some sizes, where anything is predicted."""
+    """Return the group of each kernel at some sizes, if anything is predicted."""
     found = []
     for (_, kernel, n), part in table.groupby([*KERNEL, "n"]):
         of = predicted[part.index]
@@ -186,7 +186,7 @@ def groups(table: pd.DataFrame, predicted: np.ndarray, sizes: Sequence[int]) -> 
 
 
 def replaced(table: pd.DataFrame, predicted: np.ndarray, by: pd.Series) -> np.ndarray:
-    """The prediction times what it missed by, in the mean, where ``by`` is the same.
+    """Multiply the prediction by the mean factor that it missed by at equal ``by``.
 
     The mean is that of the kernel's *other* sizes: nothing is learnt from what is predicted.
     """
@@ -202,7 +202,7 @@ def replaced(table: pd.DataFrame, predicted: np.ndarray, by: pd.Series) -> np.nd
 
 
 def terms(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """What each term of the model varies with, among the launches of a kernel at one size."""
+    """Return the quantity that each term of the model depends on, among launches at one size."""
     threads = table.block_x * table.block_y
     return {
         "transactions: the shape of a warp": np.minimum(table.block_x, WARP),
@@ -284,7 +284,7 @@ waiting warps does not matter once it exceeds MWP; in the measurements it does.
 
 
 def summary(found: Sequence[Group]) -> list[str]:
-    """Cells: kernels and sizes, slowdown in the median and 90th percentile, correlation."""
+    """Return cells: number of groups, median and 90th percentile of the slowdown, correlation."""
     cells = [str(len(found))]
     for share in (0.5, 0.9):
         first, any_of = (
@@ -297,7 +297,7 @@ def summary(found: Sequence[Group]) -> list[str]:
 
 
 def compared(table: pd.DataFrame, predictions: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """A table of predictions, those of published inputs and of large sizes apart."""
+    """Yield a table of predictions, separately for published and large sizes."""
     yield (
         "| prediction | sizes | groups | median | 90th percentile "
         "| correlation | its 10th percentile |"
@@ -310,7 +310,7 @@ def compared(table: pd.DataFrame, predictions: Mapping[str, np.ndarray]) -> Iter
 
 
 def ties(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
-    """What the order of equally good launches does to the slowdown."""
+    """Yield a table of the slowdown for each order of equally good launches."""
     yield "| ties broken by | sizes | median | 90th percentile |"
     yield "|---|---|---|---|"
     for name, order in ORDERS.items():
@@ -321,7 +321,7 @@ def ties(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
 
 
 def by_kernel(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
-    """Slowdown and correlation of each kernel at each size."""
+    """Yield a table of slowdown and correlation of each kernel at each size."""
     sizes = sorted({*PUBLISHED, *LARGE})
     found = {(one.kernel, one.n): one for one in groups(table, predicted, sizes)}
     yield f"| kernel | {' | '.join(map(str, sizes))} |"
@@ -333,7 +333,7 @@ def by_kernel(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
 
 
 def worst(table: pd.DataFrame, predicted: np.ndarray, above: float) -> Iterator[str]:
-    """The choices that cost the most."""
+    """Yield a table of the choices that cost the most."""
     yield "| kernel | size | slowdown | chosen | equally good | best measured | its prediction |"
     yield "|---|---|---|---|---|---|---|"
     found = groups(table, predicted, (*PUBLISHED, *LARGE))
@@ -349,7 +349,7 @@ def worst(table: pd.DataFrame, predicted: np.ndarray, above: float) -> Iterator[
 
 
 def line_errors(table: pd.DataFrame, folder: Path) -> np.ndarray:
-    """How far the line misses published counts at the sizes through which it is not drawn."""
+    """Return relative errors of the extrapolation at the sizes that it does not use."""
     path = folder / "mwp_cwp" / "published_evaluations_gtx1080ti.csv"
     inputs = pd.read_csv(path).rename(columns=RENAMED)
     inputs = inputs.merge(table[LAUNCH], on=LAUNCH)
@@ -361,7 +361,7 @@ def line_errors(table: pd.DataFrame, folder: Path) -> np.ndarray:
 
 
 def page(folder: Path) -> str:
-    """The whole page."""
+    """Return the whole page."""
     table = read(folder)
     predictions = {
         name: predict(table, each=each, **switches) for name, (each, switches) in VARIANTS.items()
@@ -407,7 +407,7 @@ def page(folder: Path) -> str:
 
 
 def verdict(table: pd.DataFrame, predicted: np.ndarray) -> str:
-    """Whether the goal is met, and where."""
+    """Return a list that says for which sizes the goal is met."""
     told = []
     for sizes, where in (
         (PUBLISHED, "for sizes with published inputs"),

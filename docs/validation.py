@@ -79,7 +79,7 @@ def summary_of(pairs: Sequence[tuple[Case, Any]]) -> Iterator[str]:
 
 
 def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
-    """A case as a table, losses before it."""
+    """Yield a case as a table, after the measures in which it loses."""
     yield f"## {case.title}\n"
     called = case.called or found.model
     words = heads([found.score, *found.baselines.values()])
@@ -112,7 +112,7 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
 
 
 def labels_of(found: Any) -> Iterator[str]:
-    """A row for each label that was asked for, beside the best baseline there; losses first."""
+    """Yield a row for each label with the best baseline, losses first."""
     if not found.per:
         return
     shown = {name: head for name, head in heads([*found.by.values()]).items() if name in MEASURES}
@@ -134,7 +134,7 @@ def labels_of(found: Any) -> Iterator[str]:
 
 
 def draw(case: Case, found: Any, path: Path) -> None:
-    """Predicted against measured, with lines at equality and a factor of two about it."""
+    """Draw predicted against measured values, with lines at equality and a factor of two."""
     figure, axes = plt.subplots(figsize=(4.2, 3.6), layout="constrained")
     unit = dse.model(case.model).quantities[found.to].unit
     labels = dict.fromkeys(found.labels) if len({*found.labels}) < 6 else {None: None}
@@ -153,7 +153,7 @@ def draw(case: Case, found: Any, path: Path) -> None:
 
 
 def main(data: Path, out: Path) -> None:
-    """The page and its figures; cases that lose first."""
+    """Write the page and its figures; cases that lose come first."""
     mpl.use("agg")
     found = [(case, validated(case, data)) for case in CASES]
     found.sort(key=lambda pair: not (pair[1].losses or pair[1].score.missing))

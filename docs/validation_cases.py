@@ -1,4 +1,4 @@
-"""The table of cases of ``docs/validation.md``: measured rows, what is asked of them, what is due.
+"""Cases of ``docs/validation.md``: measured rows, options of the validation, required scores.
 
 A case is the keywords of :func:`dse.validate` beside a function that reads its rows. ``due`` holds
 the largest value (of ``rank`` the smallest) that a measure may have; a test holds each to it.
@@ -27,7 +27,7 @@ SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One case; ``due`` may be of the whole, or of a label, ``"label: measure"``, or of each.
+    """Case of the validation; ``due`` is for all rows, a label (``"label: measure"``) or each.
 
     ``called`` is what stands on the page in place of the name of the model.
 
@@ -48,7 +48,7 @@ class Case:
         return self.title
 
     def missed(self, found: Any) -> list[str]:
-        """What is due and not met: ``rank`` at least, all else at most."""
+        """Return the required scores that are not met: ``rank`` at least, all others at most."""
         missed = []
         for what, limit in self.due.items():
             label, _, measure = what.rpartition(": ")
@@ -62,13 +62,13 @@ class Case:
 
 
 def opened(path: Path, **given: Any) -> pd.DataFrame:
-    """The rows of a profile that were measured."""
+    """Return the measured rows of a profile."""
     frame = dse.open(path, shape="rows", **given).to_dataframe().reset_index()
     return frame[frame.feasible.astype(bool)].reset_index(drop=True)
 
 
 def tuned(path: Path, program: str) -> pd.DataFrame:
-    """Counters of KTT's, which holds shares of the peak of units: their ratios give counts.
+    """Derive counts from KTT's counters, which are shares of the peak of units.
 
     Its floating-point pipe also multiplies integers. The clock is the median of that of all rows,
     from cycles, which the rate of issue tells.
@@ -97,7 +97,7 @@ def tuned(path: Path, program: str) -> pd.DataFrame:
 
 
 def both_tuned(folder: Path) -> pd.DataFrame:
-    """Two tuning spaces of one GPU, at two clocks."""
+    """Return two tuning spaces of one GPU, at two clocks."""
     profiles = folder / "profiles"
     names = {
         "coulomb": "coulomb/coulomb_2080_full_search_space.json.gz",
@@ -107,14 +107,14 @@ def both_tuned(folder: Path) -> pd.DataFrame:
 
 
 def from_source(_: Path) -> pd.DataFrame:
-    """The same spaces, in part, by what ``dse kernel`` counts; written by counted_profiles.py."""
+    """Return part of the same spaces with the counts of ``dse kernel`` (counted_profiles.py)."""
     rows = pd.read_csv(Path(__file__).parent / "counted-profiles.csv").drop(columns="number")
     strength = rows.mem_strength.clip(lower=1)  # 0 where nothing is loaded
     return rows.assign(mem_strength=strength, core_clock=rows.program.map(CLOCKS))
 
 
 def rajaperf(folder: Path) -> pd.DataFrame:
-    """Counters of RAJAPerf; a grid of a thread an element, which holds for most kernels."""
+    """Return counters of RAJAPerf; the grid has one thread per element, right for most kernels."""
     given = {"threads_per_block": 256, "blocks": 32768}
     frame = opened(folder / "profiles" / "rajaperf_v100" / "ncu_counters.csv", given=given)
     rows = frame[["time", "dram_bytes", "total_insts", "blocks", "threads_per_block"]].astype(float)
@@ -130,7 +130,7 @@ def rajaperf(folder: Path) -> pd.DataFrame:
 
 
 def hecbench(folder: Path) -> pd.DataFrame:
-    """Operations and DRAM bytes of HeCBench's kernels; Nsight Compute locked the clock to base."""
+    """Return operations and DRAM bytes of HeCBench's kernels, measured at base clock."""
     frame = opened(folder / "profiles" / "hecbench_rtx3080" / "profiling.csv.gz")
     names = ["time", "dram_bytes", "blocks", "threads_per_block", "int_insts"]
     rows = frame[names].astype(float)
@@ -164,7 +164,7 @@ KINDS = ("row_loads", "column_loads", "store_insts", "row_stores")
 
 
 def polybench(folder: Path, sizes: Collection[int]) -> pd.DataFrame:
-    """Times of each shape of block, the counts of MWP-CWP, and what MWP-CWP says of them."""
+    """Return times of each block shape, the counts of MWP-CWP, and its predictions."""
     table = launches.read(folder)
     each, theirs = (
         launches.predict(table, each=own, **switches)
@@ -539,5 +539,5 @@ CASES = (
 
 
 def validated(case: Case, folder: Path) -> Any:
-    """A case, run."""
+    """Run a case."""
     return dse.validate(case.model, case.rows(folder), to=case.to, **case.ask)

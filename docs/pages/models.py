@@ -20,7 +20,7 @@ KEPT = "A configuration that breaks a rule is infeasible. Rules of unknown quant
 
 
 def module_of(model):
-    """The module of a model, of its own file where it is not shipped."""
+    """Return the module of a model, which is loaded from its file if it is not shipped."""
     path = available_models().get(model.name)
     if path is None or path.parent == SHIPPED:
         return importlib.import_module(f"symbolic.models.{model.name}")
@@ -28,27 +28,27 @@ def module_of(model):
 
 
 def label_of(model, eq):
-    """The label of the place that shows an equation, or the first of those of a quantity."""
+    """Return the label of an equation, or of the first equation of a quantity."""
     return f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switches}"
 
 
 def link(model, name):
-    """The name of a quantity, which leads to its equation where the model has one."""
+    """Return the name of a quantity, as a link if the model has an equation for it."""
     return f":ref:`{name} <{label_of(model, name)}>`" if name in model.yields else f"``{name}``"
 
 
 def symbol(model, name):
-    """The symbol of the paper, where the model tells it."""
+    """Return the symbol of the paper, if the model has one."""
     return next((eq.symbol for eq in model.variants(name) if eq.symbol), "")
 
 
 def written(model, name):
-    """A quantity in a formula: by its symbol, else by its name."""
+    """Return the LaTeX of a quantity: its symbol, or else its name."""
     return symbol(model, name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
 
 
 def latex(model, expression):
-    """A SymPy expression with the symbols of the paper."""
+    """Return the LaTeX of a SymPy expression with the symbols of the paper."""
     from sympy import latex as write
 
     names = {part: written(model, part.name) for part in expression.free_symbols}
@@ -56,14 +56,14 @@ def latex(model, expression):
 
 
 def domain(row):
-    """What values a quantity may take."""
+    """Return the values that a quantity may take, as text."""
     if row.is_label:
         return " or ".join(f"``{label}``" for label in row.labels) or "a label"
     return plain(row.domain).replace("inf", "∞").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def default(model, row):
-    """The value taken where none is given."""
+    """Return the default value of a quantity, as text."""
     if row.default is None:
         return ""
     if row.is_label or row.default in model.quantities:
@@ -72,7 +72,7 @@ def default(model, row):
 
 
 def quantities(model, names):
-    """A table of quantities."""
+    """Return a table of quantities."""
     rows = []
     for name in names:
         row, sign = model.quantity(name), symbol(model, name)
@@ -84,7 +84,7 @@ def quantities(model, names):
 
 
 def switches_of(model):
-    """The switches of a model, and what each of them chooses among."""
+    """Return the equations that each switch of a model selects."""
     found = {}
     for eq in model.equations:
         for name in eq.when:
@@ -93,7 +93,7 @@ def switches_of(model):
 
 
 def switches(model):
-    """Each switch: its labels and which equations it chooses, and why where it is a correction."""
+    """Yield each switch with its labels, its equations and the reason of a correction."""
     for name, chosen in switches_of(model).items():
         row = model.quantity(name)
         yield f"**{name}**: {plain(row.meaning)}; {domain(row)}, by default ``{row.default}``."
@@ -106,7 +106,7 @@ def switches(model):
 
 
 def told(eq):
-    """What the docstring of a correction says of it, after its first sentence."""
+    """Return the docstring of a correction without its first paragraph."""
     if eq.when.get("printed") != "false":
         return ""
     parts = re.split(r"\n\s*\n", eq.doc)[1:]
@@ -114,7 +114,7 @@ def told(eq):
 
 
 def regimes(model):
-    """Each family of regimes: where each holds, the main outputs in it, the borders between."""
+    """Yield each family of regimes with conditions, main outputs and borders."""
     union = getattr(module_of(model), "UNION", "")
     if union:
         parts = ", ".join(f":ref:`{part} <model-{part}>`" for part in union.split(" + "))
@@ -149,7 +149,7 @@ def regimes(model):
 
 
 def regime(model, one, alone):
-    """A regime: its condition, and the main outputs where their formulas are short.
+    """Return the condition of a regime, and the main outputs if their formulas are short.
 
     Nothing where there are none, unless the condition stands alone: no terms tell it.
     """
@@ -168,7 +168,7 @@ def regime(model, one, alone):
 
 
 def borders(model, family):
-    """Where the terms of two regimes are equal, solved for the inputs that stand in a term."""
+    """Yield the borders between regimes, solved for the inputs of their terms."""
     standing = {}
     for term in family.terms.values():
         names = {term}
@@ -189,7 +189,7 @@ def borders(model, family):
 
 
 def rules(model):
-    """The rules of the model, and those of all models among its quantities."""
+    """Yield the rules of the model, and the common rules about its quantities."""
     known = {*model.inputs, *model.yields}
     for rule in model.rules:
         if rule not in RULES or known.issuperset(re.findall(r"[a-z_]\w*", rule)):
@@ -197,7 +197,7 @@ def rules(model):
 
 
 def advice(model):
-    """What ``dse.advise`` looks at."""
+    """Yield the inputs that ``dse.advise`` tries."""
     for guide in model.guides:
         aim = "larger" if guide.maximize else "smaller"
         by = f", depending on {link(model, guide.state)}" if guide.state != guide.goal else ""
@@ -219,7 +219,7 @@ def advice(model):
 
 
 def equations(model):
-    """Every equation: what it yields, its source and switches, the formula, the docstring."""
+    """Yield every equation with its source, switches, formula and docstring."""
     for eq, line in zip(model.equations, model.latex().splitlines(), strict=True):
         row = model.quantity(eq.name)
         first = eq is model.variants(eq.name)[0]
@@ -241,7 +241,7 @@ def equations(model):
 
 
 def model_page(model):
-    """The page of a model."""
+    """Return the page of a model."""
     doc = inspect.getdoc(module_of(model)) or ""
     parts = [heading(model.name, "=", f"model-{model.name}"), doc]
     parts += [f"In Python ``dse.model({model.name!r})``, in a shell ``dse models {model.name}``."]

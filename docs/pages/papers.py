@@ -12,7 +12,7 @@ printed in the paper, and which the model computes.
 
 
 def figures():
-    """The page."""
+    """Yield the page of the figures."""
     parts = [heading("Figures of the papers", "="), FIRST]
     for paper in papers().values():
         parts.append(heading(f"{plain(paper.cited)}: {plain(paper.title)}", "-"))
@@ -30,13 +30,13 @@ def figures():
 
 
 def shown(paper, row):
-    """A figure and its line."""
+    """Return a figure with its caption."""
     image = f".. figure:: papers/{paper.key}-{row.number}.png\n   :alt: {plain(row.shows)}"
     return f"{image}\n\n   **Fig. {row.number}.** {plain(row.caption)}"
 
 
 def draw(folder):
-    """Draw them all into a folder."""
+    """Draw all figures into a folder."""
     import matplotlib
 
     matplotlib.use("Agg")
