@@ -175,7 +175,7 @@ class Design:
     table: pd.DataFrame
     used: np.ndarray
 
-    def fit(self, to: str, column: str, own: Sequence[str], **said: Any) -> Any:
+    def fit(self, to: str, column: str, own: Sequence[str], **options: Any) -> Any:
         """Fit time or power of all kernels; each kernel has its ``own`` values."""
         return dse.fit(
             "clock_scaling",
@@ -185,7 +185,7 @@ class Design:
             columns={"core_clock": "coreF [MHz]", to: column},
             residuals="relative",
             left_out="hat",
-            **said,
+            **options,
         )
 
     @cached_property
@@ -451,19 +451,19 @@ def clocks_page(table: pd.DataFrame) -> list[str]:
         "2. Fit time, then power with the knee and with the cube:",
         "",
         "   ```python",
-        '   said = {"columns": columns, "residuals": "relative"}',
+        '   options = {"columns": columns, "residuals": "relative"}',
         "   time = dse.fit(",
         '       "clock_scaling", rows, to="time", '
-        'per={"kernel": ["stall_time", "core_cycles"]}, **said',
+        'per={"kernel": ["stall_time", "core_cycles"]}, **options',
         "   )",
-        '   said["per"] = {"kernel": ["constant_power", "dynamic_power"]}',
+        '   options["per"] = {"kernel": ["constant_power", "dynamic_power"]}',
         '   nominal = {"nominal_clock": "1328 MHz"}',
         '   cube = dse.fit("clock_scaling", rows, to="power", set=nominal, **said)',
         "   knee = dse.fit(",
         '       "clock_scaling",',
         "       rows,",
         '       to="power",',
-        "       **said,",
+        "       **options,",
         '       free=["voltage_knee_clock", "voltage_slope"],',
         '       set={**nominal, "voltage_curve": "knee"},',
         "   )",
