@@ -458,7 +458,7 @@ def clocks_page(table: pd.DataFrame) -> list[str]:
         "   )",
         '   options["per"] = {"kernel": ["constant_power", "dynamic_power"]}',
         '   nominal = {"nominal_clock": "1328 MHz"}',
-        '   cube = dse.fit("clock_scaling", rows, to="power", set=nominal, **said)',
+        '   cube = dse.fit("clock_scaling", rows, to="power", set=nominal, **options)',
         "   knee = dse.fit(",
         '       "clock_scaling",',
         "       rows,",
