@@ -1,4 +1,4 @@
-"""Print what may be asked of what, as the package knows it, into ``docs/asking.md``.
+"""Write the table of queries and sources into ``docs/asking.md``.
 
 python docs/asking.py
 """

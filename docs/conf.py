@@ -1,4 +1,4 @@
-"""Of the documentation, which is built by ``sphinx-build -aEW docs build/docs``."""
+"""Configuration of ``sphinx-build -aEW docs build/docs``."""
 
 import re
 import sys
@@ -52,7 +52,7 @@ def formula(writer, node, *, block=False):
 
 
 def set_apart(app, what, name, obj, options, lines):
-    """Head the examples of a docstring, which the section before them would take for its own.
+    """Add a heading to the examples of a docstring, to end the section above.
 
     A colon in the sentence of a property is none after a type.
     """
@@ -73,7 +73,7 @@ def generate(app):
 
 
 def setup(app):
-    """Formulas as MathML, generated pages."""
+    """Register the MathML renderer and the generated pages."""
     app.add_html_math_renderer(
         "mathml", (formula, None), (lambda *of: formula(*of, block=True), None)
     )

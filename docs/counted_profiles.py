@@ -1,4 +1,4 @@
-"""Counts from source of configurations that were profiled; writes ``docs/counted-profiles.csv``.
+"""Write ``docs/counted-profiles.csv``: counts from source of profiled configurations.
 
     python docs/counted_profiles.py [CONVOLUTIONS SEED]
 
@@ -31,7 +31,7 @@ SPACES = {
 
 
 def counted(program: str, number: int, result: dict[str, Any]) -> dict[str, Any] | None:
-    """One configuration; None where it cannot be counted."""
+    """Return the row of a configuration, or None if it cannot be counted."""
     run = result["ComputationResults"][0]
     _, source, given = SPACES[program]
     try:

@@ -1,4 +1,4 @@
-"""What the fits of models to published measurements come to; prints the page ``docs/fits.md``.
+"""Print the page ``docs/fits.md``: models fitted to published measurements.
 
     python docs/fits.py ../shared/data > docs/fits.md
 
@@ -41,7 +41,7 @@ CURVES: dict[str, tuple[list[str], dict[str, str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Supply:
-    """Both supply curves fitted to the bandwidth of one streaming kernel on one card."""
+    """Sharp and smooth supply curve fitted to one streaming kernel on one card."""
 
     card: str
     kernel: str
@@ -50,7 +50,7 @@ class Supply:
 
 
 def supply_table(path: Path) -> dict[str, np.ndarray]:
-    """Threads and GB/s for each kernel, per multiprocessor as Transit counts them."""
+    """Return threads and GB/s of each kernel, per multiprocessor."""
     head, *lines = path.read_text().splitlines()
     kernels = head.split("|")[1].split()
     numbers = np.array([[float(x) for x in re.findall(r"[\d.]+", line)] for line in lines])
@@ -60,7 +60,7 @@ def supply_table(path: Path) -> dict[str, np.ndarray]:
 
 
 def supply(folder: Path) -> Iterator[Supply]:
-    """Every card and kernel."""
+    """Yield the fits of every card and kernel."""
     for card in CARDS:
         table = supply_table(folder / "bandwidth" / f"gpu-stream__{card}.txt")
         threads = table.pop("threads_in_ms")
@@ -84,7 +84,7 @@ def supply(folder: Path) -> Iterator[Supply]:
 
 
 def roofline_table(folder: Path) -> pd.DataFrame:
-    """Rates and power of eight A100 at 43 intensities."""
+    """Return rates and power of eight A100 at 43 intensities."""
     lines = (folder / "bandwidth" / "gpu-roofline__alex_a100_40.txt").read_text().splitlines()
     rows = [[float(x) for x in re.findall(r"[\d.]+", line)] for line in lines if line.strip()]
     names = ["gpu", "blocks", "its", "intensity", "GB/s", "GF/s", "MHz", "W", "degC"]
@@ -92,7 +92,7 @@ def roofline_table(folder: Path) -> pd.DataFrame:
 
 
 def roofline(table: pd.DataFrame) -> Any:
-    """P = P0 + e_B BW + e_F F fitted to its rows."""
+    """Fit P = P0 + e_B BW + e_F F to rows of the roofline table."""
     return dse.fit(
         "energy_roofline",
         table,
@@ -112,7 +112,7 @@ def roofline(table: pd.DataFrame) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Clocks:
-    """Fits to some measurements, judged by all; ``power`` has what all kernels share."""
+    """Errors of a fit to part of the measurements; ``power`` has the shared values."""
 
     power: Any
     time_error: float
@@ -121,26 +121,26 @@ class Clocks:
 
 
 def clocks_table(folder: Path) -> pd.DataFrame:
-    """Time and power of 30 kernels at five core clocks of a P100."""
+    """Return time and power of 30 kernels at five core clocks of a P100."""
     path = folder / "dvfs" / "p100-dvfs-real-Performance-Power.csv"
     table = pd.read_csv(path)[["appName", "coreF", "time/ms", "power/W"]]
     return table.sort_values(["appName", "coreF"], ignore_index=True)
 
 
 def half(table: pd.DataFrame, first: int) -> np.ndarray:
-    """Half of the measurements: three clocks of every other kernel, the other two of the rest."""
+    """Return the mask of three clocks of every other kernel, and two of the rest."""
     kernel = np.arange(len(table)) // len(CLOCKS)
     upper = table["coreF"].isin((607, 1202, 1328)).to_numpy()
     return upper == (kernel % 2 == first)
 
 
 def every_other(table: pd.DataFrame) -> np.ndarray:
-    """Every other measurement: 607, 1012, 1328 MHz of one kernel, 810, 1202 MHz of the next."""
+    """Return the mask of every other measurement, in turn 607, 1012, 1328 MHz and 810, 1202 MHz."""
     return np.arange(len(table)) % 2 == 0
 
 
 def drawn(table: pd.DataFrame, seed: int, *, lowest: bool = False) -> np.ndarray:
-    """A random half: of half of the kernels three clocks each, of the others two.
+    """Return the mask of a random half: three clocks of half of the kernels, two of the others.
 
     ``lowest``: of each kernel the lowest clock is one of them.
     """
@@ -156,12 +156,12 @@ def drawn(table: pd.DataFrame, seed: int, *, lowest: bool = False) -> np.ndarray
 
 
 def at_clocks(table: pd.DataFrame, clocks: Sequence[int]) -> np.ndarray:
-    """The measurements at some clocks."""
+    """Return the mask of the measurements at some clocks."""
     return table["coreF"].isin(clocks).to_numpy()
 
 
 def lost_at(table: pd.DataFrame, clock: int) -> pd.Series:
-    """The share of energy that each kernel loses at one clock, against its best clock."""
+    """Return the share of energy that each kernel loses at one clock, against its best clock."""
     energy = (table["time/ms"] * table["power/W"]).to_numpy().reshape(-1, len(CLOCKS))
     kernels = table["appName"].to_numpy()[:: len(CLOCKS)]
     lost = energy[:, CLOCKS.index(clock)] / energy.min(axis=1) - 1
@@ -170,13 +170,13 @@ def lost_at(table: pd.DataFrame, clock: int) -> pd.Series:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Fits to the measurements ``used`` of all, each made once."""
+    """Fits to the measurements ``used``, each computed once."""
 
     table: pd.DataFrame
     used: np.ndarray
 
-    def fit(self, to: str, column: str, own: Sequence[str], **said: Any) -> Any:
-        """Time or power of all kernels; each has its ``own`` values."""
+    def fit(self, to: str, column: str, own: Sequence[str], **options: Any) -> Any:
+        """Fit time or power of all kernels; each kernel has its ``own`` values."""
         return dse.fit(
             "clock_scaling",
             self.table[self.used],
@@ -185,24 +185,24 @@ class Design:
             columns={"core_clock": "coreF [MHz]", to: column},
             residuals="relative",
             left_out="hat",
-            **said,
+            **options,
         )
 
     @cached_property
     def time(self) -> Any:
-        """The fit to run times."""
+        """Return the fit to run times."""
         return self.fit("time", "time/ms [ms]", ["stall_time", "core_cycles"])
 
     @cache  # noqa: B019 - a program that ends
     def power(self, curve: str) -> Any:
-        """The fit to power with one of ``CURVES``."""
+        """Return the fit to power with one of ``CURVES``."""
         free, given = CURVES[curve]
         own = ["constant_power", "dynamic_power"]
         return self.fit("power", "power/W [W]", own, free=free, set=given)
 
     @cached_property
     def recommended(self) -> str:
-        """Which curve to take: it depends on the measurements used alone.
+        """Return the curve that the rule chooses from the used measurements alone.
 
         Of the curve with a knee and the cube, that of the smaller error of rows left out. The cube
         where there are fewer than four clocks, or the rows do not determine the knee: two values
@@ -214,7 +214,7 @@ class Design:
 
     @cached_property
     def why(self) -> str:
-        """Why the rule takes the cube without comparing; empty where it compares."""
+        """Return the reason why the rule takes the cube without a comparison, or an empty text."""
         clocks = self.table["coreF"][self.used].nunique()
         if clocks < 4:
             return f"{clocks} clocks do not tell a knee"
@@ -227,7 +227,7 @@ class Design:
         return ""
 
     def judged(self, curve: str) -> Clocks:
-        """Of the clocks within those measured, that of the least predicted energy is chosen."""
+        """Choose the clock of least predicted energy for each kernel, with its loss."""
         table, unseen, draw = self.table, ~self.used, self.power(curve)
         fitted = [{**self.time.set_of(k), **draw.set_of(k)} for k in table["appName"]]
         rows = {name: np.array([values[name] for values in fitted]) for name in fitted[0]}
@@ -249,7 +249,7 @@ class Design:
 
 
 def without(fit: Any) -> float:
-    """Root mean square error of those rows left out that the other rows predict."""
+    """Return the root mean square error of the rows left out."""
     return float(np.sqrt(np.nanmean(np.square(fit.left_out["power"]))))
 
 
@@ -261,7 +261,7 @@ MAXIMA = [f"max_power_{unit}" for unit in (*UNITS, "register", "fds", "const_sm"
 
 
 def micro_benchmarks() -> dict[str, np.ndarray]:
-    """Access rates of micro-benchmarks that stress one unit each, in a loop of logic instructions.
+    """Return access rates of micro-benchmarks that each stress one unit.
 
     Of each, one whose instructions all use registers, and one in which 60 % do.
     """
@@ -277,7 +277,7 @@ def micro_benchmarks() -> dict[str, np.ndarray]:
 
 
 def table_8(noise: float, seed: int = 0) -> Any:
-    """MaxPower of each unit, from the power that Table 8 itself gives the micro-benchmarks.
+    """Fit MaxPower of each unit to the power that Table 8 gives for the micro-benchmarks.
 
     ``noise`` [W] is the standard deviation of what a meter would add.
     """
@@ -299,28 +299,29 @@ def table_8(noise: float, seed: int = 0) -> Any:
 
 
 def row(*cells: object) -> str:
-    """A row of a table."""
+    """Return a row of a table."""
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def header(*cells: str) -> list[str]:
-    """The head of a table."""
+    """Return the head of a table."""
     return [row(*cells), "|" + "---|" * len(cells)]
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in percent."""
+    """Return a share in percent, as text."""
     return f"{100 * share:.{digits}f} %"
 
 
 def supply_page(found: Sequence[Supply]) -> list[str]:
-    """The section of the supply curves."""
+    """Return the section about supply curves."""
     lines = [
-        "## Transit's two supply curves",
+        "## Supply curves of Transit",
         "",
-        "Attained bandwidth against resident threads, both per multiprocessor, of streaming",
-        "kernels (`data/bandwidth`). Free: the point δ, `ms_transition` and `ms_peak_bandwidth`.",
-        "Errors are means of |predicted − measured| / measured.",
+        "Transit has a sharp and a smooth supply curve: attained bandwidth against resident",
+        "threads, both per multiprocessor. They are fitted to streaming kernels",
+        "(`data/bandwidth`). Free quantities are the corner δ, `ms_transition` and",
+        "`ms_peak_bandwidth`. Errors are means of |predicted − measured| / measured.",
         "",
         *header(
             *("card", "kernel", "δ sharp [threads, GB/s]", "error"),
@@ -337,17 +338,18 @@ def supply_page(found: Sequence[Supply]) -> list[str]:
         errors = [getattr(one, curve).mean_error for one in found]
         reach = f"{percent(min(errors))} to {percent(max(errors))}"
         stated = "0–8 %" if curve == "sharp" else "1–13 %"
-        lines += ["", f"The {curve} curve errs by {reach}; known before: {stated} on these cards."]
+        lines += ["", f"Error of the {curve} curve: {reach}; expected on these cards: {stated}."]
     return lines
 
 
 def roofline_page(table: pd.DataFrame) -> list[str]:
-    """The section of the roofline of power."""
+    """Return the section about the power roofline."""
     together = roofline(table)
     lines = [
-        "## The roofline of power",
+        "## Power roofline",
         "",
-        "P = P₀ + e_B · BW + e_F · F on eight A100 (`data/bandwidth`), 43 intensities each.",
+        "P = P₀ + e_B · BW + e_F · F is fitted to eight A100 (`data/bandwidth`), with 43",
+        "intensities for each.",
         "",
         *header("GPU", "P₀ [W]", "e_B [pJ/B]", "e_F [pJ/flop]", "mean error", "largest", "r²"),
     ]
@@ -364,19 +366,19 @@ def roofline_page(table: pd.DataFrame) -> list[str]:
     return [
         *lines,
         "",
-        "Known before: 2.5 % for all together. Most of that is the difference between the eight",
-        "GPUs, as each by itself shows. ± is the standard error.",
+        "Expected error for all together: 2.5 %. Most of it is the difference between the eight",
+        "GPUs, as the separate fits show. ± is the standard error.",
     ]
 
 
 def designs(table: pd.DataFrame) -> dict[str, list[tuple[str, np.ndarray]]]:
-    """Which measurements are fitted, in groups."""
+    """Return the fitted measurements of each design, in groups."""
     threes = combinations(CLOCKS, 3)
     return {
-        "three clocks of five, of all kernels": [
+        "three clocks of five, all kernels": [
             (f"{', '.join(map(str, three))} MHz", at_clocks(table, three)) for three in threes
         ],
-        "halves chosen": [
+        "selected halves": [
             ("607, 1202, 1328 MHz or 810, 1012 MHz in turn", half(table, 0)),
             ("the other half", half(table, 1)),
             ("607, 1012, 1328 MHz or 810, 1202 MHz in turn", every_other(table)),
@@ -390,7 +392,7 @@ def designs(table: pd.DataFrame) -> dict[str, list[tuple[str, np.ndarray]]]:
 
 
 def clocks_page(table: pd.DataFrame) -> list[str]:
-    """The section of the clocks."""
+    """Return the section about core clocks."""
     base = min((lost_at(table, clock) for clock in CLOCKS), key=lambda lost: float(lost.mean()))
     lines, summary = [], []
     for group, several in designs(table).items():
@@ -424,87 +426,100 @@ def clocks_page(table: pd.DataFrame) -> list[str]:
     return [
         "## Time and power against the core clock",
         "",
-        "30 kernels on a P100 at five core clocks (`data/dvfs`). Of each kernel four numbers are",
-        "fitted, two of its time and two of its power; the voltage curve is the card's, the same",
-        "for all. Three curves: flat up to a knee and a straight line from there (two more numbers",
-        "of the card); proportional to the clock, so that dynamic power is cubic (none); and the",
-        "same with another exponent (one). The clock of a kernel is that of the least predicted",
-        "energy among the clocks from the lowest to the highest one measured. Energy lost: at that",
-        "clock, against the kernel's best measured clock; mean over the kernels.",
+        "30 kernels were measured on a P100 at five core clocks (`data/dvfs`). For each kernel,",
+        "four numbers are fitted: two for its time and two for its power. The voltage curve",
+        "belongs to the card and is the same for all kernels. There are three curves:",
         "",
-        f"Always taking {base.name} MHz, the best one clock, loses {percent(base.mean(), 2)} "
-        f"(of one kernel {percent(base.max())});",
-        "to know that clock takes all measurements.",
+        "* *knee*: constant up to a knee, and a straight line from there (two more numbers of",
+        "  the card);",
+        "* *cube*: proportional to the clock, so that dynamic power is cubic (no further",
+        "  number);",
+        "* *exponent*: proportional, with another exponent of the power (one more number).",
         "",
-        "The rule, which looks at nothing but the measurements fitted:",
+        "For each kernel, the clock with the least predicted energy is chosen, between the",
+        "lowest and the highest measured one. The energy lost is that at the chosen clock",
+        "relative to the kernel's best measured clock, as a mean over the kernels.",
         "",
-        "1. Measure each kernel at the lowest clock and at one more or two, and all of them",
-        "   together at four clocks or more.",
-        "2. `dse.fit` time, then power with the knee and with the cube:",
+        f"Always taking {base.name} MHz, the best single clock, loses {percent(base.mean(), 2)} "
+        f"({percent(base.max())} for one kernel).",
+        "All measurements are needed to know this clock.",
+        "",
+        "The following rule uses only the fitted measurements:",
+        "",
+        "1. Measure each kernel at the lowest clock and at one or two more, so that all kernels",
+        "   together cover at least four clocks.",
+        "2. Fit time, then power with the knee and with the cube:",
         "",
         "   ```python",
-        '   said = {"columns": columns, "residuals": "relative"}',
+        '   options = {"columns": columns, "residuals": "relative"}',
         "   time = dse.fit(",
         '       "clock_scaling", rows, to="time", '
-        'per={"kernel": ["stall_time", "core_cycles"]}, **said',
+        'per={"kernel": ["stall_time", "core_cycles"]}, **options',
         "   )",
-        '   said["per"] = {"kernel": ["constant_power", "dynamic_power"]}',
+        '   options["per"] = {"kernel": ["constant_power", "dynamic_power"]}',
         '   nominal = {"nominal_clock": "1328 MHz"}',
-        '   cube = dse.fit("clock_scaling", rows, to="power", set=nominal, **said)',
+        '   cube = dse.fit("clock_scaling", rows, to="power", set=nominal, **options)',
         "   knee = dse.fit(",
         '       "clock_scaling",',
         "       rows,",
         '       to="power",',
-        "       **said,",
+        "       **options,",
         '       free=["voltage_knee_clock", "voltage_slope"],',
         '       set={**nominal, "voltage_curve": "knee"},',
         "   )",
         "   ```",
         "",
-        "   Take the one with the smaller error of rows left out, those that the others predict:",
-        '   `np.nanmean(fit.left_out["power"] ** 2)`. Take the cube where there are fewer than',
-        "   four clocks, or where the rows do not determine the knee, which `dse.fit` says.",
-        "3. `dse.Study` with `set=` what was given and the values of a kernel (`set_of`), and",
-        "   `core_clock` from the lowest to the highest clock measured as an axis:",
+        "   Take the curve with the smaller error of the rows left out:",
+        '   `np.nanmean(fit.left_out["power"] ** 2)`. Take the cube if there are fewer than four',
+        "   clocks, or if `dse.fit` reports that the rows do not determine the knee.",
+        "3. Make a `dse.Study` with the given values and those of a kernel (`set_of`) as",
+        "   `set=`, and with `core_clock` from the lowest to the highest measured clock as an",
+        "   axis. Then call",
         '   `optimum(minimize="energy")`.',
         "",
-        *header("fitted to", "voltage", "median lost", "worst", "no worse than the best one clock"),
+        *header(
+            *("fitted to", "voltage", "median lost", "worst"),
+            "no worse than the best single clock",
+        ),
         *summary,
         "",
-        "Three clocks do not tell a knee: two numbers of each kernel show at two clocks below it,",
-        "knee and slope at two above. The worst of the random halves have kernels measured at the",
-        "highest two clocks alone, from which the lower ones are far; hence the first step.",
-        "Each by itself, what follows the rule's choice with that:",
+        "Three clocks cannot determine a knee: the two numbers of a kernel need two clocks",
+        "below it, and knee and slope need two above. The worst random halves contain kernels",
+        "that were measured only at the two highest clocks, far from the lower ones; this is",
+        "why step 1 asks for the lowest clock. All designs in detail; the columns after *rule*",
+        "belong to the curve that the rule chose:",
         "",
         *header(
-            *("fitted to", *CURVES, "rule", "lost", "most of a kernel"),
+            *("fitted to", *CURVES, "rule", "lost", "worst kernel"),
             *("time error", "power error"),
         ),
         *lines,
         "",
-        "Errors are those of the measurements not fitted. From all measurements the knee is at",
+        "Errors are those of the measurements that were not fitted. From all measurements, the",
+        "knee is at",
         f"{knee / 1e6:.0f} ± {errors[0] / 1e6:.0f} MHz, and the voltage rises by "
-        f"{slope * 1e10:.1f} ± {errors[1] * 1e10:.1f} % for 100 MHz from there.",
+        f"{slope * 1e10:.1f} ± {errors[1] * 1e10:.1f} % per 100 MHz above it.",
         "",
-        "The rule was made with these designs in view, on this card. Another card needs a check of",
-        "its own, by one clock more: on the V100 of the same repository (`data/v100-dvfs-real.csv`",
-        "at commit f189504), even fitted to all clocks, either curve chooses worse than the best",
-        "one clock does.",
+        "The rule was developed with these designs, on this card. Check it on another card with",
+        "one more clock. On the V100 of the same repository (`data/v100-dvfs-real.csv` at",
+        "commit f189504), both curves choose worse than the best single clock, even if they are",
+        "fitted to all clocks.",
     ]
 
 
 def table_8_page() -> list[str]:
-    """The section of Table 8."""
+    """Return the section about Table 8."""
     exact, noisy = table_8(0.0), table_8(1.0)
     lines = [
         "## Power parameters from micro-benchmarks",
         "",
-        "Hong 2012, section 3.2.4: micro-benchmarks that stress one unit each, and the parameters",
-        "that meet their measured power best. Those powers are not published, so that this checks",
-        "the procedure: ninety micro-benchmarks of our own, their power computed with Table 8, and",
-        "the parameters found from it again; then with 1 W of noise on each.",
+        "Hong 2012, section 3.2.4, measures micro-benchmarks that stress one unit each, and",
+        "fits the power parameters to them. The measured powers are not published, so only the",
+        "procedure can be checked: the power of ninety micro-benchmarks is computed with Table",
+        "8, and the parameters are fitted to it again, without noise and with 1 W of noise on",
+        "each.",
         "",
-        *header("quantity", "Table 8 [W]", "found", "with noise of 1 W"),
+        *header("quantity", "Table 8 [W]", "fitted", "fitted with 1 W of noise"),
     ]
     machine = dse.machine("gtx280")
     for name in MAXIMA:
@@ -514,15 +529,29 @@ def table_8_page() -> list[str]:
     return [
         *lines,
         "",
-        "Fetch, decode and schedule are accessed by every instruction and registers by nearly all:",
-        "only micro-benchmarks in which they differ tell the two apart, as their errors show.",
+        "Every instruction uses fetch, decode and schedule, and nearly every instruction uses",
+        "registers. Only micro-benchmarks in which the two differ can separate them, as the",
+        "standard errors show.",
     ]
 
 
 def page(folder: Path) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [
         "# Fits to published measurements",
+        "",
+        "**In a minute.** Models with free quantities are fitted to measurements that others",
+        "published:",
+        "",
+        "* [Supply curves of Transit](#supply-curves-of-transit): bandwidth against threads on",
+        "  three cards; the two curves err by 0.6 to 12 %.",
+        "* [Power roofline](#power-roofline): power of eight A100 against traffic and flops;",
+        "  one fit for all cards errs by 2.4 %, a fit per card by about 1 %.",
+        "* [Time and power against the core clock](#time-and-power-against-the-core-clock): 30",
+        "  kernels on a P100. A simple rule chooses clocks that lose 0.1 to 0.6 % of the energy",
+        "  in the median; the best single clock loses 0.8 %.",
+        "* [Power parameters from micro-benchmarks](#power-parameters-from-micro-benchmarks):",
+        "  the procedure of Hong 2012 recovers its parameters.",
         "",
         "Generated by `python docs/fits.py ../shared/data > docs/fits.md`, with `dse.fit`.",
         "Data: `bandwidth`, te42kyfo/gpu-benches at commit 1c36d50; `dvfs`,",

@@ -1,4 +1,4 @@
-"""Which launch the model would choose, and what it costs; prints ``docs/launches.md``.
+"""Print ``docs/launches.md``: launches that the model chooses, against measurements.
 
     python docs/launches.py ../shared/data > docs/launches.md
 
@@ -57,7 +57,7 @@ LARGE = (1024, 2048)
 WHOLE = {"rounding": "whole", "waves": "whole"}
 #: What is said of a prediction: whether transactions are those of one request, and its switches.
 VARIANTS: Mapping[str, tuple[bool, dict[str, str]]] = {
-    "as by default": (True, {}),
+    "default": (True, {}),
     'waves = "whole"': (True, {"waves": "whole"}),
     'rounding = "whole"': (True, {"rounding": "whole"}),
     "both": (True, WHOLE),
@@ -81,7 +81,7 @@ SAME = 1e-9
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """Every launch that was measured, with the inputs of the model where they are known."""
+    """Return every measured launch, with the inputs of the model if they are known."""
     names = ("measured_times", "published_evaluations")
     files = [folder / "mwp_cwp" / f"{name}_gtx1080ti.csv" for name in names]
     times, inputs = (pd.read_csv(file).rename(columns=RENAMED) for file in files)
@@ -92,7 +92,7 @@ def read(folder: Path) -> pd.DataFrame:
 
 
 def on_the_line(launches: pd.DataFrame, inputs: pd.DataFrame) -> pd.DataFrame:
-    """The inputs of each launch, from those of the same block at two sizes.
+    """Extrapolate the inputs of each launch from those of the same block at two sizes.
 
     Counts of a thread are linear in the size, and blocks go with the size or with its square.
     """
@@ -112,7 +112,7 @@ def on_the_line(launches: pd.DataFrame, inputs: pd.DataFrame) -> pd.DataFrame:
 
 
 def predict(table: pd.DataFrame, *, each: bool, **switches: str) -> np.ndarray:
-    """Predicted time of each launch; NaN where its inputs are not known.
+    """Return the predicted time of each launch; NaN if its inputs are unknown.
 
     ``each``: transactions of one memory instruction, as Table 1 of the thesis counts them. The file
     has those of all of a warp's.
@@ -136,7 +136,7 @@ def predict(table: pd.DataFrame, *, each: bool, **switches: str) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The launches of one kernel at one size, in the order of the axes block_x and block_y."""
+    """Launches of one kernel at one size, in the order of the axes block_x and block_y."""
 
     kernel: str
     n: int
@@ -146,34 +146,34 @@ class Group:
 
     @cached_property
     def equal(self) -> np.ndarray:
-        """Those that the model calls best, the first of which is chosen."""
+        """Return the launches that the model calls best; the first is chosen."""
         return np.flatnonzero(self.predicted <= np.nanmin(self.predicted) * (1 + SAME))
 
     @property
     def slowdown(self) -> float:
-        """Time of the choice over the best measured."""
+        """Return the measured time of the choice over the best measured time."""
         return float(self.measured[self.equal[0]] / self.measured.min())
 
     def slowdown_in(self, order: Callable[[tuple[int, int]], tuple[int, int]]) -> float:
-        """As of the choice, if the equally good ones were taken in another order."""
+        """Return the slowdown if ties are broken in another order."""
         taken = min(self.equal, key=lambda at: order(self.shapes[int(at)]))
         return float(self.measured[taken] / self.measured.min())
 
     @property
     def slowdown_of_equal(self) -> float:
-        """As of the choice, if one of those that are equally good were drawn."""
+        """Return the mean slowdown over all equally good launches."""
         return float(self.measured[self.equal].mean() / self.measured.min())
 
     @property
     def correlation(self) -> float:
-        """Spearman's rank correlation; NaN where the prediction is the same for all."""
+        """Return Spearman's rank correlation; NaN if all predictions are equal."""
         known = np.isfinite(self.predicted)
         ranks = [pd.Series(x[known]).rank() for x in (self.predicted, self.measured)]
         return float(ranks[0].corr(ranks[1]))
 
 
 def groups(table: pd.DataFrame, predicted: np.ndarray, sizes: Sequence[int]) -> list[Group]:
-    """Each kernel at each of some sizes, where anything is predicted."""
+    """Return the group of each kernel at some sizes, if anything is predicted."""
     found = []
     for (_, kernel, n), part in table.groupby([*KERNEL, "n"]):
         of = predicted[part.index]
@@ -186,7 +186,7 @@ def groups(table: pd.DataFrame, predicted: np.ndarray, sizes: Sequence[int]) -> 
 
 
 def replaced(table: pd.DataFrame, predicted: np.ndarray, by: pd.Series) -> np.ndarray:
-    """The prediction times what it missed by, in the mean, where ``by`` is the same.
+    """Multiply the prediction by the mean factor that it missed by at equal ``by``.
 
     The mean is that of the kernel's *other* sizes: nothing is learnt from what is predicted.
     """
@@ -202,7 +202,7 @@ def replaced(table: pd.DataFrame, predicted: np.ndarray, by: pd.Series) -> np.nd
 
 
 def terms(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """What each term of the model varies with, among the launches of a kernel at one size."""
+    """Return the quantity that each term of the model depends on, among launches at one size."""
     threads = table.block_x * table.block_y
     return {
         "transactions: the shape of a warp": np.minimum(table.block_x, WARP),
@@ -214,68 +214,77 @@ def terms(table: pd.DataFrame) -> dict[str, pd.Series]:
 # --- the page
 
 HEAD = """\
-# Launches chosen by the model, and measured
+# Launch configurations: model against measurement
 
-Generated by `python docs/launches.py ../shared/data > docs/launches.md`. Data: `mwp_cwp`,
-orcca-uwo/KLARAPTOR at commit 0e635fc, which is no part of this project: {launches} times of
-{kernels} kernels on a GTX 1080 Ti, each shape of block measured once, and the inputs of MWP-CWP
-for four sizes. The counts of a thread are linear in the size, so that those of other sizes lie
-on a line through {low} and {high}; where that can be checked, at 64 and 128, {off} of {counts}
-counts are off by more than 1 %, none by more than {most:.1f} %. Of {unknown} launches the
-inputs are not known: they are never chosen, but may be the best measured.
-
-*Slowdown* is the measured time of the launch that the model calls best over the least measured
-of its kernel and size. To the model several launches are often equally good; the first in the
-order of the axes, `block_x` and `block_y`, is chosen. In brackets: the mean over all that are
-equally good. *Correlation* is Spearman's, between predicted and measured times.
-
-The goal is a slowdown of 1.03 in the median and of 1.15 in the 90th percentile:
+**In a minute.** MWP-CWP chooses the block shape of {kernels} PolyBench kernels on a GTX 1080 Ti.
+The slowdown of a choice is its measured time divided by the best measured time. The goal is a
+slowdown of at most 1.03 in the median and 1.15 in the 90th percentile:
 
 {verdict}
 
-Where it is met, it is so by the order in which equally good launches are taken, in which the
-model has no say:
+The model calls many shapes equally good, and it does not say which of them to take. Whether the
+goal is met therefore depends on the order in which ties are broken (first table). At large sizes,
+the likely cause of errors is an input, the number of transactions
+([below](#which-term-is-wrong)).
+
+## Data and definitions
+
+Generated by `python docs/launches.py ../shared/data > docs/launches.md`. The data, `mwp_cwp`, are
+from orcca-uwo/KLARAPTOR at commit 0e635fc and are not part of this project: {launches} times of
+{kernels} kernels, one measurement for each block shape, and the inputs of MWP-CWP for four sizes.
+The counts of a thread are linear in the size, so the counts of other sizes are extrapolated from
+{low} and {high}. At 64 and 128, where this can be checked, {off} of {counts} counts are off by
+more than 1 %, and none by more than {most:.1f} %. For {unknown} launches the inputs are unknown:
+they are never chosen, but may be the best measured.
+
+By default, the first of several equally good launches in the order of the axes `block_x` and
+`block_y` is chosen; brackets show the mean over all of them. *Correlation* is Spearman's rank
+correlation of predicted and measured times.
+
+## Results
+
+The effect of the order of ties on the slowdown:
 """
 
 UNITS = """\
 ## Units and switches
 
-#Uncoal_per_mw is the number of transactions of *one* memory instruction (Hong 2012, Table 1).
-The file has that of all of a warp's together, up to tens of thousands, where an instruction of
-32 lanes needs 32 at most. "By default" divides it by the memory instructions and leaves every
-switch alone; the other rows show what the unit and the switches are worth. All rows were seen
-before one of them was called the default.
+#Uncoal_per_mw is the number of transactions of *one* memory instruction (Hong 2012, Table 1). The
+file contains the sum over all memory instructions of a warp, up to tens of thousands, although
+one instruction of 32 lanes needs at most 32 transactions. "Default" divides this number by the
+number of memory instructions and leaves all switches alone; the other rows show the effect of
+unit and switches. The default was chosen after all rows had been seen.
 """
 
 FAULT = """\
-## Which term is at fault
+## Which term is wrong?
 
-In each row a factor stands in for what a term misses: one for each value of what the term
-varies with, learnt as a mean from the *other* sizes of the same kernel, so that nothing is
-learnt from what is predicted. Where a term is at fault, both the choice and the order get
-better by its factor.
+Each row multiplies the prediction by a factor for what one term misses. There is one factor for
+each value of the quantity that the term depends on, the mean over the *other* sizes of the same
+kernel. So nothing is learnt from the predicted rows. If a term is wrong, its factor improves both
+the choice and the rank correlation.
 """
 
 CAUSES = """\
-At large sizes the transactions are the likeliest at fault, an input, and not how the model
-overlaps them: with a factor for the shape of a warp, with which they vary, those sizes meet the
-goal whichever of the equally good is taken, and the order is right throughout; at small ones
-the factor does not help. The file counts the same for all
-blocks of 16 lanes or more, so that of the matrix products more than 20 launches are equally
-good, whose measured times differ by a third. Of SYR2K it counts the fewer the wider a block is,
-though wide blocks take several times as long, as if lanes beside one another read different
-rows. A factor for the threads of a block, with which residency, MWP's limit N and the waves
-vary, also leads to a good choice at large sizes, for it tells blocks of one warp from others,
-but the order gets worse.
+At large sizes, the number of transactions is probably wrong. It is an input; how the model
+overlaps transactions is not the cause. With a factor for the shape of a warp, on which the
+transactions depend, the large sizes meet the goal for any order of ties, and the ranking is right
+throughout. At small sizes this factor does not help. The file has the same count for all blocks
+of 16 lanes or more, so for the matrix products more than 20 launches are equally good, although
+their measured times differ by a third. For SYR2K the count falls with the width of the block,
+although wide blocks take several times as long, as if neighbouring lanes read different rows. A
+factor for the threads of a block, on which residency, MWP's limit N and the waves depend, also
+leads to a good choice at large sizes, because it separates blocks of one warp from others; but
+the ranking becomes worse.
 
-Waves counted in full (`waves = "whole"`) are right for small grids and wrong for large ones.
-They prefer blocks of one warp, of which 32 are resident and not 64: by Eq. 22 it does not
-matter how many wait once MWP is below their number, and measured it does.
+Counting full waves (`waves = "whole"`) is right for small grids and wrong for large ones. It
+prefers blocks of one warp, of which 32 instead of 64 are resident. By Eq. 22 the number of
+waiting warps does not matter once it exceeds MWP; in the measurements it does.
 """
 
 
 def summary(found: Sequence[Group]) -> list[str]:
-    """Cells: kernels and sizes, slowdown in the median and 90th percentile, correlation."""
+    """Return cells: number of groups, median and 90th percentile of the slowdown, correlation."""
     cells = [str(len(found))]
     for share in (0.5, 0.9):
         first, any_of = (
@@ -288,8 +297,11 @@ def summary(found: Sequence[Group]) -> list[str]:
 
 
 def compared(table: pd.DataFrame, predictions: Mapping[str, np.ndarray]) -> Iterator[str]:
-    """A table of predictions, those of published inputs and of large sizes apart."""
-    yield "| prediction | sizes | groups | median | 90th percentile | correlation | its 10th |"
+    """Yield a table of predictions, separately for published and large sizes."""
+    yield (
+        "| prediction | sizes | groups | median | 90th percentile "
+        "| correlation | its 10th percentile |"
+    )
     yield "|---|---|---|---|---|---|---|"
     for name, predicted in predictions.items():
         for sizes in (PUBLISHED, LARGE):
@@ -298,8 +310,8 @@ def compared(table: pd.DataFrame, predictions: Mapping[str, np.ndarray]) -> Iter
 
 
 def ties(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
-    """What the order of equally good launches does to the slowdown."""
-    yield "| of equally good ones, the first by | sizes | median | 90th percentile |"
+    """Yield a table of the slowdown for each order of equally good launches."""
+    yield "| ties broken by | sizes | median | 90th percentile |"
     yield "|---|---|---|---|"
     for name, order in ORDERS.items():
         for sizes in (PUBLISHED, LARGE):
@@ -309,7 +321,7 @@ def ties(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
 
 
 def by_kernel(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
-    """Slowdown and correlation of each kernel at each size."""
+    """Yield a table of slowdown and correlation of each kernel at each size."""
     sizes = sorted({*PUBLISHED, *LARGE})
     found = {(one.kernel, one.n): one for one in groups(table, predicted, sizes)}
     yield f"| kernel | {' | '.join(map(str, sizes))} |"
@@ -321,23 +333,23 @@ def by_kernel(table: pd.DataFrame, predicted: np.ndarray) -> Iterator[str]:
 
 
 def worst(table: pd.DataFrame, predicted: np.ndarray, above: float) -> Iterator[str]:
-    """The choices that cost the most."""
-    yield "| kernel | size | slowdown | chosen | equally good | best measured | it is predicted |"
+    """Yield a table of the choices that cost the most."""
+    yield "| kernel | size | slowdown | chosen | equally good | best measured | its prediction |"
     yield "|---|---|---|---|---|---|---|"
     found = groups(table, predicted, (*PUBLISHED, *LARGE))
     for one in sorted(found, key=lambda group: -group.slowdown):
         if one.slowdown > above:
             best, chosen = one.measured.argmin(), one.equal[0]
             apart = one.predicted[best] / one.predicted[chosen] - 1
-            told = "as good" if apart <= SAME else f"{apart:.2%} slower"
-            told = told if np.isfinite(apart) else "not at all"
+            told = "equal" if apart <= SAME else f"{apart:.2%} slower"
+            told = told if np.isfinite(apart) else "none"
             shapes = [f"{x} × {y}" for x, y in (one.shapes[int(at)] for at in (chosen, best))]
             cells = [one.n, f"{one.slowdown:.2f}", shapes[0], len(one.equal), shapes[1], told]
             yield f"| `{one.kernel}` | {' | '.join(map(str, cells))} |"
 
 
 def line_errors(table: pd.DataFrame, folder: Path) -> np.ndarray:
-    """How far the line misses published counts at the sizes through which it is not drawn."""
+    """Return relative errors of the extrapolation at the sizes that it does not use."""
     path = folder / "mwp_cwp" / "published_evaluations_gtx1080ti.csv"
     inputs = pd.read_csv(path).rename(columns=RENAMED)
     inputs = inputs.merge(table[LAUNCH], on=LAUNCH)
@@ -349,12 +361,12 @@ def line_errors(table: pd.DataFrame, folder: Path) -> np.ndarray:
 
 
 def page(folder: Path) -> str:
-    """The whole page."""
+    """Return the whole page."""
     table = read(folder)
     predictions = {
         name: predict(table, each=each, **switches) for name, (each, switches) in VARIANTS.items()
     }
-    plain = predictions["as by default"]
+    plain = predictions["default"]
     learnt = {name: replaced(table, plain, by) for name, by in terms(table).items()}
     off = line_errors(table, folder)
     lines = [
@@ -371,9 +383,9 @@ def page(folder: Path) -> str:
         ),
         *ties(table, plain),
         "",
-        *compared(table, {"as by default": plain}),
+        *compared(table, {"default": plain}),
         "",
-        "Slowdown, and correlation in brackets, of each kernel at each size:",
+        "Slowdown, and correlation in brackets, for each kernel and size:",
         "",
         *by_kernel(table, plain),
         "",
@@ -381,26 +393,26 @@ def page(folder: Path) -> str:
         *compared(table, predictions),
         "",
         FAULT,
-        *compared(table, {"as by default": plain} | learnt),
+        *compared(table, {"default": plain} | learnt),
         "",
         CAUSES,
-        "The choices that cost more than 15 %:",
+        "Choices with a slowdown above 15 %:",
         "",
         *worst(table, plain, 1.15),
         "",
-        "The times are single readings: of `Convolution2D_kernel` at size 64 one shape is read at",
-        "0.0046 ms, where all others take 0.0110 ms and more.",
+        "Each time is a single measurement. For `Convolution2D_kernel` at size 64, one shape has",
+        "0.0046 ms, all others 0.0110 ms or more.",
     ]
     return "\n".join(lines) + "\n"
 
 
 def verdict(table: pd.DataFrame, predicted: np.ndarray) -> str:
-    """Whether the goal is met, and where."""
+    """Return a list that says for which sizes the goal is met."""
     told = []
     for sizes, where in (
-        (PUBLISHED, "on the sizes whose inputs are published"),
-        (LARGE, "on the two large ones, whose inputs lie on the line"),
-        ((*PUBLISHED, *LARGE), "on all"),
+        (PUBLISHED, "for sizes with published inputs"),
+        (LARGE, "for the two large sizes with extrapolated inputs"),
+        ((*PUBLISHED, *LARGE), "for all sizes"),
     ):
         slow = [group.slowdown for group in groups(table, predicted, sizes)]
         half, most = np.quantile(slow, 0.5), np.quantile(slow, 0.9)

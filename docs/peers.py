@@ -1,4 +1,4 @@
-"""How close searches without a proof come to the certified optima; docs/peers.csv, .md and .png.
+"""Compare heuristic search with the certified optima; write docs/peers.csv, .md and .png.
 
     python docs/peers.py measure docs/peers.csv 0.1,1 sepia/gtx280/energy svm/8800gt/edp
     python docs/peers.py measure docs/peers.csv 1,10 energy      # every benchmark and GPU
@@ -38,7 +38,7 @@ COSTLY, SAME = 1e9, 1e-12
 
 
 class Space:
-    """The settings of a study by their indices along the axes, evaluated by machine code."""
+    """Settings of a study by their indices along the axes, evaluated by machine code."""
 
     def __init__(self, asked: Any, goal: str) -> None:
         from sweeps.grid.goals import objective_node, one_goal
@@ -72,7 +72,7 @@ class Space:
 
 
 class Watch:
-    """A space with a clock: the best value that was seen by the end of each budget.
+    """Space with a clock that records the best value at the end of each budget.
 
     Once the optimum is seen, which only we know, nothing better can come: the search is over.
     """
@@ -96,7 +96,7 @@ class Watch:
 
     @property
     def over(self) -> bool:
-        """Whether the last budget is spent, or the optimum found."""
+        """True if the last budget is spent or the optimum was reached."""
         return len(self.told) == len(self.budgets)
 
 
@@ -104,7 +104,7 @@ class Watch:
 
 
 def differential_evolution(watch: Watch, seed: int) -> None:
-    """SciPy's with its defaults, a generation at once; begun anew once it has converged."""
+    """Search with SciPy's defaults, a generation at a time, restarted after convergence."""
     from scipy.optimize import differential_evolution as search
 
     def cost(indices: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ def differential_evolution(watch: Watch, seed: int) -> None:
 
 
 def tpe(watch: Watch, seed: int) -> None:
-    """Optuna's with its defaults, a setting at a time."""
+    """Search with Optuna's defaults, one setting at a time."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -151,7 +151,7 @@ SEARCHES = {"tpe": tpe, "de": differential_evolution}
 def measured(
     benchmark: str, gpu: str, goal: str, budgets: Sequence[float]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a space: what is certified, and what each search came to."""
+    """Yield the rows of a space: the certified optimum and the result of each search."""
     asked = study(benchmark, gpu)
     began = time.perf_counter()
     best = asked.optimum(minimize=goal, method="certified")
@@ -174,7 +174,7 @@ def measured(
 
 
 def measure(path: Path, budgets: Sequence[float], spaces: Sequence[Sequence[str]]) -> None:
-    """Add the rows of some spaces to the file, each as it is done."""
+    """Append the rows of some spaces to the file, each as soon as it is measured."""
     fresh = not path.exists()
     with path.open("a", newline="") as file:
         if fresh:
@@ -190,7 +190,7 @@ def measure(path: Path, budgets: Sequence[float], spaces: Sequence[Sequence[str]
 
 
 def read(path: Path) -> Any:
-    """The table of the file, with the ``excess`` of each value over the certified one."""
+    """Return the table of the file with the ``excess`` of each value over the certified one."""
     import pandas as pd
 
     table = pd.read_csv(path, comment="#")
@@ -202,33 +202,39 @@ def read(path: Path) -> Any:
 # --- the page and the figure
 
 PAGE = """\
-# Searches without a proof
+# Comparison with heuristic search
 
-How close Optuna (TPE) and SciPy (differential evolution) come to the
-[certified optima](certified-merge.md) in the same time. Measured into
-`docs/peers.csv`, whose first line has the versions, by `python docs/peers.py measure`; this page
-and the figure are made from it by `python docs/peers.py page` and `python docs/peers.py draw`.
+**In a minute.** Optuna (TPE) and SciPy (differential evolution) search the same spaces as the
+[certified search](certified-merge.md), for the same time.
+
+{words}
+
+Measured by `python docs/peers.py measure` into `docs/peers.csv`, whose first line has the
+versions. `python docs/peers.py page` and `python docs/peers.py draw` make this page and the
+figure from it.
 
 ![How far each search for the least energy ends from the certified one](peers.png)
 
-Each search has its library's defaults, begins from {seeds} seeds, and looks at whole numbers along
-the same axes. A setting is evaluated by machine code made of the same equations: microseconds, and
-its compilation is not counted. Differential evolution gives a generation at once, and begins anew
-once it has converged. A run also ends when it has found the optimum, which only we know. Time 1 is
-that of the certified search, all told, which may use both cores; the searches use one. The machine
-was shared with other work.
+## How the searches run
 
-A cell gives the median and the worst share by which what is found exceeds the certified least, and
-how many runs found that.
+* Each search has the defaults of its library and runs with {seeds} seeds, over the integer
+  positions along the same axes.
+* A setting is evaluated by machine code of the same equations, in microseconds; compilation is
+  not counted.
+* Differential evolution evaluates a generation at a time, and restarts when it has converged.
+* A run also ends when it has found the optimum, which only the certified search knows.
+* Time 1 is the total time of the certified search. It may use both cores; the heuristics use one.
+  The machine was shared with other work.
+
+A cell gives the median and the largest relative excess over the certified minimum, and how many
+runs found the minimum.
 
 {rows}
-
-{words}
 """
 
 
 def cell(part: Any) -> str:
-    """Median, worst and exact of some runs."""
+    """Return the median, the worst and the number of exact results of some runs."""
     if part.empty:
         return ""
     excess = part.excess.where(part.excess > SAME, 0) * 100
@@ -237,17 +243,17 @@ def cell(part: Any) -> str:
 
 
 def in_order(space: tuple[str, str, str]) -> tuple[int, int, int]:
-    """The place of a space among the others."""
+    """Return the position of a space among the others."""
     benchmark, gpu, goal = space
     return list(GOALS).index(goal), list(BENCHMARKS).index(benchmark), list(GPUS).index(gpu)
 
 
 def rows(table: Any) -> Iterator[str]:
-    """A row a space, a column a method and a time."""
+    """Yield a row for each space, with a column for each method and time."""
     runs = table[table.method != "certified"]
     columns = [(m, budget) for m in METHODS for budget in sorted(runs.budget.unique())]
     heads = [f"{METHODS[method]}, time {budget:g}" for method, budget in columns]
-    yield f"| least | benchmark | GPU | settings | proof [s] | {' | '.join(heads)} |"
+    yield f"| minimize | benchmark | GPU | settings | proof [s] | {' | '.join(heads)} |"
     yield "|" + "---|" * (5 + len(columns))
     spaces = dict(iter(table.groupby(SPACE)))
     for benchmark, gpu, goal in sorted(spaces, key=in_order):
@@ -263,35 +269,36 @@ def rows(table: Any) -> Iterator[str]:
 
 
 def words(table: Any) -> str:
-    """What the table comes to."""
+    """Summarize the runs that had the time of the proof, as a list."""
     told = []
     for goal in table.goal.unique():
         for method, name in METHODS.items():
             runs = table[(table.goal == goal) & (table.method == method) & (table.budget == 1)]
             half, most = 100 * runs.excess.median(), 100 * runs.excess.max()
-            told.append(
-                f"Least {goal}, in the time of the proof: {name} ends {half:.2g} % from the least "
-                f"in the median of {len(runs)} runs and {most:.2g} % at worst; "
-                f"{int((runs.excess <= SAME).sum())} find it."
+            hits = int((runs.excess <= SAME).sum())
+            text = (
+                f"* Least {goal}, {name}: median {half:.2g} % above the minimum, "
+                f"worst {most:.2g} %; {hits} of {len(runs)} runs found the minimum."
             )
+            told.append(fill(text, 98, subsequent_indent="  "))
     told.append(
-        "Neither can say so: that a value is the best, or how far it is from that, is known by the "
-        "proof alone."
+        "\nA heuristic search cannot tell whether its result is the best, or how far it is from\n"
+        "the best. Only the proof can."
     )
-    return "\n\n".join(fill(text, 98) for text in told)
+    return "\n".join(told)
 
 
 def page(path: Path) -> str:
-    """The whole page."""
+    """Return the whole page."""
     table = read(path)
     seeds = table.seed.nunique()
     return PAGE.format(rows="\n".join(rows(table)), words=words(table), seeds=seeds)
 
 
 def draw(table: Any, picture: str) -> None:
-    """A panel a GPU: what each run exceeds the certified optimum by in the time of its proof."""
-    from dse.plots.axes import axes_of, new_figure
-    from dse.plots.style import distinct_styles
+    """Draw a panel for each GPU: the excess over the certified optimum in the time of its proof."""
+    from dse.plots.frame import axes_of, new_figure
+    from dse.plots.looks import looks_of
 
     least, most = -6, 2
     runs = table[(table.method != "certified") & (table.budget == 1) & (table.goal == "energy")]

@@ -34,7 +34,7 @@ TITLES = {
 
 
 def draw(ds: xr.Dataset, picture: str) -> None:
-    """Shortest time at each clock, with its 5 to 95 % band, a panel a kernel."""
+    """Draw the shortest time at each clock with its 5-95 % band, one panel for each kernel."""
     from matplotlib.figure import Figure
 
     mean, low, high = (f"{each}(time{q})" for each, q in BANDS)

@@ -1,4 +1,4 @@
-"""What a program besides the graph predicts, row by row, to be held against what was measured."""
+"""Model whose predictions come from another program, row by row."""
 
 import dse
 
@@ -7,5 +7,5 @@ given = dse.quantity("given_prediction", domain="(0, inf)", meaning="what is pre
 
 @dse.equation(source="by definition", meaning="what was measured")
 def outcome(given_prediction):
-    """What was predicted, as it was predicted."""
+    """Return the given prediction."""
     return given_prediction

@@ -1,4 +1,4 @@
-"""The table of cases of ``docs/validation.md``: measured rows, what is asked of them, what is due.
+"""Cases of ``docs/validation.md``: measured rows, options of the validation, required scores.
 
 A case is the keywords of :func:`dse.validate` beside a function that reads its rows. ``due`` holds
 the largest value (of ``rank`` the smallest) that a measure may have; a test holds each to it.
@@ -27,7 +27,7 @@ SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One case; ``due`` may be of the whole, or of a label, ``"label: measure"``, or of each.
+    """Case of the validation; ``due`` is for all rows, a label (``"label: measure"``) or each.
 
     ``called`` is what stands on the page in place of the name of the model.
 
@@ -48,7 +48,7 @@ class Case:
         return self.title
 
     def missed(self, found: Any) -> list[str]:
-        """What is due and not met: ``rank`` at least, all else at most."""
+        """Return the required scores that are not met: ``rank`` at least, all others at most."""
         missed = []
         for what, limit in self.due.items():
             label, _, measure = what.rpartition(": ")
@@ -62,13 +62,13 @@ class Case:
 
 
 def opened(path: Path, **given: Any) -> pd.DataFrame:
-    """The rows of a profile that were measured."""
+    """Return the measured rows of a profile."""
     frame = dse.open(path, shape="rows", **given).to_dataframe().reset_index()
     return frame[frame.feasible.astype(bool)].reset_index(drop=True)
 
 
 def tuned(path: Path, program: str) -> pd.DataFrame:
-    """Counters of KTT's, which holds shares of the peak of units: their ratios give counts.
+    """Derive counts from KTT's counters, which are shares of the peak of units.
 
     Its floating-point pipe also multiplies integers. The clock is the median of that of all rows,
     from cycles, which the rate of issue tells.
@@ -97,7 +97,7 @@ def tuned(path: Path, program: str) -> pd.DataFrame:
 
 
 def both_tuned(folder: Path) -> pd.DataFrame:
-    """Two tuning spaces of one GPU, at two clocks."""
+    """Return two tuning spaces of one GPU, at two clocks."""
     profiles = folder / "profiles"
     names = {
         "coulomb": "coulomb/coulomb_2080_full_search_space.json.gz",
@@ -107,14 +107,14 @@ def both_tuned(folder: Path) -> pd.DataFrame:
 
 
 def from_source(_: Path) -> pd.DataFrame:
-    """The same spaces, in part, by what ``dse kernel`` counts; written by counted_profiles.py."""
+    """Return part of the same spaces with the counts of ``dse kernel`` (counted_profiles.py)."""
     rows = pd.read_csv(Path(__file__).parent / "counted-profiles.csv").drop(columns="number")
     strength = rows.mem_strength.clip(lower=1)  # 0 where nothing is loaded
     return rows.assign(mem_strength=strength, core_clock=rows.program.map(CLOCKS))
 
 
 def rajaperf(folder: Path) -> pd.DataFrame:
-    """Counters of RAJAPerf; a grid of a thread an element, which holds for most kernels."""
+    """Return counters of RAJAPerf; the grid has one thread per element, right for most kernels."""
     given = {"threads_per_block": 256, "blocks": 32768}
     frame = opened(folder / "profiles" / "rajaperf_v100" / "ncu_counters.csv", given=given)
     rows = frame[["time", "dram_bytes", "total_insts", "blocks", "threads_per_block"]].astype(float)
@@ -130,7 +130,7 @@ def rajaperf(folder: Path) -> pd.DataFrame:
 
 
 def hecbench(folder: Path) -> pd.DataFrame:
-    """Operations and DRAM bytes of HeCBench's kernels; Nsight Compute locked the clock to base."""
+    """Return operations and DRAM bytes of HeCBench's kernels, measured at base clock."""
     frame = opened(folder / "profiles" / "hecbench_rtx3080" / "profiling.csv.gz")
     names = ["time", "dram_bytes", "blocks", "threads_per_block", "int_insts"]
     rows = frame[names].astype(float)
@@ -164,7 +164,7 @@ KINDS = ("row_loads", "column_loads", "store_insts", "row_stores")
 
 
 def polybench(folder: Path, sizes: Collection[int]) -> pd.DataFrame:
-    """Times of each shape of block, the counts of MWP-CWP, and what MWP-CWP says of them."""
+    """Return times of each block shape, the counts of MWP-CWP, and its predictions."""
     table = launches.read(folder)
     each, theirs = (
         launches.predict(table, each=own, **switches)
@@ -212,23 +212,25 @@ SHAPES = {
 }
 
 SHAPES_NOTE = (
-    "PolyBench, sizes from 64 to 2048; counts beyond 512 lie on a line "
-    "([launches](launches.md)), and launches whose counts are not known are left out. Which "
-    "requests differ by row or by lane is read in the source. Of equally good shapes the first by "
-    "`block_x`, `block_y` is chosen; MWP-CWP calls many equally good. Tried, and no "
-    "better by rows left out: sectors of 32 and 64 bytes, two lines a request at least, waits that "
-    "grow with lines or instructions, slower data beyond the second cache, sums or maxima in place "
-    "of the right angle, and reuse within a block. Two lines at least make 16 and 32 lanes in a "
-    "row equally good: that chooses better up to 512 (p90 1.125) and worse on all (1.187), by the "
-    "order of ties."
+    "PolyBench with sizes from 64 to 2048. Counts beyond 512 are extrapolated ([launch "
+    "configurations](launches.md)), and launches with unknown counts are left out. The "
+    "access pattern of each request was read from the source. Of several equally good "
+    "shapes, the first by `block_x`, `block_y` is chosen; MWP-CWP has many equally good "
+    "ones. These variants were tried and are not better on rows left out: sectors of 32 and "
+    "64 bytes, at least two lines per request, waits that grow with lines or instructions, "
+    "slower data beyond the L2 cache, sums or maxima in place of the root of squares, and "
+    "reuse within a block. With at least two lines per request, 16 and 32 lanes in a row "
+    "are equally good: because of the order of ties, the choice is then better up to size "
+    "512 (p90 1.125) and worse overall (1.187)."
 )
 
 CASES = (
     Case(
         title="Coulomb sum and convolution, RTX 2080 Ti, each calibrated on the other",
         rows=both_tuned,
-        note="Two values are fitted. A choice is among 200 random subspaces of 100. The bandwidth "
-        "of the second cache (1500 GB/s) and the latency of DRAM (536 cycles) are assumed.",
+        note="Two values are fitted. The slowdown of the choice is measured in 200 random "
+        "subsets of 100 configurations. The L2 bandwidth (1500 GB/s) and the DRAM latency "
+        "(536 cycles) are assumed.",
         ask={
             "machine": "rtx2080ti",
             "set": {"l2_bandwidth": "1500 GB/s", "mem_latency_nominal": 536},
@@ -249,10 +251,10 @@ CASES = (
         title="Coulomb sum and convolution, RTX 2080 Ti, from source alone",
         rows=from_source,
         model="occupancy + latency_roofline + footprint",
-        note="Counts are of `dse kernel` (`docs/counted_profiles.py`): all 210 of Coulomb, 60 of "
-        "convolution drawn; of the profiles the clock alone is read. One value is fitted. "
-        "Requests under way at once are told by the source: assumed (3) or fitted, both programs "
-        "err more.",
+        note="`dse kernel` counted all 210 configurations of Coulomb and 60 random ones of "
+        "convolution (`docs/counted_profiles.py`). Only the clock comes from the profiles. "
+        "One value is fitted. The number of requests in flight comes from the source; if it "
+        "is assumed (3) or fitted, the errors of both programs are larger.",
         ask={
             "machine": "rtx2080ti",
             "set": {"l2_bandwidth": "1500 GB/s", "mem_latency_nominal": 536},
@@ -272,8 +274,9 @@ CASES = (
     Case(
         title="RAJAPerf, V100",
         rows=rajaperf,
-        note="Nothing is fitted. Rows of kernels launched several times hold sums; the grid of "
-        "some (ADI, MVT) is not told and is far smaller than assumed; atomics are not modelled.",
+        note="Nothing is fitted. Rows of kernels that were launched several times contain sums. "
+        "The grid of some kernels (ADI, MVT) is unknown and much smaller than assumed. "
+        "Atomics are not modelled.",
         ask={
             "machine": "v100_sxm2",
             "set": {
@@ -292,10 +295,11 @@ CASES = (
     Case(
         title="HeCBench, RTX 3080, programs left out",
         rows=hecbench,
-        note="Instructions besides the counted operations are not known: two for each operation "
-        "and 20 a thread are taken. Latencies are those measured on an A40. Of the others those "
-        "err that take milliseconds and attain less than a third of the bandwidth: what they wait "
-        "for is not in these rows.",
+        note="The rows contain only the numbers of operations; the model assumes two "
+        "instructions for each operation and 20 more per thread. Latencies are those "
+        "measured on an A40. Among the other kernels, those with large errors take "
+        "milliseconds and attain less than a third of the bandwidth; the rows do not show "
+        "what they wait for.",
         ask={
             "machine": "rtx3080",
             "set": {
@@ -317,7 +321,7 @@ CASES = (
         due={"median": 0.35},
     ),
     Case(
-        title="Shapes of blocks, GTX 1080 Ti, programs left out",
+        title="Block shapes, GTX 1080 Ti, programs left out",
         rows=lambda folder: polybench(folder, (*launches.PUBLISHED, *launches.LARGE)),
         model="block_shape",
         ask=SHAPES,
@@ -326,22 +330,23 @@ CASES = (
         long=True,
     ),
     Case(
-        title="Shapes of blocks, GTX 1080 Ti, sizes whose counts are published",
+        title="Block shapes, GTX 1080 Ti, sizes with published counts",
         rows=lambda folder: polybench(folder, launches.PUBLISHED),
         model="block_shape",
         ask=SHAPES,
-        note="Without the sizes whose counts lie on a line. MWP-CWP calls many shapes equally "
-        "good, of which the first happens to be among the best ([launches](launches.md)). What is "
-        "lost here is lost in matrix products of 128 and 256, where 16 lanes in a row are up to a "
-        "fifth faster than 32; from 512 on they are slower.",
+        note="Without the sizes with extrapolated counts. MWP-CWP has many equally good shapes, "
+        "and the first of them happens to be among the best ([launch "
+        "configurations](launches.md)). The loss of `block_shape` comes from matrix "
+        "products of size 128 and 256, where 16 lanes in a row are up to a fifth faster "
+        "than 32; from 512 on they are slower.",
         due={"rank": 0.75},
         long=True,
     ),
     Case(
-        title="Elementwise operators of PyTorch, each GPU of five left out",
+        title="Elementwise operators of PyTorch, each of five GPUs left out",
         rows=lambda folder: pd.DataFrame(calibrating.elementwise(folder)),
         model="streaming",
-        note="A GPU that is left out is known by its machine file.",
+        note="Only the machine file of the left-out GPU is known.",
         ask={
             "free": ["startup_time", "bandwidth_share", "measured_share"],
             "leave_out": "gpu",
@@ -351,14 +356,14 @@ CASES = (
         long=True,
     ),
     Case(
-        title="Watts of 25 kernels, V100",
+        title="Power of 25 kernels, V100",
         rows=lambda folder: pd.DataFrame(calibrating.power(folder)),
         model="activity_power",
         to="power",
-        note="All units are fitted, none is chosen by its error. Tried on kernels left out: "
-        "reads and writes of DRAM apart (10.8 %), hits and misses of the second cache apart "
-        "(10.8 %), each unit left away (10.4 to 14.2 %), pipelines that saturate (10.3 %): of 25 "
-        "kernels none stands out, and none reaches 8 %.",
+        note="All units are fitted; none was selected by its error. Variants on kernels left "
+        "out: separate DRAM reads and writes (10.8 %), separate L2 hits and misses (10.8 "
+        "%), without one of the units (10.4 to 14.2 %), saturating pipelines (10.3 %). With "
+        "25 kernels, no variant is clearly better, and none reaches 8 %.",
         ask={
             **{name: calibrating.POWER[name] for name in ("free", "set")},
             "leave_out": "kernel",
@@ -368,14 +373,14 @@ CASES = (
         long=True,
     ),
     Case(
-        title="Supply curves of memory, every other point left out",
+        title="Memory supply curves, every other point left out",
         rows=own_files.supply,
         model="supply_curve",
         to="attained_bandwidth",
-        note="Bandwidth against resident threads of 18 streaming kernels on V100, A100 and MI210. "
-        "Between points as close as these a straight line is nearer than a curve of four values, "
-        "once it is led to 0 where there are no threads; it tells neither a peak nor where threads "
-        "are enough.",
+        note="Bandwidth against resident threads, for 18 streaming kernels on V100, A100 and "
+        "MI210. The points are so close that linear interpolation, with bandwidth 0 at 0 "
+        "threads, is more accurate than a curve with four parameters. But it gives neither "
+        "the peak bandwidth nor the number of threads that reaches it.",
         ask={
             "own": {"curve": own_files.SUPPLY},
             "leave_out": "half",
@@ -390,8 +395,9 @@ CASES = (
         title="Times at other clocks, P100",
         rows=own_files.clocks,
         model="clock_scaling",
-        note="30 kernels; of one half 607, 1202 and 1328 MHz are measured, of the other 810 and "
-        "1012, in turn. [Fits](fits.md) has other designs.",
+        note="30 kernels. For one half of them, the fit knows 607, 1202 and 1328 MHz and "
+        "predicts 810 and 1012 MHz; for the other half, the reverse. [Fits](fits.md) has "
+        "other designs.",
         ask={
             "own": {"kernel": own_files.TIME},
             "set": {"clock_overlap": "none"},
@@ -403,11 +409,12 @@ CASES = (
         long=True,
     ),
     Case(
-        title="Watts at other clocks, P100",
+        title="Power at other clocks, P100",
         rows=own_files.clocks,
         model="clock_scaling",
         to="power",
-        note="The same rows. The voltage is flat up to a knee; it and the slope are of the card.",
+        note="The same rows. The voltage is constant up to a knee; knee and slope belong to the "
+        "card.",
         ask={
             "free": fits.KNEE,
             "own": {"kernel": own_files.POWER},
@@ -420,12 +427,12 @@ CASES = (
         long=True,
     ),
     Case(
-        title="The clock of least energy, P100",
+        title="Clock with the least energy, P100",
         rows=own_files.energies,
         model="clock_scaling",
         to="energy",
-        note="The same rows, each predicted by what was fitted to the other half: a slowdown is "
-        "energy over that at the best of five clocks.",
+        note="The same rows, each predicted with the fit to the other half. The slowdown is the "
+        "energy at the chosen clock over that at the best of the five clocks.",
         ask={
             "set": fits.CURVES["knee"][1],
             "leave_out": "kernel",
@@ -440,7 +447,7 @@ CASES = (
         long=True,
     ),
     Case(
-        title="Watts against intensity, each A100 of eight left out",
+        title="Power against intensity, each of eight A100 left out",
         rows=own_files.roofline,
         model="energy_roofline",
         to="power",
@@ -453,25 +460,25 @@ CASES = (
         long=True,
     ),
     Case(
-        title="What groups of 8 lanes lose in lockstep, A100",
+        title="Loss of groups of 8 lanes in lockstep, A100",
         rows=own_files.losses,
         model=str(Path(__file__).with_name("predicted.py")),
         to="outcome",
         called="the law of imbalance",
-        note="Two laws of work, 131,072 groups each; nothing is fitted. The spread that is "
-        "measured is up to three times that of the law: one group in a hundred was interrupted. "
-        "That an iteration costs more with more lanes at work was tried and refused: a lane's "
-        "iteration takes 3,801 cycles where 1.5 to 2 lanes are at work, 3,794 where 5 to 6 are "
-        "(medians).",
+        note="Two laws of work with 131,072 groups each; nothing is fitted. The measured "
+        "standard deviation is up to three times that of the law, because one group in a "
+        "hundred was interrupted. The number of active lanes does not change the cost of an "
+        "iteration: its median is 3,801 cycles with 1.5 to 2 active lanes, and 3,794 with 5 "
+        "to 6.",
         ask={"per": "statistic", "baselines": {"nothing is lost": "1 + 0 * given_prediction"}},
         due={"mean: mean": 0.022, "slowdown: mean": 0.022, "50 %: mean": 0.01},
     ),
     Case(
-        title="RAJAPerf by Caliper, V100, bytes that the suite tells",
+        title="RAJAPerf by Caliper, V100, with the bytes reported by the suite",
         rows=own_files.caliper,
         model="streaming",
-        note="Times of the host over all repetitions, four sizes of block and two of the problem. "
-        "Kernels that do not stream are among them: products of matrices, atomics, reductions.",
+        note="Host times over all repetitions, with four block sizes and two problem sizes. The "
+        "kernels include some that do not stream: matrix products, atomics, reductions.",
         ask={
             "machine": "v100_sxm2",
             "set": {"bandwidth_share": "triad_bandwidth / mem_bandwidth"},
@@ -482,10 +489,11 @@ CASES = (
         due={"median": 0.22},
     ),
     Case(
-        title="A vector addition in four sizes of block, RTX 2080 Ti",
+        title="Vector addition with four block sizes, RTX 2080 Ti",
         rows=own_files.vector_add,
-        note="As given, nothing is fitted; the clock is the printed one. Times are those of the "
-        "tuner, on the host: the same bytes take 77 us in blocks of 32 and 37 in blocks of 256.",
+        note="Nothing is fitted; the clock is the nominal one. The times are host times of the "
+        "tuner: the same bytes take 77 us with blocks of 32 threads and 37 us with blocks "
+        "of 256.",
         ask={
             "machine": "rtx2080ti",
             "set": {
@@ -500,19 +508,19 @@ CASES = (
         long=True,
     ),
     Case(
-        title="A copy of 8 MiB, MI100 and MI200, each left out",
+        title="Copy of 8 MiB, MI100 and MI200, each left out",
         rows=own_files.vector_copies,
         model="streaming",
-        note="Three launches each; the first of each is the slowest. The copy fits into the second "
-        "cache, of 8 MiB, in half.",
+        note="Three launches on each GPU; the first is the slowest. Half of the copied data fits "
+        "into the L2 cache of 8 MiB.",
         ask={"free": ["startup_time"], "leave_out": "gpu", "baselines": BYTES},
         due={"median": 0.3},
     ),
     Case(
-        title="One launch by Nsight Compute's page of details, T4",
+        title="One launch from Nsight Compute's details page, T4",
         rows=own_files.copy_blocked,
-        note="The latency of DRAM (536 cycles at 1545 MHz) and the bandwidth of the second cache "
-        "(1000 GB/s) are assumed.",
+        note="The DRAM latency (536 cycles at 1545 MHz) and the L2 bandwidth (1000 GB/s) are "
+        "assumed.",
         ask={
             "machine": "t4",
             "set": {
@@ -531,5 +539,5 @@ CASES = (
 
 
 def validated(case: Case, folder: Path) -> Any:
-    """A case, run."""
+    """Run a case."""
     return dse.validate(case.model, case.rows(folder), to=case.to, **case.ask)

@@ -1,4 +1,4 @@
-"""Rows of the cases of ``docs/validation.md`` that stand in files of their own kind."""
+"""Read the rows of cases of ``docs/validation.md`` that need their own reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LANES = 8
 
 
 def supply(folder: Path) -> pd.DataFrame:
-    """Bandwidth against threads of 18 streaming kernels; every other point is a half."""
+    """Return bandwidth against threads of 18 streaming kernels; every other point is a half."""
     parts = []
     for card, name in fits.CARDS.items():
         table = fits.supply_table(folder / "bandwidth" / f"gpu-stream__{card}.txt")
@@ -41,14 +41,14 @@ def supply(folder: Path) -> pd.DataFrame:
 
 
 def roofline(folder: Path) -> pd.DataFrame:
-    """Watts of eight A100 at 43 intensities."""
+    """Return the power of eight A100 at 43 intensities."""
     table = fits.roofline_table(folder)
     rates = {"attained_bandwidth": table["GB/s"] * 1e9, "attained_flops": table["GF/s"] * 1e9}
     return pd.DataFrame({"gpu": table["gpu"].astype(int), **rates, "power": table["W"]})
 
 
 def clocks(folder: Path) -> pd.DataFrame:
-    """Time and watts of 30 kernels at five clocks: 607, 1202, 1328 MHz or 810, 1012 in turn."""
+    """Return time and power of 30 kernels at five clocks, in two halves."""
     table = fits.clocks_table(folder)
     columns = {"kernel": "appName", "core_clock": "coreF", "time": "time/ms", "power": "power/W"}
     rows = pd.DataFrame({name: table[column] for name, column in columns.items()})
@@ -58,7 +58,7 @@ def clocks(folder: Path) -> pd.DataFrame:
 
 
 def energies(folder: Path) -> pd.DataFrame:
-    """The same, each row with what fits to the other half of the rows found of its kernel."""
+    """Return the same rows with the values fitted to the other half of the rows."""
     table = fits.clocks_table(folder)
     rows = clocks(folder).drop(columns=["time", "power"])
     rows["energy"] = table["time/ms"] / 1e3 * table["power/W"]
@@ -74,7 +74,7 @@ def energies(folder: Path) -> pd.DataFrame:
 
 
 def losses(folder: Path) -> pd.DataFrame:
-    """What 131,072 groups lost in lockstep on a GPU, each statistic beside that of the law."""
+    """Return the measured loss in lockstep of 131,072 groups next to that of the law."""
     rows = []
     for name, work in RUNS.items():
         table = pd.read_csv(folder / "imbalance" / f"data_{name}.csv.gz")
@@ -98,7 +98,7 @@ def _opened(path: Path, **given: Any) -> pd.DataFrame:
 
 
 def caliper(folder: Path) -> pd.DataFrame:
-    """Times a repetition and the bytes that RAJAPerf says it moves, at four sizes of block."""
+    """Return times per repetition and the bytes reported by RAJAPerf, at four block sizes."""
     parts = []
     for path in sorted((folder / "profiles" / "rajaperf_v100").glob("*.cali")):
         table = _opened(path)
@@ -110,7 +110,7 @@ def caliper(folder: Path) -> pd.DataFrame:
 
 
 def vector_add(folder: Path) -> pd.DataFrame:
-    """Counters of a vector addition in four sizes of block."""
+    """Return counters of a vector addition at four block sizes."""
     names = "blocks threads_per_block registers_per_thread shared_mem_per_block total_insts"
     frame = _opened(folder / "profiles" / "vectoradd" / "2080-vectorAdd_output.csv")
     rows = frame[["time", "dram_bytes", "fp_insts", "int_insts", *names.split()]].astype(float)
@@ -119,7 +119,7 @@ def vector_add(folder: Path) -> pd.DataFrame:
 
 
 def vector_copies(folder: Path) -> pd.DataFrame:
-    """A copy of 8 MiB launched three times, each on two GPUs of AMD's."""
+    """Return a copy of 8 MiB, launched three times on each of two AMD GPUs."""
     parts = []
     for gpu, machine in (("MI100", "mi100"), ("MI200", "mi210")):
         frame = _opened(folder / "profiles" / "vcopy_amd" / f"vcopy_{gpu}_pmc_perf.csv")
@@ -131,7 +131,7 @@ def vector_copies(folder: Path) -> pd.DataFrame:
 
 
 def copy_blocked(folder: Path) -> pd.DataFrame:
-    """One launch as ncu's page of details tells it; its bytes are rate times duration."""
+    """Return one launch from ncu's details page; its bytes are rate times duration."""
     frame = _opened(folder / "profiles" / "ncu_details_t4" / "copy_blocked.csv")
     names = "blocks threads_per_block registers_per_thread shared_mem_per_block total_insts"
     rows = frame[["time", "core_clock", *names.split()]].astype(float)
@@ -140,5 +140,5 @@ def copy_blocked(folder: Path) -> pd.DataFrame:
 
 
 def watts(folder: Path) -> pd.DataFrame:
-    """Watts and rates of accesses of 25 kernels."""
+    """Return power and access rates of 25 kernels."""
     return pd.DataFrame(calibrating.power(folder))

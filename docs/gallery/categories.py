@@ -1,7 +1,7 @@
-"""Categories of the memory benchmarks as warps and cores are added (Hong 2012, Figs. 125, 126).
+"""Bottleneck category of the memory benchmarks (Hong 2012, Figs. 125 and 126).
 
-Dots: too few warps to hide the latency. With more of them bandwidth becomes short, of Dmadd and
-Dotp sooner; with fewer active cores later.
+Dots mark too few warps to hide the latency. With more warps the bandwidth becomes the bottleneck,
+earlier for Dmadd and Dotp, and later with fewer active cores.
 """
 
 import dse

@@ -1,8 +1,9 @@
 """Speed-up against energy efficiency of shared work, sixteen series (Hong 2012, Fig. 152).
 
-Eleven shares of the work each. Left, as the thesis has it: top right the GPU is the faster device,
-and any share of it pays; bottom left it is the slower one. How fast the devices are decides, so
-that the series lie upon each other. Right, energy efficiency over speed-up: what is left for power.
+Each series has eleven shares of the work. The left panel is that of the thesis. At the top right
+the GPU is the faster device, and any share on the GPU pays; at the bottom left it is slower. Only
+the speeds of the devices matter, so the series coincide. The right panel shows energy efficiency
+over speed-up, which leaves the effect of power.
 """
 
 import dse

@@ -1,6 +1,6 @@
-"""Energy of a GTX280 over its clock and active multiprocessors, within limits of power and time.
+"""Energy of a GTX280 over clock and active multiprocessors, with limits on power and time.
 
-The star is the least energy: all multiprocessors at a clock below the nominal one, 1.3 GHz.
+The star marks the least energy: all multiprocessors, at a clock below the nominal 1.3 GHz.
 """
 
 import dse

@@ -1,6 +1,6 @@
-"""By how much the energy of the tiled matrix product changes on a GTX280 for 1 % of each input.
+"""Change of the energy of the tiled matrix product on a GTX280 for 1 % of each input.
 
-Towards less and towards more differ at a border: of 30 multiprocessors no more can be in use.
+The two directions differ at a limit: no more than 30 multiprocessors can be in use.
 """
 
 import dse

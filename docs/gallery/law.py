@@ -1,4 +1,4 @@
-"""The law of what lockstep costs 32 lanes whose work is geometric, and what a simulation finds."""
+"""Distribution of the loss of 32 lanes with geometric work, and a simulation of it."""
 
 from dse import plots
 from stochastic import Pmf, imbalance

@@ -1,7 +1,7 @@
-"""Levels of performance of the memory benchmarks on a GTX580 (Hong 2012, Fig. 108).
+"""Performance levels of the memory benchmarks on a GTX580 (Hong 2012, Fig. 108).
 
-The mix of instructions takes most from the peak; of what is left memory takes the rest, less for
-Cmem, which computes more for each request.
+The instruction mix costs the largest part of the peak. Memory takes the rest, less so for Cmem,
+which computes more for each request.
 """
 
 import dse

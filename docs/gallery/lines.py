@@ -1,7 +1,7 @@
-"""Run time against the threads of a block on three GPUs, a line for each.
+"""Run time against threads per block, with one line for each of three GPUs.
 
-A larger block works on a larger tile and reads less for each result; past 448 threads one no
-longer fits the registers of the two older GPUs. The star is the shortest time of each.
+A larger block computes a larger tile and reads less for each result. Beyond 448 threads, a block
+no longer fits the registers of the two older GPUs. The star marks the shortest time of each GPU.
 """
 
 import dse

@@ -1,7 +1,7 @@
-"""What limits MWP as warps are added, coalesced and not (Hong 2012, Figs. 21 and 22).
+"""Limits of MWP against the number of warps, coalesced and not (Hong 2012, Figs. 21 and 22).
 
-Warps are the limit at first. Coalesced, the bandwidth is the next; uncoalesced, departures are, and
-the bandwidth is never reached.
+With few warps, their number is the limit. Coalesced, the bandwidth follows. Uncoalesced, the
+departure delay follows, and the bandwidth is never reached.
 """
 
 import dse

@@ -1,7 +1,6 @@
-"""Every configuration of a GTX280 as a line, coloured by the energy it takes; the best are thick.
+"""Configurations of a GTX280 as lines, coloured by energy, with the best ones thick.
 
-The ten best run through all multiprocessors and clocks near 1 GHz; neither is the end of its axis
-by chance.
+The ten best use all multiprocessors and clocks near 1 GHz.
 """
 
 import dse

@@ -1,6 +1,6 @@
-"""Run time against power of every clock and number of multiprocessors; the front none beats.
+"""Pareto front of run time and power over all clocks and numbers of multiprocessors.
 
-Every other configuration is slower or draws more than one on the front.
+Every other configuration is slower than one on the front, or draws more power.
 """
 
 import dse

@@ -1,7 +1,7 @@
-"""Who draws the power of a GTX280 in each Merge benchmark (Hong 2012, Fig. 36).
+"""Power of the units of a GTX280 in each Merge benchmark (Hong 2012, Fig. 36).
 
-Half of it is drawn by a machine that idles, and memory comes next. The counts of instructions are
-assumed, as the thesis does not print those of each unit.
+Half of the power is idle power; memory comes next. The instruction counts of each unit are assumed,
+because the thesis does not print them.
 """
 
 import dse

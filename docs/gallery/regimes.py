@@ -1,7 +1,7 @@
-"""What bounds a machine over its threads and the intensity of its workload (Li 2015, section 2.4).
+"""Bottleneck of a machine over threads and intensity of its workload (Li 2015, section 2.4).
 
-Below, threads are short; above, memory is up to the intensity where both systems are in balance,
-computation from there on.
+With few threads, their number is the bottleneck. With many threads, it is memory up to the
+intensity at which both systems are in balance, and computation beyond.
 """
 
 import dse

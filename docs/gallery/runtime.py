@@ -1,7 +1,7 @@
-"""Run time of all-pairs shortest paths on a GTX480 by the calibrated model (Ma 2014, Figs. 2-4).
+"""Run time of all-pairs shortest paths on a GTX480, calibrated model (Ma 2014, Figs. 2-4).
 
-Against the root of the blocks over the threads of a core all runs lie on one line, until latency
-is hidden; larger sub-blocks get there with fewer threads.
+Over the root of the blocks divided by the threads of a core, all runs lie on one line until latency
+is hidden. Larger sub-blocks get there with fewer threads.
 """
 
 import dse

@@ -1,7 +1,7 @@
-"""Performance, power and both over active multiprocessors (Hong 2012, Fig. 34).
+"""Performance, power, and their ratio over active multiprocessors (Hong 2012, Fig. 34).
 
-Left, computation bounds: more multiprocessors are always better. Right, bandwidth bounds: beyond
-20 or 21 of 30 they only draw power.
+Left: computation is the bottleneck, so more multiprocessors are always better. Right: bandwidth is
+the bottleneck, so beyond 20 or 21 of 30 multiprocessors only the power grows.
 """
 
 import dse

@@ -1,6 +1,7 @@
-"""A GTX280 heats while it works and cools when it is done (Hong 2012, Fig. 38).
+"""Temperature of a GTX280 that works and then cools down (Hong 2012, Fig. 38).
 
-More multiprocessors draw more power and settle hotter; all of them settle within three minutes.
+More multiprocessors draw more power and reach a higher temperature. It settles within three minutes
+in all cases.
 """
 
 import dse

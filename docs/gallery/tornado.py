@@ -1,7 +1,7 @@
-"""How far each axis moves the mean EDP of the tiled matrix product on a GTX280.
+"""Effect of each axis on the mean EDP of the tiled matrix product on a GTX280.
 
-A bar spans the means along its axis; of the variance the axis tells the first share alone and the
-second with what it does together with others. Bandwidth does nothing: it is computation bound.
+A bar spans the means along its axis. The two percentages are the first-order and the total Sobol
+index. Bandwidth has no effect, because the kernel is compute bound.
 """
 
 import dse

@@ -1,7 +1,7 @@
-"""A transit figure: supply and demand of memory cross where the threads settle.
+"""Transit figure: the threads settle where supply and demand of memory cross.
 
-Right of the first dotted line the lanes are not full, left of the second memory is not. The curves
-cross between the two, where neither is: threads are short.
+Right of the first dotted line the lanes are not full; left of the second, memory is not. The curves
+cross between the two, where neither is full: the number of threads is the bottleneck.
 """
 
 from dse import plots

@@ -1,8 +1,8 @@
-"""Moves of the transit figure (Li 2015, Figs. 11-17, and Fig. 10 where threads are short).
+"""Moves in the transit figure (Li 2015, Figs. 11-17, and Fig. 10 with too few threads).
 
-Thin curves are those after the move, the arrow leads to where the machine settles then. More
-intensity does not help lanes that are full; a balanced machine needs several moves; more lanes do
-not help where threads are short.
+Thin curves show the state after the move; the arrow points to where the machine then settles. More
+intensity does not help if the lanes are full. A balanced machine needs several moves. More lanes do
+not help if there are too few threads.
 """
 
 from dse import plots

@@ -1,7 +1,7 @@
-"""The scheduling zigzag of a GTX480 (Ma 2014, Fig. 1).
+"""Scheduling zigzag of a GTX480 (Ma 2014, Fig. 1).
 
-A last pass that fills few of the 15 multiprocessors costs as much as a full one: run time is least
-at every multiple of 15 blocks, and the more passes there are, the less it matters.
+A last pass that uses few of the 15 multiprocessors takes as long as a full one. The run time is
+lowest at multiples of 15 blocks, and the effect fades as the number of passes grows.
 """
 
 import dse

@@ -1,44 +1,36 @@
-"""The generated pages: models, gallery, papers, machines and the like; ``conf.py`` writes them."""
+"""Generate the pages of models, gallery, papers and machines; ``conf.py`` writes them."""
 
 import dse
-from pages.catalogue import catalogue, commands, limits
+from pages.catalogue import commands, machines, workloads
 from pages.gallery import gallery
 from pages.models import model_page
 from pages.papers import figures
 from pages.rst import heading, paragraphs, table, tree
 
 HOW = """\
-Each page is made from the equations that are evaluated, compiled and swept. An equation is shown as
-it is computed, in the symbols of the paper where it has one for a quantity and in the names of
-quantities otherwise; a formula in the text below it is the paper's own. Models join by the names of
-quantities: ``"occupancy + mwp_cwp"``.
-"""
-
-ORIGINS = """\
-Every number has its source, or says why it was assumed. A value is a number with its unit, or a
-formula in other quantities. One of your own is a TOML file of the same form, named by its path.
+Each page is generated from the equations that simt-dse evaluates. An equation is shown as it is
+computed. It uses the symbols of the paper if the paper has one for a quantity, and the name of the
+quantity otherwise. A formula in the text below an equation is the one of the paper. Models join by
+the names of quantities: ``"occupancy + mwp_cwp"``.
 """
 
 
 def pages():
-    """Every generated page by its place."""
+    """Yield the path and the text of every generated page."""
     for name, model in dse.models().items():
         yield f"models/{name}.rst", model_page(model)
     rows = [[f":doc:`{name}`", model.summary] for name, model in dse.models().items()]
-    summary = table(["model", "what it says"], rows, "20 80")
+    summary = table(["model", "summary"], rows, "20 80")
     yield "models/index.rst", paragraphs(heading("Models", "="), HOW, summary, tree(dse.models()))
-    shipped = {n: e for n, e in dse.machines().items() if not n.startswith("cc")}
-    for kind, entries in {"machine": shipped, "workload": dse.workloads()}.items():
-        last = limits() if kind == "machine" else ()
-        title = heading(f"{kind.title()}s", "=")
-        yield f"{kind}s.rst", paragraphs(title, ORIGINS, *catalogue(kind, entries), *last)
+    yield from machines()
+    yield from workloads()
     yield "commands.rst", paragraphs(*commands())
     yield from gallery()
     yield from figures()
 
 
 def write(folder):
-    """Write all pages, and none that is not made any more."""
+    """Write all pages and remove outdated ones."""
     made = {folder / place: text for place, text in pages()}
     for old in folder.rglob("*.rst"):
         if old not in made:

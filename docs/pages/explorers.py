@@ -1,4 +1,4 @@
-"""The pages to explore, made of the studies beside them: a title, a note, and the study."""
+"""Write the interactive pages of the studies in ``docs/explore``."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ HERE = Path(__file__).parents[1]
 
 
 def studies():
-    """The studies, each with the title and the note that its first lines tell."""
+    """Yield each study with the title and the note in its first lines."""
     for path in sorted((HERE / "explore").glob("*.toml")):
         lines = path.read_text(encoding="utf-8").splitlines()
         said = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
@@ -16,7 +16,7 @@ def studies():
 
 
 def write(folder):
-    """Write a page of each study."""
+    """Write the page of each study."""
     folder.mkdir(parents=True, exist_ok=True)
     for path, title, note in studies():
         dse.explore(path, folder / f"{path.stem}.html", title=title, note=note)

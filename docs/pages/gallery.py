@@ -1,4 +1,4 @@
-"""The gallery: one short script for each figure, run while the pages are made."""
+"""Generate the gallery: one short script for each figure, run during the build."""
 
 import ast
 import os
@@ -98,7 +98,7 @@ def gallery():
         title, rest = said(script)
         image = f".. image:: {script.stem}.png\n   :alt: {plain(title)}\n   :width: 100%"
         command = " \\\n".join(shell[script.stem]).replace("\n", "\n       ")
-        command = f"In a shell, or one panel of it::\n\n   $ {command}"
+        command = f"In a shell (if there are several panels, one of them)::\n\n   $ {command}"
         code = f".. literalinclude:: /gallery/{script.name}\n   :language: python"
         text = paragraphs(heading(title, "="), rest, image, command, code)
         yield f"gallery/{script.stem}.rst", text
@@ -106,7 +106,7 @@ def gallery():
         names.append(f"{words} <{script.stem}>")
         shown.append(figure(script, plain(title), "", ""))
     figures = textwrap.indent("\n\n".join(shown), "   ")
-    first = "One short script for each figure; ``dse plot`` draws the same from a shell."
+    first = "A short script draws each figure; ``dse plot`` draws the same from a shell."
     shown = f".. container:: gallery\n\n{figures}"
     kinds = heading("Kinds of plots", "-"), kinds_table()
     yield (

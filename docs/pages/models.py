@@ -1,4 +1,4 @@
-"""A page for each model, from its graph: equations, sources, units, regimes, advice."""
+"""Generate a page for each model: equations, sources, units, regimes, advice."""
 
 import contextlib
 import importlib
@@ -16,11 +16,11 @@ from symbolic.quantities import RULES
 #: Formulas longer than this, in LaTeX, are left to the equations they are made of.
 LONG = 260
 
-KEPT = "A configuration that breaks one is not feasible; one of unknown quantities is not asked."
+KEPT = "A configuration that breaks a rule is infeasible. Rules of unknown quantities are skipped."
 
 
 def module_of(model):
-    """The module of a model, of its own file where it is not shipped."""
+    """Return the module of a model, which is loaded from its file if it is not shipped."""
     path = available_models().get(model.name)
     if path is None or path.parent == SHIPPED_FOLDER:
         return importlib.import_module(f"symbolic.models.{model.name}")
@@ -28,27 +28,27 @@ def module_of(model):
 
 
 def label_of(model, eq):
-    """The label of the place that shows an equation, or the first of those of a quantity."""
+    """Return the label of an equation, or of the first equation of a quantity."""
     return f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switches}"
 
 
 def link(model, name):
-    """The name of a quantity, which leads to its equation where the model has one."""
+    """Return the name of a quantity, as a link if the model has an equation for it."""
     return f":ref:`{name} <{label_of(model, name)}>`" if name in model.yields else f"``{name}``"
 
 
 def symbol(model, name):
-    """The symbol of the paper, where the model tells it."""
+    """Return the symbol of the paper, if the model has one."""
     return next((eq.symbol for eq in model.variants(name) if eq.symbol), "")
 
 
 def written(model, name):
-    """A quantity in a formula: by its symbol, else by its name."""
+    """Return the LaTeX of a quantity: its symbol, or else its name."""
     return symbol(model, name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
 
 
 def latex(model, expression):
-    """A SymPy expression with the symbols of the paper."""
+    """Return the LaTeX of a SymPy expression with the symbols of the paper."""
     from sympy import latex as write
 
     names = {part: written(model, part.name) for part in expression.free_symbols}
@@ -56,14 +56,14 @@ def latex(model, expression):
 
 
 def domain(row):
-    """What values a quantity may take."""
+    """Return the values that a quantity may take, as text."""
     if row.is_label:
         return " or ".join(f"``{label}``" for label in row.labels) or "a label"
     return plain(row.domain).replace("inf", "∞").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def default(model, row):
-    """The value taken where none is given."""
+    """Return the default value of a quantity, as text."""
     if row.default is None:
         return ""
     if row.is_label or row.default in model.quantities:
@@ -72,7 +72,7 @@ def default(model, row):
 
 
 def quantities(model, names):
-    """A table of quantities."""
+    """Return a table of quantities."""
     rows = []
     for name in names:
         row, sign = model.quantity(name), symbol(model, name)
@@ -84,7 +84,7 @@ def quantities(model, names):
 
 
 def switches_of(model):
-    """The switches of a model, and what each of them chooses among."""
+    """Return the equations that each switch of a model selects."""
     found = {}
     for eq in model.equations:
         for name in eq.when:
@@ -93,20 +93,20 @@ def switches_of(model):
 
 
 def switches(model):
-    """Each switch: its labels and which equations it chooses, and why where it is a correction."""
+    """Yield each switch with its labels, its equations and the reason of a correction."""
     for name, chosen in switches_of(model).items():
         row = model.quantity(name)
         yield f"**{name}**: {plain(row.meaning)}; {domain(row)}, by default ``{row.default}``."
         if name != "printed":
-            yield "Chooses the equations of " + ", ".join(link(model, of) for of in chosen) + "."
+            yield "Selects the equations of " + ", ".join(link(model, of) for of in chosen) + "."
             continue
-        yield "By default these are corrected, with ``true`` they are as the paper prints them:"
+        yield "These equations are corrected by default; ``true`` gives the printed equations:"
         reasons = {of: [told(eq) for eq in eqs if told(eq)] for of, eqs in chosen.items()}
         yield listed(f"{link(model, of)}. {' '.join(why)}" for of, why in reasons.items())
 
 
 def told(eq):
-    """What the docstring of a correction says of it, after its first sentence."""
+    """Return the docstring of a correction without its first paragraph."""
     if eq.when.get("printed") != "false":
         return ""
     parts = re.split(r"\n\s*\n", eq.doc)[1:]
@@ -114,11 +114,11 @@ def told(eq):
 
 
 def regimes(model):
-    """Each family of regimes: where each holds, the main outputs in it, the borders between."""
+    """Yield each family of regimes with conditions, main outputs and borders."""
     union = getattr(module_of(model), "UNION", "")
     if union:
         parts = ", ".join(f":ref:`{part} <model-{part}>`" for part in union.split(" + "))
-        yield f"Those of its parts: {parts}."
+        yield f"The regimes of its parts: {parts}."
         return
     families = {family.of: family for family in model.regime_families}
     known = [set(family.terms) for family in model.regime_families]
@@ -144,12 +144,12 @@ def regimes(model):
             yield listed(points)
         rows = list(borders(model, family)) if found and family else []
         if rows:
-            yield "Borders, where two of these are equal:"
+            yield "Borders, at which two of these are equal:"
             yield table(["between", "at"], rows)
 
 
 def regime(model, one, alone):
-    """A regime: its condition, and the main outputs where their formulas are short.
+    """Return the condition of a regime, and the main outputs if their formulas are short.
 
     Nothing where there are none, unless the condition stands alone: no terms tell it.
     """
@@ -168,7 +168,7 @@ def regime(model, one, alone):
 
 
 def borders(model, family):
-    """Where the terms of two regimes are equal, solved for the inputs that stand in a term."""
+    """Yield the borders between regimes, solved for the inputs of their terms."""
     standing = {}
     for term in family.terms.values():
         names = {term}
@@ -189,7 +189,7 @@ def borders(model, family):
 
 
 def rules(model):
-    """The rules of the model, and those of all models among its quantities."""
+    """Yield the rules of the model, and the common rules about its quantities."""
     known = {*model.inputs, *model.yields}
     for rule in model.rules:
         if rule not in RULES or known.issuperset(re.findall(r"[a-z_]\w*", rule)):
@@ -197,29 +197,29 @@ def rules(model):
 
 
 def advice(model):
-    """What ``dse.advise`` looks at."""
+    """Yield the inputs that ``dse.advise`` tries."""
     for guide in model.guides:
         aim = "larger" if guide.maximize else "smaller"
-        by = f"By {link(model, guide.state)}, to" if guide.state != guide.goal else "To"
-        yield f"{by} make {link(model, guide.goal)} {aim}."
+        by = f", depending on {link(model, guide.state)}" if guide.state != guide.goal else ""
+        yield f"Advice to make {link(model, guide.goal)} {aim}{by}."
         labels = next(eq.flags for eq in model.variants(guide.state)).values()
         helps = {"in any": guide.helps} if isinstance(guide.helps, str) else guide.helps
         for label, text in helps.items():
             if text and (label in labels or label == "in any" or not labels):
                 names = re.sub(r"\w+", lambda name: link(model, name[0]), text)
                 names = re.sub(r"\s*\+\s*", " with ", names)
-                yield listed([f"Moves, *{plain(label)}*: {names}"])
+                yield listed([f"*{plain(label)}*: change {names}"])
         for switch, note in guide.notes.items():
             yield f"With ``{switch}``: {plain(note)}."
         for name, of in guide.suggests.items():
             if name in model.yields:
-                yield f"In closed form {link(model, name)} tells what {link(model, of)} should be."
+                yield f"{link(model, name)} is the suggested {link(model, of)}, in closed form."
         for name, what in guide.remedies.items():
-            yield f"{link(model, what)} would make it {link(model, name)}."
+            yield f"With {link(model, what)}, it would be {link(model, name)}."
 
 
 def equations(model):
-    """Every equation: what it yields, its source and switches, the formula, the docstring."""
+    """Yield every equation with its source, switches, formula and docstring."""
     for eq, line in zip(model.equations, model.latex().splitlines(), strict=True):
         row = model.quantity(eq.name)
         first = eq is model.variants(eq.name)[0]
@@ -234,14 +234,14 @@ def equations(model):
         yield f"{source}``{eq.name}``{unit} in {domain(row)}{meaning}.{flags}"
         if eq.table:
             names = ", ".join(link(model, name) for name in eq.inputs)
-            yield f"A table, computed before the grid from {names}."
+            yield f"A table equation, computed before the grid from {names}."
         else:
             yield math(line.rsplit(r" \quad \text{", 1)[0])
         yield eq.doc
 
 
 def model_page(model):
-    """The page of a model."""
+    """Return the page of a model."""
     doc = inspect.getdoc(module_of(model)) or ""
     parts = [heading(model.name, "=", f"model-{model.name}"), doc]
     parts += [f"In Python ``dse.model({model.name!r})``, in a shell ``dse models {model.name}``."]

@@ -1,17 +1,18 @@
-"""The page of the figures of the papers, drawn as ``dse plot paper`` draws them."""
+"""Generate the page with the figures of the papers."""
 
 from dse.plots.papers import number_ranges, paper_figure, read_papers
 from pages.rst import heading, paragraphs, plain, table
 
 FIRST = """\
-Every figure of the four papers that takes no hardware of theirs, drawn by the models, and why each
-other is not. ``dse plot paper hong2012 --figure 50`` draws one, ``--figure all`` those of a paper.
-Below each stands what to see, what of it is printed in the paper, and what the model yields.
+The models draw every figure of the four papers that needs no measurement on the authors' hardware.
+Tables list the other figures with the reason. ``dse plot paper hong2012 --figure 50`` draws one
+figure, ``--figure all`` all figures of a paper. The caption says what to see, which numbers are
+printed in the paper, and which the model computes.
 """
 
 
 def figures():
-    """The page."""
+    """Yield the page of the figures."""
     parts = [heading("Figures of the papers", "="), FIRST]
     for paper in read_papers().values():
         parts.append(heading(f"{plain(paper.cited)}: {plain(paper.title)}", "-"))
@@ -24,18 +25,18 @@ def figures():
             [", ".join(number_ranges(numbers)), plain(shows), plain(why)]
             for (shows, why), numbers in reasons.items()
         ]
-        parts.append(table(["not drawn", "shows", "why"], rows, "12 44 44") if rows else "")
+        parts.append(table(["not drawn", "content", "reason"], rows, "12 44 44") if rows else "")
     yield "papers.rst", paragraphs(*parts)
 
 
 def shown(paper, row):
-    """A figure and its line."""
+    """Return a figure with its caption."""
     image = f".. figure:: papers/{paper.key}-{row.number}.png\n   :alt: {plain(row.shows)}"
     return f"{image}\n\n   **Fig. {row.number}.** {plain(row.caption)}"
 
 
 def draw(folder):
-    """Draw them all into a folder."""
+    """Draw all figures into a folder."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -106,7 +106,7 @@ def test_a_model_of_ones_own_gets_its_page(
 
 @long
 def test_corrections_of_the_print_are_told(made: dict[str, str]) -> None:
-    told = words(made["models/mwp_cwp.rst"]).partition("with ``true`` they are as the paper prints")
+    told = words(made["models/mwp_cwp.rst"]).partition("``true`` gives the printed equations")
     assert "computation longer than memory is case 3" in told[2]
     assert (
         words(made["models/mwp_cwp.rst"]).count("Correction (a)") >= 2
@@ -125,7 +125,8 @@ def test_regimes_and_borders_are_told(made: dict[str, str]) -> None:
 @long
 @pytest.mark.parametrize("kind", ["machine", "workload"])
 def test_every_value_of_the_catalogue_has_its_source(kind: str, made: dict[str, str]) -> None:
-    page = words(made[f"{kind}s.rst"])
+    place = re.compile(rf"{kind}s(/\w+)?\.rst")
+    page = words("\n".join(text for path, text in made.items() if place.fullmatch(path)))
     entries = getattr(dse, f"{kind}s")()
     assert len(entries) > 10
     for name, entry in entries.items():
@@ -134,6 +135,18 @@ def test_every_value_of_the_catalogue_has_its_source(kind: str, made: dict[str, 
             origin = words(f"**assumed**: {value.assumed}" if value.assumed else value.source)
             assert f"``{quantity}``" in page
             assert origin in page
+
+
+def test_each_machine_has_a_page_that_the_table_links(generator: Any) -> None:
+    written = dict(generator.machines())
+    for name in dse.machines():
+        assert (f"machines/{name}.rst" in written) is not name.startswith("cc")
+        assert (f":doc:`{name} <machines/{name}>`" in written["machines.rst"]) is (
+            f"machines/{name}.rst" in written
+        )
+    page = words(written["machines/a100_80.rst"])
+    assert "Models that need further inputs" in page
+    assert ":doc:`/generated/models/ipp`" in page
 
 
 @long
