@@ -297,8 +297,8 @@ def page(path: Path) -> str:
 
 def draw(table: Any, picture: str) -> None:
     """Draw a panel for each GPU: the excess over the certified optimum in the time of its proof."""
-    from dse.plots.frame import axes_of, new_figure
-    from dse.plots.looks import looks_of
+    from dse.plots.axes import axes_of, new_figure
+    from dse.plots.style import distinct_styles
 
     least, most = -6, 2
     runs = table[(table.method != "certified") & (table.budget == 1) & (table.goal == "energy")]

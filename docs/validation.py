@@ -69,8 +69,8 @@ def summary_of(pairs: Sequence[tuple[Case, Any]]) -> Iterator[str]:
     for case, found in pairs:
         medians = [each.median for each in found.baselines.values()]
         best = Score(median=min((x for x in medians if x == x), default=np.nan))
-        own, other = (cells(each, {"median": ""})[0] for each in (found.score, best))
-        words = heads([found.score, *found.baselines.values()])
+        own, other = (score_cells(each, {"median": ""})[0] for each in (found.score, best))
+        words = measure_headings([found.score, *found.baselines.values()])
         lost = dict.fromkeys(words[name] for names in found.losses.values() for name in names)
         name = case.called or f"`{found.model}`"
         anchor = re.sub(r"[^\w -]", "", case.title.lower()).replace(" ", "-")
@@ -115,7 +115,11 @@ def labels_of(found: Any) -> Iterator[str]:
     """Yield a row for each label with the best baseline, losses first."""
     if not found.per:
         return
-    shown = {name: head for name, head in heads([*found.by.values()]).items() if name in MEASURES}
+    shown = {
+        name: head
+        for name, head in measure_headings([*found.by.values()]).items()
+        if name in MEASURES
+    }
     yield f"By {' and '.join(found.per)}; brackets show the best baseline:\n"
     yield "| | " + " | ".join(shown.values()) + " | loses to |"
     yield "|---|" + "---|" * (len(shown) + 1)

@@ -148,7 +148,7 @@ def choice_option(flag: str, *words: str, help: str) -> OptionDecorator:  # noqa
 
 def file_option(
     flag: str, metavar: str | None, help: str, *, exists: bool = False
-) -> OptionDecorator:  # noqa: A002
+) -> OptionDecorator:
     """An option that is the path of a file."""
     kind = click.Path(exists=exists, dir_okay=False)
     return click.option(flag, metavar=metavar, type=kind, help=help)

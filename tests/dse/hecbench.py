@@ -313,8 +313,8 @@ def hecbench(answers: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]
     yield "| result | kernels |\n|---|---|"
     of = Counter(_kind(why) for why in failed.values())
     yield from (f"| {what} | {many} |" for what, many in of.most_common())
-    yield f"| counted | {len(found)} |\n"
-    yield from _summary(found)
+    yield f"| counted | {len(result)} |\n"
+    yield from _summary(result)
     yield "\n## Not counted\n\n| program | kernel | reason |\n|---|---|---|"
     yield from (f"| {p} | {_cell(entry_of(n))} | {_cell(w)} |" for (p, n), w in failed.items())
     yield "\n## Counted\n\nEach cell: from source, measured (ratio).\n"

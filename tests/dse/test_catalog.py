@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from dse.catalog import entries
 from dse.catalog.entries import (
     Entry,
     Value,
     compute_capability,
-    entries,
     machine,
     machines,
     workload,

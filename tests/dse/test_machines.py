@@ -10,7 +10,8 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.catalog.entries import Entry, entries, machine, machines, unavailable_models
+from dse.catalog import entries
+from dse.catalog.entries import Entry, machine, machines, unavailable_models
 from symbolic.errors import DseError, UnknownNameError
 from symbolic.expression import parse_value
 from symbolic.quantities import TABLE

@@ -18,7 +18,7 @@ import xarray as xr
 
 import dse
 from dse.verbs.query import verbs
-from sweeps.query import support_table
+from sweeps.query import support_table as tables
 from sweeps.query.support_table import MODIFIERS, SOURCES, support_table
 from tests.oracles import asking
 
@@ -45,7 +45,7 @@ WHERE, LABEL = "ms_throughput <= 0.5", "intensity"
 
 def reason(verb: str, source: str, modifier: str = "") -> str:
     """Why the table refuses a source."""
-    return support_table.why_unsupported(verb, "study" if source == "store" else source, modifier)
+    return tables.why_unsupported(verb, "study" if source == "store" else source, modifier)
 
 
 class Mean:
@@ -153,9 +153,7 @@ def test_a_cell_answers_or_refuses_with_the_reason(
     if why := reason(verb, source) or reason(verb, source, modifier):
         if (verb, modifier) == ("ranges", "within"):  # there it says how far inputs may be off
             with pytest.raises(dse.DseError, match=re.escape(why)):
-                support_table.check_supported(
-                    verb, source.replace("store", "study"), {modifier: True}
-                )
+                tables.check_supported(verb, source.replace("store", "study"), {modifier: True})
             return
         with pytest.raises(dse.DseError) as raised:
             asked(verb, of(sources, verb, source), *given)

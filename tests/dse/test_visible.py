@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dse
-from symbolic.answer import PAGE_ROWS, Answer, Table, to_html
+from symbolic.answer import HTML_ROWS, Answer, Table, to_html
 
 ROWS_OF = {"threads_in_ms": [64, 128, 512, 1024], "attained_bandwidth [GB/s]": [1, 2, 8, 8]}
 GIVEN = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -85,13 +85,13 @@ def test_units_stand_beside_values() -> None:
 
 def test_texts_are_escaped_and_long_tables_cut() -> None:
     evil = "<script>alert('x')</script> & \"y\""
-    rows = [[evil, str(k)] for k in range(PAGE_ROWS + 7)]
+    rows = [[evil, str(k)] for k in range(HTML_ROWS + 7)]
     tables = [Table(title=evil, columns=(evil,), rows=rows), Table(title="empty", rows=[])]
     text = to_html(Answer(kind=evil, title=evil, facts={evil: evil}, tables=tables))
     page = Page(text)
     assert "script" not in page.tags
-    assert page.tags.count("tr") == 1 + 1 + PAGE_ROWS + 1
-    assert page.words.count(evil) == 5 + PAGE_ROWS
+    assert page.tags.count("tr") == 1 + 1 + HTML_ROWS + 1
+    assert page.words.count(evil) == 5 + HTML_ROWS
     assert page.words[-1] == "and 7 more"
     assert "empty" not in page.words
 

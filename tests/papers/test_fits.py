@@ -212,7 +212,7 @@ def test_three_clocks_of_five() -> None:
     """All ten sets: by the cube; one is worse than the best one clock, by a fifth."""
     losses = {}
     for title, used in page().designs(runs())["three clocks of five, all kernels"]:
-        curve, found = by_the_rule(used)
+        curve, result = by_the_rule(used)
         assert curve == "cube"
         losses[title] = result.lost.mean()
     assert len(losses) == 10

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.answer import PAGE_ROWS, Answer, Table, cell_text, to_html, to_json
+from symbolic.answer import HTML_ROWS, Answer, Table, cell_text, to_html, to_json
 from symbolic.safe_text import escape_controls, one_line
 from tests.long import draws
 
@@ -131,7 +131,7 @@ def test_json_is_valid_and_keeps_every_number(value: Any) -> None:
 
 
 def test_a_page_cuts_long_tables_and_text_shows_all_unless_told() -> None:
-    table = Table(columns={"n": "s"}, rows=[[float(k)] for k in range(1, PAGE_ROWS + 2)])
+    table = Table(columns={"n": "s"}, rows=[[float(k)] for k in range(1, HTML_ROWS + 2)])
     answer = Answer(title="many", tables=[table])
     assert "and 1 more" in to_html(answer)
-    assert str(answer).count("\n") == PAGE_ROWS + 3
+    assert str(answer).count("\n") == HTML_ROWS + 3
