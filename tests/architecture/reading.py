@@ -2,7 +2,7 @@
 
 python -m tests.architecture.reading SEED > sample.txt
 
-prints 120 docstrings, 60 comments, 60 lines of help and 60 sentences of the documentation, numbered.
+prints 120 docstrings, 60 comments, 60 lines of help and 60 sentences of the docs, numbered.
 """
 
 from __future__ import annotations
