@@ -39,9 +39,9 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
     """
     lo, hi, und = state[0], state[1], state[2]
     wide, deep, ends, weights, low, at, loss, other, spot = buffers
-    v, root = tape.value[0], tape.value[1]
+    v, root = tape.objective_steps[0], tape.objective_steps[1]
     table = (tape.axis_leaves, tape.leaves, tape.numbers, tape.logs)
-    steps_of, args, musts_of, atoms_of = tape.leaves, tape.args, tape.musts, tape.atoms
+    steps_of, args, musts_of, atoms_of = tape.leaves, tape.args, tape.required_tests, tape.branch_steps
     ops = tape.ops
     dims, leaves = first.size, steps_of.shape[0]
     bound = lo[root]
@@ -184,7 +184,7 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
     break what is supposed, which is then forgotten (``forced``).
     """
     lo, hi, und, up, dn, loose, alias, ranks = state
-    root = tape.value[1]
+    root = tape.objective_steps[1]
     dims = first.size
     bound = -INF
     for turn in range(max(max_turns, 1)):
@@ -207,8 +207,8 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
             for axis in range(dims):
                 points *= last[axis] - first[axis] + 1
             if points < before:
-                for k in range(tape.atoms.size):
-                    assumptions[tape.atoms[k]] = 0
+                for k in range(tape.branch_steps.size):
+                    assumptions[tape.branch_steps[k]] = 0
                 if turn < max_turns - 1:
                     continue
                 return bound
@@ -262,8 +262,8 @@ def make_buffers(tape: Tape, dims: int) -> Any:
 def compile_parts(tape: Tape, buffers: Any) -> None:
     """Compile what :func:`search_depth_first` calls and is compiled apart from it."""
     state, plane, (first, last, *_), forced, *_ = buffers
-    relax.apart(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
-    enclose.apart(tape, first, last, forced, *state)
+    relax.compile_separately(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
+    enclose.compile_separately(tape, first, last, forced, *state)
 
 
 @compiled_no_nrt
@@ -292,11 +292,11 @@ def search_depth_first(
     bounded, the points looked at, those that are boxes, and how many are told in ``near``; ``room``
     is from :func:`make_buffers`.
     """
-    dims, atoms = firsts.shape[1], tape.atoms.size
+    dims, atoms = firsts.shape[1], tape.branch_steps.size
     state, plane, ends, forced, supposed, worth, open_to = buffers
     lo, hi, at, loss = state[0], state[1], plane[5], plane[6]
     first, last, one, two = ends
-    root = tape.value[1]
+    root = tape.objective_steps[1]
     spent = 0
     till = _pruning_bound(limit, gap)
     while count > 0 and spent < budget and counters[3] < near_points.shape[0]:
@@ -317,7 +317,7 @@ def search_depth_first(
             copy_into(one, first)
             copy_into(two, last)
             for k in range(atoms):
-                forced[tape.atoms[k]] = 0 if stage == -1 else supposed[k]
+                forced[tape.branch_steps[k]] = 0 if stage == -1 else supposed[k]
             if stage == -1:
                 for axis in range(dims):
                     one[axis] = min(max(at[0, axis], first[axis]), last[axis])
@@ -335,7 +335,7 @@ def search_depth_first(
                 if supposed[number - dims] != 0 or not open_to[number - dims]:
                     stage += 2
                     continue
-                forced[tape.atoms[number - dims]] = side + 1
+                forced[tape.branch_steps[number - dims]] = side + 1
             turns = 4 if stage == -2 else 0
             result = bound_box(tape, one, two, forced, limit, till, state, plane, turns)
             spent += 1
@@ -343,7 +343,7 @@ def search_depth_first(
                 copy_into(first, one)
                 copy_into(last, two)
                 for k in range(atoms):
-                    supposed[k] = forced[tape.atoms[k]]
+                    supposed[k] = forced[tape.branch_steps[k]]
                 known = max(known, result)
                 alive = known < till
                 points = 1.0
@@ -352,13 +352,13 @@ def search_depth_first(
                 # the comparisons on which most is lost
                 for k in range(atoms):
                     open_to[k] = False
-                    worth[k] = loss[tape.atoms[k]]
+                    worth[k] = loss[tape.branch_steps[k]]
                 for k in range(tape.choices.shape[0]):
                     n = tape.choices[k, 0]
                     if loss[n] > 0:
                         for j in range(1, tape.choices.shape[1]):
                             m = tape.choices[k, j]
-                            if m >= 0 and lo[tape.atoms[m]] != hi[tape.atoms[m]]:
+                            if m >= 0 and lo[tape.branch_steps[m]] != hi[tape.branch_steps[m]]:
                                 worth[m] += loss[n]
                 for _ in range(_MAX_BRANCH_TESTS):
                     most = -1

@@ -105,23 +105,23 @@ def _all_finite(first, second):
 
 
 _RULE_OPERATIONS: dict[str, Any] = {
-    "any_of": _any_of,
+    "either_flag": _any_of,
     "choose": _choose,
-    "finite": _all_finite,
-    "holds": _is_true,
+    "all_finite": _all_finite,
+    "is_true": _is_true,
     "is_empty": _is_empty,
-    "least": min,
-    "most": max,
-    "opposite": _not_of,
-    "told": _condition_end,
-    "unless": _clear_where,
-    "widened": _widen,  # by a product, which is far quicker than four times the next float
-    "raised": operator.pow,
+    "min_of": min,
+    "max_of": max,
+    "not_of": _not_of,
+    "condition_end": _condition_end,
+    "clear_where": _clear_where,
+    "widen": _widen,  # by a product, which is far quicker than four times the next float
+    "pow_of": operator.pow,
     "exp_of": np.exp,
     "log_of": np.log,
     "log2_of": np.log2,
     "log10_of": np.log10,
-    **dict.fromkeys(("every", "some", "perhaps"), _identity),
+    **dict.fromkeys(("all_true", "any_true", "flag_or_false"), _identity),
     **dict.fromkeys(("add_low", "add_high"), operator.add),
     **dict.fromkeys(("mul_low", "mul_high"), operator.mul),
     **dict.fromkeys(("div_low", "div_high"), operator.truediv),
@@ -257,8 +257,8 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
     a copy, ``ranks`` what is supposed so far: that a step is no more than another, or is less.
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
-    constant_along = tape.idle
-    leaves, facts, trends, numbers = tape.leaves, tape.facts, tape.trends, tape.numbers
+    constant_along = tape.idle_axes
+    leaves, facts, trends, numbers = tape.leaves, tape.leaf_ranges, tape.leaf_trends, tape.numbers
     ranked = 0
     for number in range(steps.size):
         n = steps[number]

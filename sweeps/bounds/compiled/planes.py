@@ -310,7 +310,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
 
     The constant is minus infinity where nothing is known.
     """
-    ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.plain
+    ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.value_steps
     total, size = 0.0, 0.0
     for n in range(top, -1, -1):
         w, d, mass = value_weights[0, n], log_weights[0, n], value_weights[1, n]

@@ -266,8 +266,8 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
     return {
         "leaf_of": leaf_of,
         "leaves": _pad_rows(rows, max((len(row) for row in rows), default=10)),
-        "facts": np.array(facts, dtype=np.float64).reshape(-1, 3),
-        "trends": np.array(ways, dtype=np.uint64).reshape(-1, 3),
+        "leaf_ranges": np.array(facts, dtype=np.float64).reshape(-1, 3),
+        "leaf_trends": np.array(ways, dtype=np.uint64).reshape(-1, 3),
         "numbers": every,
         "logs": logs,
         "axis_leaves": _pad_rows(along, 1 + max((len(one) for one in along), default=0)),
