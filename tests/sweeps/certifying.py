@@ -88,7 +88,7 @@ def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
         c = rng.choice(outputs)
         grid = made.grid()
         at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
-        limit = float(grid.at(at, [c])[c])
+        limit = float(grid.evaluate_point(at, [c])[c])
         if np.isfinite(limit):
             question["where"] = f"{c} {rng.choice(['<=', '>=', '<'])} {limit!r} * 1"
     if len(axes) > 1 and rng.random() < 0.15:

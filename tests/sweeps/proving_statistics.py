@@ -72,10 +72,10 @@ def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
             axes[name] = values
     axes = {n: axes[n] for n in made.axes if n in axes}
     plain = Study(model=made.model, axes=made.axes, set=given)
-    grid = plain.grid(plain._needed([text]))
+    grid = plain.grid(plain._needed_quantities([text]))
     at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
-    known = plain._question([text], ())
-    result = known.at({a: at[a] for a in known.axes}, plain._needed([text]))
+    known = plain._query_grid([text], ())
+    result = known.evaluate_point({a: at[a] for a in known.axes}, plain._needed_quantities([text]))
     limit = float(next(iter(result.values())))
     limit = limit if abs(limit) < 1e300 else 1.0
     text = holed(text, limit, random.Random(f"holes {seed}"))

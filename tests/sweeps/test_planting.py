@@ -40,7 +40,7 @@ def test_an_answer_that_takes_nan_for_a_number_is_noticed(
 
     def wrong(self: Any, *given: Any) -> None:
         begun(self, *given)
-        self.sorted = self.dims == 1 and (self.array.size == 1 or self.sorted)
+        self.is_sorted = self.dims == 1 and (self.array.size == 1 or self.is_sorted)
 
     monkeypatch.setattr(RangeExtremes, "__init__", wrong)
 
