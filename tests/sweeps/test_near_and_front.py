@@ -174,7 +174,7 @@ def test_more_than_can_be_listed_is_counted(
             dse.optimum(source, maximize="cs_throughput", within=0.3, **how)
         assert 10 < int(str(said.value).split()[2].replace(",", "")) <= count
     monkeypatch.setattr(sweeps.sources.grid_proof, "_MAX_BOXES", 2)
-    with pytest.raises(OutOfTimeError, match=r"at least .* not all could be told with 2 boxes"):
+    with pytest.raises(OutOfTimeError, match=r"at least .* not all could be listed with 2 boxes"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
 
 

@@ -132,7 +132,7 @@ def test_other_searches(struck: Callable[..., None]) -> None:
         launch().optimum(minimize=["time", "energy"], method="certified")
     assert said.value.best is None or said.value.best.attrs["interrupted"] == 1
     struck(30)
-    with pytest.raises(Interrupted, match=r"not proven in time|could be told in time"):
+    with pytest.raises(Interrupted, match=r"not proven in time|could be listed in time"):
         launch().optimum(minimize="energy", within=0.01, method="certified")
     struck(2)
     with pytest.raises(Interrupted) as said:
