@@ -191,8 +191,8 @@ class Archive:
 BATCH, MAX_SCAN_POINTS, JOINT_SCAN_POINTS = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
 #: Least points of a problem for which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: Points drawn at first; points of a coarse grid; most points improved along each axis, values tried
-#: there, and rounds.
+#: Points drawn at first; points of a coarse grid; most points improved along each axis, values
+#: tried there, and rounds.
 _SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
     sizes.BEAT_DRAWN,
     sizes.BEAT_COARSE,

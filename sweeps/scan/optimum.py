@@ -31,7 +31,7 @@ from symbolic.ops import Node
 def top_k(
     values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """Return the ``count`` smallest values, shape (*per, count), and their flat indices over the rest."""
+    """Return the ``count`` smallest values, shape (*per, count), with flat indices over the rest."""
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
     shape = moved.shape[: len(per)]
@@ -95,10 +95,7 @@ def add_idle_axes(
 
 
 def unravel_places(
-    flat: NDArray[np.int64],
-    rest: Sequence[str],
-    per: Sequence[str],
-    sizes: Mapping[str, int],
+    flat: NDArray[np.int64], rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> dict[str, NDArray[np.int64]]:
     """Return an index along every axis for flat indices over ``rest``, shape (*per, top)."""
     shape = tuple(sizes[axis] for axis in rest)

@@ -187,7 +187,8 @@ class GridProof(GridSource):
         best = self.state.winners[stage.number][-1]
         if best.bound < best.value:
             raise OutOfTimeError(
-                f"the best, {goal.sign * best_score:.6g} so far, was not proven in time: give more time"
+                f"the best, {goal.sign * best_score:.6g} so far, was not proven in time: give more "
+                "time"
             )
         limit = tolerance_limit(best_score, tolerance)
         what = describe_near_best(goal, best_score, tolerance)
