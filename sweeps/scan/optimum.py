@@ -31,7 +31,7 @@ from symbolic.ops import Node
 def top_k(
     values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """Return the ``count`` smallest values, shape (*per, count), with flat indices over the rest."""
+    """Return the ``count`` smallest values, shape (*per, count), and flat indices over the rest."""
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
     shape = moved.shape[: len(per)]
