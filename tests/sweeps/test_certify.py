@@ -29,13 +29,13 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import floor, interpret_arrays, reference
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.long import long
-from tests.sweeps.certifying import answer, compared, study
+from tests.sweeps.certifying import answer, compare, study
 
 
 @pytest.mark.parametrize("seed", range(0, 48, 4))
 def test_equal_to_a_scan(seed: int) -> None:
     """The same configuration, ties included, whatever is drawn, by one thread and by two."""
-    feasible = [compared(k, most=300) for k in range(seed, seed + 4)]
+    feasible = [compare(k, most=300) for k in range(seed, seed + 4)]
     assert any(feasible)
 
 
@@ -70,8 +70,8 @@ def test_trends_hold_between_points() -> None:
                     steps = np.diff(values, axis=axis)
                     steps = steps[~np.isnan(steps)]  # between two infinities
                     bit = np.uint64(1) << np.uint64(axis)
-                    for said, wrong in ((up, steps < 0), (down, steps > 0)):
-                        if said[place] & bit:
+                    for text, wrong in ((up, steps < 0), (down, steps > 0)):
+                        if text[place] & bit:
                             assert not wrong.any(), (seed, question, dims[axis])
                             decided += steps.size > 0
     assert decided > 300
@@ -264,7 +264,7 @@ def test_extremes_of_parts_of_a_table() -> None:
 # --- what cannot be answered
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     made = flow(40)
-    for given, said in (
+    for given, text in (
         (
             {"minimize": "flow_energy", "top": 2, "gap": 0.1},
             "gap = 0.1 leaves open which others are as good: leave top out",
@@ -275,7 +275,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"minimize": "flow_energy", "where": "flow_power < 0"}, "broken at every point"),
         ({"minimize": "log(-1 * threads)"}, "is finite at no feasible point"),
     ):
-        with pytest.raises(DseError, match=re.escape(said)):
+        with pytest.raises(DseError, match=re.escape(text)):
             made.optimum(**given, method="certified")
     with pytest.raises(DseError, match="method='certified'"):
         made.optimum(minimize="flow_energy", method="scan", gap=0.1)
