@@ -1,4 +1,4 @@
-"""What is asked of a table of configurations, by looking at all of them in NumPy, one label a time.
+"""Answer queries of a table of configurations by brute force in NumPy, one label a time.
 
 Rows stand in axis order; an answer names rows.
 """

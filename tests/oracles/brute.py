@@ -61,7 +61,7 @@ def best(
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether a is nowhere worse than b and somewhere better."""
+    """True if a is nowhere worse than b and somewhere better."""
     return all(x <= y for x, y in zip(a, b, strict=True)) and tuple(a) != tuple(b)
 
 

@@ -12,7 +12,7 @@ from symbolic.model import Model
 
 
 def evaluator(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """What expressions are at a point; what they share is computed once."""
+    """Return a function that evaluates expressions at a point; shared parts are computed once."""
     result = {model.symbol(name): to_exact(value) for name, value in values.items()}
 
     def value(expression: Any) -> Any:

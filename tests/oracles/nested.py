@@ -221,7 +221,7 @@ class Loops:
         return condition.holds(*(self.value(name, point, known) for name in condition.names))
 
     def feasible(self, point: Mapping[str, int]) -> bool:
-        """Whether every rule and constraint holds."""
+        """True if every rule and constraint holds."""
         return all(self._holds(c, applies, point) for c, applies, _ in self.conditions)
 
     def run(

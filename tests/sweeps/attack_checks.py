@@ -1,4 +1,4 @@
-"""What brute force, by Python's ``eval``, finds of a drawn study; whether a proof says the same."""
+"""Compare proofs of random studies with brute force by Python's ``eval``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Truth:
         return np.broadcast_to(result, self.index.shape[1:]).copy()
 
     def question(self) -> dict[str, Any]:
-        """What is asked, limits as values that are there."""
+        """Return the query, its limits replaced by values that occur."""
         query = dict(self.one.question)
         if "where" in query:
             query["where"] = [self._limit(*limit) for limit in query["where"]]
@@ -101,7 +101,7 @@ class Truth:
         return f"{name} {relation} {value!r}"
 
     def feasible_mask(self, query: dict[str, Any]) -> Any:
-        """Where all conditions hold."""
+        """Return the mask of points where all conditions hold."""
         result = np.ones(self.index.shape[1], dtype=bool)
         for text in query.get("where", []):
             result &= self.evaluate(text)
@@ -119,7 +119,7 @@ class Truth:
         return result
 
     def feasible(self, query: dict[str, Any]) -> bool:
-        """Whether there is an answer."""
+        """Return True if there is an answer."""
         if "minimize" not in query and "maximize" not in query:
             return bool(self.feasible_mask(query).any())
         objectives = self.objective(query)

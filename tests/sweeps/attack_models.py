@@ -78,7 +78,7 @@ def make_study(one: Drawn, path: Path) -> dse.Study:
 
 
 class Holes:
-    """What is no number in some of the studies: at some points, at all of them, or at one.
+    """Formulas that are NaN in some of the studies: at some points, at all of them, or at one.
 
     It draws from numbers of its own, so that studies without NaN stay what they are.
     """

@@ -76,7 +76,7 @@ def small_steps(rng: random.Random) -> Iterator[None]:
 
 
 def attack(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
-    """How a study was answered, and what of it is wrong (nothing: empty)."""
+    """Return how a study was answered, and what is wrong with the answer (empty: nothing)."""
     try:
         study = make_study(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
     except (DseError, ValueError) as error:
@@ -173,8 +173,8 @@ def main(count: int, first: int = 0, jobs: int = 1) -> int:
     for how, number in counts.most_common():
         print(f"{number:7,}  {how}")
     print(
-        f"{count:,} studies, {refused:,} of them refused: {counts['wrong']} differ from brute force; "
-        f"{time.perf_counter() - began:.0f} s"
+        f"{count:,} studies, {refused:,} of them refused: {counts['wrong']} differ from brute "
+        f"force; {time.perf_counter() - began:.0f} s"
     )
     return int(counts["wrong"] > 0)
 

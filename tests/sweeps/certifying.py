@@ -128,7 +128,7 @@ def small_steps(rng: random.Random, threads: int) -> Iterator[None]:
 
 
 def compare(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
-    """How many points were compared, and whether one was feasible; None where nothing is drawn."""
+    """Return how many points were compared, and if one was feasible; None if no study is drawn."""
     try:
         made, question = study(seed, most)
     except DseError:  # such as more blocks than there are threads for
@@ -145,7 +145,7 @@ def compare(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
 
 
 def _report(seed: int, most: int) -> tuple[tuple[int, bool] | None, str, float]:
-    """What was compared, where it differs, and the memory that the process has taken [MB]."""
+    """Return what was compared, where it differs, and the peak memory of the process [MB]."""
     wrong, one = "", None
     try:
         one = compare(seed, most)

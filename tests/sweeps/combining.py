@@ -84,7 +84,7 @@ def draw_query(one: Drawn, seed: int) -> tuple[str, dict[str, Any]]:
 
 
 class Brute:
-    """What is true of a question, from every point."""
+    """The true answer of a query, from every point."""
 
     def __init__(self, truth: Truth, verb: str, question: dict[str, Any]) -> None:
         self.truth, self.verb, self.question = truth, verb, question
@@ -252,7 +252,7 @@ def _texts(brute: Brute) -> list[str]:
 
 
 def _objective_rows(answer: Any, brute: Brute) -> list[NDArray[np.float64]]:
-    """What an answer says of every objective."""
+    """Return the values of every objective in an answer."""
     texts, actual = _texts(brute), []
     for number, text in enumerate(texts):
         formula = "objective" if len(texts) == 1 else f"objective_{number + 1}"
@@ -273,7 +273,7 @@ def _objectives(answer: Any, brute: Brute, flat: NDArray[np.int64]) -> None:
 def combine(
     one: Drawn, seed: int, folder: Path, sources: tuple[str, ...] = SOURCES
 ) -> tuple[str, str]:
-    """How a study was answered, and what of it is wrong (nothing: empty)."""
+    """Return how a study was answered, and what is wrong with the answer (empty: nothing)."""
     verb, question = draw_query(one, seed)
     chosen = sources if seed % 4 == 0 else (random.Random(seed).choice(sources),)
     return check_answer(one, seed, folder, chosen, verb, question)
@@ -287,7 +287,7 @@ def check_answer(
     verb: str,
     question: dict[str, Any],
 ) -> tuple[str, str]:
-    """How a question was answered by some sources, and what of it is wrong (nothing: empty)."""
+    """Return how some sources answered a query, and what is wrong with that (empty: nothing)."""
     try:
         study = make_study(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
     except (DseError, ValueError) as error:
@@ -396,7 +396,7 @@ def _one(seed: int, large: bool = False) -> tuple[int, str, str]:
 
 
 def _ends(one: Drawn) -> dict[str, tuple[int, float, float]]:
-    """How many values each axis has, the first and the last."""
+    """Return the length of each axis, and its first and last value."""
     return {name: (len(v), v[0], v[-1]) for name, v in one.axes.items()}
 
 

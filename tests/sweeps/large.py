@@ -76,7 +76,7 @@ def smallest(parts: Iterator[tuple[int, Floats]], count: int) -> tuple[NDArray[n
 
 
 def same(actual: Any, true: Any, what: str) -> str:
-    """What differs, or nothing."""
+    """Return what differs, or nothing."""
     actual, true = np.asarray(actual), np.asarray(true)
     if actual.shape == true.shape and np.array_equal(actual, true, equal_nan=True):
         return ""
@@ -139,7 +139,7 @@ def certify(points: int, folder: Path) -> str:
 
 
 def check_count(points: int, folder: Path) -> str:
-    """How many are feasible, in all and for each label, and quantiles."""
+    """Check feasible counts, in all and for each label, and quantiles."""
     axes = {"a": range(points // 40_000), "b": range(200), "d": range(200)}
     study = study_of(folder, axes)
     per = study.count(where="steps >= 40", per="b").feasible_points

@@ -66,7 +66,7 @@ class Term:
 
     @property
     def text(self) -> str:
-        """As it stands in objectives."""
+        """Return the term as it is written in objectives."""
         return f"{self.statistic}({self.name}, {OVER})" if self.statistic else self.name
 
 
@@ -82,7 +82,7 @@ class Planted:
 
     @property
     def points(self) -> int:
-        """How many configurations there are."""
+        """Return how many configurations there are."""
         return math.prod(len(values) for name, values in self.axes.items() if name != OVER)
 
     def text(self) -> str:
@@ -385,7 +385,7 @@ _FORMULA = NAMES | {"divide": _divide}  # as in formulas, whose terms have no na
 
 
 class Truth:
-    """What is true of a question, from all combinations of the values of the terms."""
+    """The true answer of a query, from all combinations of the values of the terms."""
 
     def __init__(self, one: Planted) -> None:
         self.one = one

@@ -96,7 +96,7 @@ def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
 
 
 def compare(seed: int, most: int = 20_000) -> bool | None:
-    """Whether a point was feasible; None where nothing is drawn that can be asked."""
+    """Return if a point was feasible; None if no valid query is drawn."""
     try:
         made, question = study(seed, most)
         made._query_grid([], ())

@@ -174,7 +174,7 @@ def test_large_spaces_are_certified() -> None:
     ],
 )
 def test_dense_grids_are_certified(formula: str, where: Any, place: float) -> None:
-    """Where the best lies inside, at a jump or where a constraint ends, as a scan has it."""
+    """The best lies inside, at a jump or where a constraint ends, and a scan agrees."""
     axes = {"threads": range(1, 41), "intensity": {"linspace": [1, 40, 100_001]}}
     given = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
     made = dse.Study(model="transit", axes=axes, set=given)
@@ -212,7 +212,7 @@ def test_stopped_early_the_bound_holds() -> None:
 
 
 def test_the_best_of_many_in_order() -> None:
-    """Of 1e20 points the first that are best; those equal in axis order, as a scan of few."""
+    """The first best of 1e20 points, ties in axis order, as in a scan of few."""
     few, many = flow(3), flow(100)
     question = {"minimize": "flow_energy", "top": 4}
     result = few.optimum(**question, method="certified")

@@ -267,7 +267,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", ["scan", "certified"])
 def test_where_a_quantity_is_undefined_along_an_axis(method: str) -> None:
-    """What is no number at some values of an axis is chosen among the others, if there are any."""
+    """An objective that is NaN at some values of an axis is chosen among the others, if any."""
     made = dse.Study(model="transit", axes={"intensity": [1, 2, 4], "threads": [1, 2]}, set=SETS)
     for formula in ("1 / (intensity - 1)", "log(intensity - 1)", "sqrt(intensity - 1.5)"):
         assert made.optimum(maximize=formula, method=method).intensity > 1

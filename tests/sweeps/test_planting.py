@@ -33,7 +33,7 @@ def test_beyond_the_border_axes_are_merged() -> None:
 def test_an_answer_that_takes_nan_for_a_number_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it was: a table of one value was taken for a sorted one without NaN."""
+    """A former fault: a table of one value was taken to be sorted and without NaN."""
     from sweeps.bounds.problem import RangeExtremes
 
     begun = RangeExtremes.__init__

@@ -588,7 +588,7 @@ def test_an_objective_where_nothing_wins() -> None:
 @pytest.mark.parametrize("text", ["active_sms", "mwp", "5", "threads_per_block + case"])
 @pytest.mark.parametrize("per", [[], ["machine"], ["core_clock", "active_sms"]])
 def test_the_form_of_the_dataset_does_not_matter(text: str, per: list[str]) -> None:
-    """Of configurations that tie along an axis that does not matter each is one of the top."""
+    """Configurations that tie along an idle axis are each one of the top."""
     expanded = _study().run(expand=True)
     question: dict[str, Any] = {"minimize": text, "per": per, "top": 7}
     answers = [_study().optimum(**question)]

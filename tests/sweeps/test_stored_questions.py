@@ -192,7 +192,7 @@ def test_the_front_is_that_of_a_full_scan(data: st.DataObject) -> None:
 @SLOW
 @given(st.data())
 def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
-    """How many, in which bins, and quantiles."""
+    """Counts, histograms and quantiles."""
     name, expand = data.draw(st.sampled_from(sorted(SPECS))), data.draw(st.booleans())
     quantity = data.draw(st.sampled_from(GOALS[name]))
     where = data.draw(st.lists(st.sampled_from(WHERE[name]), max_size=2, unique=True))

@@ -127,7 +127,7 @@ def study_options(made: dse.Study) -> dict[str, Any]:
 
 
 def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be checked in time is left to the search, or told."""
+    """Checks that do not end in time are left to the search, or reported."""
     nowhere = launch(where="time <= 1 ns")
     check_grid(nowhere.grid(), stats=LATE)  # it is not known that there is no feasible point
     with pytest.raises(InfeasibleError, match="is broken at every point"):
