@@ -183,10 +183,7 @@ class _Formulas:
             (1.5, f"({n} + maximum({y} - {n}, 0))"),
             (1, f"minimum({x}, {n}) * maximum({n}, {y})"),
             (1, f"({n} * {self.name()} + {self.name()} * {self.name()})"),
-            (
-                0.7,
-                f"({n} * 1e{large} + {y} - {n} * 1e{large})",
-            ),
+            (0.7, f"({n} * 1e{large} + {y} - {n} * 1e{large})"),
             (0.7, f"(log(absolute({n}) + 1) + log(absolute({y}) + 2))"),
         )
         weights = [weight for weight, _ in shapes]

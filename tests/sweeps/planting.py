@@ -259,11 +259,7 @@ def plant(seed: int, size: str = "vast") -> Planted:
 
 
 def _term(
-    rng: random.Random,
-    number: int,
-    group: list[str],
-    axes: dict[str, list[float]],
-    statistic: bool,
+    rng: random.Random, number: int, group: list[str], axes: dict[str, list[float]], statistic: bool
 ) -> Term:
     formula = _formula(rng, group, axes)
     term = Term(name=f"t{number}", axes=tuple(group), formula=formula)

@@ -235,9 +235,7 @@ def test_tables_and_categories() -> None:
             "machine": ["8800gtx", "gtx280", "8800gt"],
             "threads_per_block": range(32, 65, 3),
         },
-        set={
-            "mem_bandwidth": xr.DataArray(table * 1e11, dims=("active_sms", "threads_per_block")),
-        },
+        set={"mem_bandwidth": xr.DataArray(table * 1e11, dims=("active_sms", "threads_per_block"))},
     )
     for question in ({"minimize": "time"}, {"maximize": "mwp * active_sms", "where": "cwp < 12"}):
         expected = answer(made, question, "scan")
