@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import MergedProblem
+from sweeps.bounds.problem import Indices, Key, MergedProblem, Roots
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import FEASIBLE, Grid, Tiling
@@ -61,7 +60,7 @@ def first_point(
 
 
 def _first_point_of_case(
-    grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], stats: SearchStats
+    grid: Grid, node: Node, key: Key, axes: Sequence[str], stats: SearchStats
 ) -> dict[str, int] | None:
     used = grid.sort_axes(grid.node_dims(node, key) & set(axes))
     shape = grid.shape(used) or (1,)
@@ -96,7 +95,7 @@ def _domain_time_error() -> OutOfTimeError:
 
 
 def _first_point_in_box(
-    grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], bounds: NDArray[np.int64]
+    grid: Grid, node: Node, key: Key, axes: Sequence[str], bounds: Indices
 ) -> list[int] | None:
     """Return the lowest point inside a box where a condition holds."""
     values = {}
@@ -236,7 +235,7 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
 
-        def holds(key: tuple[str, ...], condition: Condition = condition) -> Node:
+        def holds(key: Key, condition: Condition = condition) -> Node:
             graph = grid.graphs[key]
             applies = any(c.text == condition.text for c in graph.conditions)
             return graph.flat_condition(condition) if applies else constant(True)
@@ -293,7 +292,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
     everywhere = all(name in graph.definitions for graph in grid.graphs.values())
     dims = grid.sort_axes({*grid.dims(name), *(() if everywhere else grid.switch_axes)})
 
-    def outside(key: tuple[str, ...]) -> Node:
+    def outside(key: Key) -> Node:
         graph = grid.graphs[key]
         if name not in graph.definitions:  # it belongs to another label
             return constant(False)
@@ -308,7 +307,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
         )
 
 
-def check_enclosable(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
+def check_enclosable(grid: Grid, roots: Roots) -> None:
     """Raise where something below the roots has no enclosure, naming its quantity."""
     for key, root in roots.items():
         for name in references(root):

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from sweeps.bounds.problem import (
     BoxProblem,
+    Floats,
     Indices,
+    Mask,
     MergedProblem,
     evenly_spaced,
     order_by_similarity,
@@ -189,7 +191,7 @@ class _AxisMerger:
         needed: Sequence[Node],
         group: Sequence[str],
         index: Mapping[str, Indices],
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    ) -> tuple[Mask, Floats]:
         values = self._values([*read, *needed], group, index)
         allowed = np.ones(values[0].size, dtype=bool)
         for condition in values[len(read) :]:

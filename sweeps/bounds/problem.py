@@ -31,6 +31,12 @@ from symbolic.ops import Node, both, constant, interpret_arrays, references, wal
 from symbolic.primitives.rule_operations import ALL_AXES
 
 Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+TileNumbers = Indices
+#: Labels of the switch axes; a node over the leaves for each of them.
+Key = tuple[str, ...]
+Roots = Mapping[Key, Node]
 
 
 class Boxes(NamedTuple):
@@ -40,7 +46,7 @@ class Boxes(NamedTuple):
     hi: Indices
 
     @property
-    def points(self) -> NDArray[np.float64]:
+    def points(self) -> Floats:
         """Return how many points each box holds."""
         return np.asarray(np.prod((self.hi - self.lo + 1).astype(np.float64), axis=0))
 
@@ -81,7 +87,7 @@ def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
     return Boxes(lo, hi)
 
 
-def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.float64]]) -> Indices:
+def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> Indices:
     """Return for each box the axis along which halving scores most; of equal ones the first.
 
     ``score`` takes the first and then the second halves of some boxes, the numbers of these, and
@@ -105,7 +111,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.fl
 _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
 
 
-def order_by_similarity(rows: NDArray[np.float64], stats: SearchStats | None = None) -> Indices:
+def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
     """Return an order in which each half of each half ... holds similar rows.
 
     Pieces that are left when time is up stay as they are.
@@ -336,7 +342,7 @@ class BoxProblem:
 
     def bound_boxes(
         self, boxes: Boxes, stats: SearchStats | None = None
-    ) -> tuple[NDArray[np.float64], Any, Any]:
+    ) -> tuple[Floats, Any, Any]:
         """Return the least of each objective over boxes (rows), and monotone axes of all of them.
 
         These are bits of the axes along which no objective falls, and of those along which none
@@ -350,15 +356,15 @@ class BoxProblem:
         up, down = np.bitwise_and.reduce(ways)
         return np.stack([np.broadcast_to(each.enclosure.lo, shape) for each in result]), up, down
 
-    def values(self, places: Indices) -> NDArray[np.float64]:
+    def values(self, places: Indices) -> Floats:
         """Return the (first) objective at points, given as indices along each axis (rows)."""
         return self._evaluate(self.roots[:1], places)[0]
 
-    def all_values(self, places: Indices) -> NDArray[np.float64]:
+    def all_values(self, places: Indices) -> Floats:
         """Return all objectives (rows) at points."""
         return np.stack(self._evaluate(self.roots, places))
 
-    def _evaluate(self, roots: Sequence[Node], places: Indices) -> list[NDArray[np.float64]]:
+    def _evaluate(self, roots: Sequence[Node], places: Indices) -> list[Floats]:
         along = dict(zip(self.dims, places, strict=True))
         values = {
             name: np.atleast_1d(leaf.array[tuple(along[axis] for axis in leaf.axes)])
@@ -430,15 +436,13 @@ class MergedProblem:
 # --- Enclosures of formulas over whole tiles, and where conditions are possible
 
 
-TileNumbers = NDArray[np.int64]
-
 #: Value of an output where a rule is broken, by the kind of its type.
 _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 
 
 def tile_boxes(
-    tiling: Tiling, row: Sequence[int], numbers: TileNumbers
-) -> tuple[TileNumbers, TileNumbers, TileNumbers]:
+    tiling: Tiling, row: Sequence[int], numbers: Indices
+) -> tuple[Indices, Indices, Indices]:
     """Return first and last index along each axis (rows) of some tiles (columns), and their points.
 
     ``row`` are the sizes of the axes that form the row of the nest; the box of a tile that cuts an
@@ -458,7 +462,7 @@ def tile_boxes(
     if not row:
         return low[:-1], high[:-1], points
     first, last, same = low[-1], high[-1], np.ones(numbers.size, dtype=bool)
-    parts: list[tuple[TileNumbers, TileNumbers]] = []
+    parts: list[tuple[Indices, Indices]] = []
     for place in range(len(row)):
         step = math.prod(row[place + 1 :])
         begin, end = first // step % row[place], last // step % row[place]
@@ -494,7 +498,7 @@ class Enclosures:
     def from_grid(
         cls,
         grid: Grid,
-        key: tuple[str, ...],
+        key: Key,
         roots: Sequence[Node],
         dims: Sequence[str],
         whole: Sequence[int] = (),
@@ -508,7 +512,7 @@ class Enclosures:
             return None
         return cls(roots, grid.leaves[key], dims, whole)
 
-    def enclose_boxes(self, low: TileNumbers, high: TileNumbers) -> list[Any]:
+    def enclose_boxes(self, low: Indices, high: Indices) -> list[Any]:
         """Return the enclosure of each formula, for each box (columns)."""
         last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
         low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
@@ -534,7 +538,7 @@ class InfeasibleTiles:
         self.plain = tuple(grid.non_switch_axes(dims))
         self._enclosures: dict[tuple[str, ...], Enclosures | None] = {}
 
-    def _rule_enclosures(self, key: tuple[str, ...]) -> Enclosures | None:
+    def _rule_enclosures(self, key: Key) -> Enclosures | None:
         if key not in self._enclosures:
             grid = self.grid
             rules = grid.rule_nodes(key, self.dims)
@@ -544,9 +548,7 @@ class InfeasibleTiles:
             self._enclosures[key] = known
         return self._enclosures[key]
 
-    def is_infeasible(
-        self, key: tuple[str, ...], low: TileNumbers, high: TileNumbers
-    ) -> NDArray[np.bool_]:
+    def is_infeasible(self, key: Key, low: Indices, high: Indices) -> Mask:
         """Return the mask of boxes of the switch-free axes where no point meets the rules."""
         rules = self._rule_enclosures(key)
         if rules is None:

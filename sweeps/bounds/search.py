@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.compiled.tape import encode_tape, pruning_bound
-from sweeps.bounds.problem import BoxProblem, Indices
+from sweeps.bounds.problem import BoxProblem, Floats, Indices
 from sweeps.runtime.interrupts import run_with_deadline
 from sweeps.runtime.progress import report_best
 from sweeps.runtime.resources import run_in_threads
@@ -48,7 +47,7 @@ class Incumbent:
     #: The search ends at a value as low as this.
     target: float = -math.inf
 
-    def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
+    def offer(self, places: Indices, values: Floats) -> None:
         """Keep the best of some points, if it is better."""
         if values.size:
             best = int(np.argmin(values))

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
+from sweeps.bounds.problem import Floats, Indices, Roots
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Grid, Leaf
 from symbolic.crossings import Crossings, border_positions, find_crossings
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: The case beyond a border that does not exist.
 NO_BORDER = -2
@@ -52,7 +50,7 @@ class NextBorders:
 
 def grid_borders(
     grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
+    roots: Roots,
     dims: Sequence[str],
     quantity: BorderQuantity,
     places: Mapping[str, Indices],

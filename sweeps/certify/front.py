@@ -23,7 +23,9 @@ from sweeps.bounds.merge_axes import merge_axes
 from sweeps.bounds.problem import (
     Boxes,
     BoxProblem,
+    Floats,
     Indices,
+    Mask,
     MergedProblem,
     best_axis,
     concatenate_boxes,
@@ -43,9 +45,6 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import Node, both, constant, reference, substitute, where
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # --- Objectives at every point of a small box, by a compiled loop nest
 
@@ -83,7 +82,7 @@ class CompiledObjectives:
         self.scalars = np.array(numbers, dtype=np.float64)
         compile_nest(self.nest)
 
-    def values(self, indices: Sequence[Indices]) -> NDArray[np.float64]:
+    def values(self, indices: Sequence[Indices]) -> Floats:
         """Return the objectives (rows) of all combinations, in the order of :meth:`places`."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
@@ -146,7 +145,7 @@ class Archive:
         self.values = np.empty((objectives, 0))
         self.places = np.empty((axes, 0), dtype=np.int64)
 
-    def non_dominated_indices(self, values: NDArray[np.float64]) -> Indices:
+    def non_dominated_indices(self, values: Floats) -> Indices:
         """Return the points that are finite and that no point here dominates or equals."""
         rest = np.arange(values.shape[1])
         first = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
@@ -160,13 +159,13 @@ class Archive:
                 rest = rest[non_dominated_by(part, judges, np.full(judges.shape[1], -1))]
         return rest[np.all(values[:, rest] < np.inf, axis=0)]
 
-    def non_dominated_mask(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def non_dominated_mask(self, values: Floats) -> Mask:
         """Return the mask of :meth:`non_dominated_indices`."""
         result = np.zeros(values.shape[1], dtype=bool)
         result[self.non_dominated_indices(values)] = True
         return result
 
-    def add(self, values: NDArray[np.float64], places: Indices) -> None:
+    def add(self, values: Floats, places: Indices) -> None:
         """Add non-dominated points; drop those, new or old, that another dominates."""
         if not values.shape[1]:
             return
@@ -289,7 +288,7 @@ class FrontSearch:
         reach = np.ptp(values, axis=1, keepdims=True)
         return np.where(reach > 0, reach, 1.0)
 
-    def _is_excluded(self, ideals: Floats, _: Indices) -> NDArray[np.bool_]:
+    def _is_excluded(self, ideals: Floats, _: Indices) -> Mask:
         return ~self.archive.non_dominated_mask(ideals)
 
     # --- points
@@ -319,7 +318,7 @@ class FrontSearch:
             best = local.places[0]
         return self.compiled_objectives.places(indices, best)
 
-    def _scan_boxes(self, boxes: Boxes) -> NDArray[np.bool_]:
+    def _scan_boxes(self, boxes: Boxes) -> Mask:
         """Evaluate every point of some boxes; return the mask of boxes done in time."""
         points = boxes.points
         tiny = points * points.size <= JOINT_SCAN_POINTS
@@ -398,7 +397,7 @@ def best_split_axis(
     boxes: Boxes,
     ideals: Floats,
     ranges: Floats,
-    is_excluded: Callable[[Floats, Indices], NDArray[np.bool_]],
+    is_excluded: Callable[[Floats, Indices], Mask],
     stats: SearchStats,
 ) -> Indices:
     """Return for each box the axis along which halving lifts its corner most.
@@ -707,7 +706,7 @@ BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
 
 def certified_front(
     grid: Grid, goals: Sequence[Goal], stats: SearchStats
-) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.bool_] | None]:
+) -> tuple[Indices, dict[str, Any], Mask | None]:
     """Return the certified front: indices (points, axes), attributes, and mask of proven points.
 
     The points are in axis order. When time is up, ``complete`` is 0, ``boxes_left`` counts boxes
@@ -771,7 +770,7 @@ def _finite_objectives(grid: Grid, case: SwitchCase, goals: Sequence[Goal]) -> l
     return [constant(where(holds, node.args[1], math.inf)) for node in alone]
 
 
-def _proven_mask(values: NDArray[np.float64], ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _proven_mask(values: Floats, ideals: Floats) -> Mask:
     """Return the mask of points that the corner of no box dominates."""
     result = np.ones(values.shape[1], dtype=bool)
     for ideal in ideals.T[:, :, None]:
@@ -820,7 +819,7 @@ def _break_ties(
 def _first_tie(
     case: SwitchCase,
     space: MergedProblem,
-    target: NDArray[np.float64],
+    target: Floats,
     place: dict[str, int] | None,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:

@@ -14,7 +14,7 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import first_configuration, lowest_along_axis
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import BoxProblem, Indices, MergedProblem
+from sweeps.bounds.problem import BoxProblem, Indices, Key, MergedProblem
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, Leaf
@@ -94,7 +94,7 @@ class SwitchCase:
     """The grid under one label of each switch axis: an objective over the other axes."""
 
     labels: Mapping[str, int]
-    key: tuple[str, ...]
+    key: Key
     root: Node
     leaves: Mapping[str, Leaf]
     sizes: Mapping[str, int]

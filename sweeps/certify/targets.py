@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.problem import Boxes, BoxProblem, best_axis, concatenate_boxes
+from sweeps.bounds.problem import (
+    Boxes,
+    BoxProblem,
+    Floats,
+    Indices,
+    Mask,
+    Roots,
+    best_axis,
+    concatenate_boxes,
+)
 from sweeps.grid.grid import Grid
 from sweeps.runtime.progress import add_done, add_total
 from sweeps.runtime.search_loop import SearchStats, run_search
-from symbolic.ops import Node, constant, where
-
-Indices = NDArray[np.int64]
+from symbolic.ops import constant, where
 
 #: Boxes split together; most points of a box that is scanned.
 BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
@@ -29,7 +35,7 @@ class CertifiedBoxes:
     dims: tuple[str, ...]
     lo: Indices
     hi: Indices
-    certain: NDArray[np.bool_]
+    certain: Mask
     boxes_bounded: int
     complete: bool
 
@@ -105,7 +111,7 @@ class _CaseBoxes:
             self.open_boxes.append(boxes.take(rest))
         boxes = boxes.take(chosen)
 
-        def score(halves: Boxes, numbers: Indices, axis: int) -> NDArray[np.float64]:
+        def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
             certain, possible, width = self.classify(halves)
             share = halves.points / np.tile(boxes.points[numbers], 2) * width
             left = np.where(certain | ~possible, 0.0, share).reshape(2, -1).sum(axis=0)
@@ -181,12 +187,7 @@ def _merge_adjacent(boxes: Boxes) -> Boxes:
 
 
 def certified_boxes(
-    grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
-    dims: Sequence[str],
-    stats: SearchStats,
-    *,
-    max_boxes: int,
+    grid: Grid, roots: Roots, dims: Sequence[str], stats: SearchStats, *, max_boxes: int
 ) -> CertifiedBoxes:
     """Subdivide the grid until every box is certain or empty, or there are enough.
 

@@ -9,10 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.problem import Boxes, BoxProblem, RangeExtremes, concatenate_boxes
+from sweeps.bounds.problem import (
+    Boxes,
+    BoxProblem,
+    Floats,
+    Indices,
+    Key,
+    Mask,
+    RangeExtremes,
+    Roots,
+    concatenate_boxes,
+)
 from sweeps.certify.optimum import best_in_cell, switch_cases
 from sweeps.certify.targets import CertifiedBoxes
 from sweeps.grid.flat_index import unravel
@@ -28,8 +37,6 @@ from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, i
 # the extreme is at one of them; otherwise the range is halved until the extreme is bracketed
 # closely or there are enough pieces.
 
-
-Floats = NDArray[np.float64]
 
 #: Rounds of halving; mean pieces of a configuration; relative width of a close bracket.
 ROUNDS, MEAN_PIECES, RELATIVE_TOLERANCE = 20, sizes.RANGES_PIECES, 1e-4
@@ -146,7 +153,7 @@ def _split_pieces(
     owner: Any,
     low: dict[str, Floats],
     high: dict[str, Floats],
-    selection: NDArray[np.bool_],
+    selection: Mask,
 ) -> tuple[Any, dict[str, Floats], dict[str, Floats]]:
     """Return some pieces halved along the input with the widest relative range."""
     low = {name: ends[selection] for name, ends in low.items()}
@@ -192,7 +199,7 @@ class UncertainInput:
     whole: bool
 
 
-def root_axes(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
+def root_axes(grid: Grid, roots: Roots) -> tuple[str, ...]:
     """Return the axes on which nodes over the leaves depend."""
     result: set[str] = set()
     for key, root in roots.items():
@@ -204,10 +211,10 @@ def root_axes(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, .
 
 def output_ranges(
     grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
+    roots: Roots,
     dims: Sequence[str],
     inputs: Sequence[UncertainInput],
-    rules: Mapping[tuple[str, ...], Node],
+    rules: Roots,
     *,
     subdivide: bool = True,
 ) -> tuple[Floats, Floats]:
@@ -239,7 +246,7 @@ def _as_number(root: Node) -> Node:
 
 def _tolerance_problem(
     grid: Grid,
-    key: tuple[str, ...],
+    key: Key,
     root: Node,
     plain: Sequence[str],
     inputs: Sequence[UncertainInput],
@@ -270,12 +277,12 @@ def _tolerance_problem(
 
 def can_be_best(
     grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
+    roots: Roots,
     dims: Sequence[str],
     inputs: Sequence[UncertainInput],
     feasibility: tuple[Any, Any],
     cells: int,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Return the mask of configurations that may have the least value of a node.
 
     ``feasibility``: where every condition certainly holds, and where it may, over ``dims``.
@@ -293,11 +300,8 @@ def can_be_best(
 
 
 def _possible_winners(
-    problem: ToleranceProblem,
-    candidates: NDArray[np.bool_],
-    surely_feasible: NDArray[np.bool_],
-    cells: int,
-) -> NDArray[np.bool_]:
+    problem: ToleranceProblem, candidates: Mask, surely_feasible: Mask, cells: int
+) -> Mask:
     """Return which configurations may be the least, the uncertain inputs being common to all.
 
     The space of the inputs is cut into at most ``cells``; within one, a configuration cannot be the
@@ -323,7 +327,7 @@ def _possible_winners(
     return result
 
 
-def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> NDArray[np.bool_]:
+def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
     """Return which leasts are not above the most of a surely feasible configuration.
 
     An infinite value is never the best, as in an optimum.
@@ -419,7 +423,7 @@ class _ProblemWithinTolerances(BoxProblem):
             return Trend(interval_of(np.float64(low), np.float64(high)), ALL_AXES, ALL_AXES)
         return super()._fixed_trend(node)
 
-    def objective_ranges(self, boxes: Boxes) -> NDArray[np.float64]:
+    def objective_ranges(self, boxes: Boxes) -> Floats:
         """Return the enclosure of the objective in each box (rows: least, most)."""
         count = boxes.lo.shape[1]
         result = np.empty((2, count))
@@ -432,7 +436,7 @@ class _ProblemWithinTolerances(BoxProblem):
 
 def possible_winners(
     grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], *, max_boxes: int
-) -> tuple[CertifiedBoxes, NDArray[np.float64]]:
+) -> tuple[CertifiedBoxes, Floats]:
     """Return boxes outside of which no configuration is the best, and winning shares.
 
     Boxes that are ``certain`` hold one configuration, the best for some values of the (at most
@@ -467,7 +471,7 @@ class _WinnerSearch:
             )
         return result
 
-    def _certain_winners(self) -> NDArray[np.int64]:
+    def _certain_winners(self) -> Indices:
         """Return the best at the middle and at the corners of the inputs; a column each."""
         result = []
         middle = [] if any(each.whole for each in self.inputs) else [(0.5,) * len(self.inputs)]
@@ -483,7 +487,7 @@ class _WinnerSearch:
                 result.append([best.place[axis] for axis in self.sizes])
         return np.unique(np.array(result, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
 
-    def run(self, max_boxes: int) -> tuple[CertifiedBoxes, NDArray[np.float64]]:
+    def run(self, max_boxes: int) -> tuple[CertifiedBoxes, Floats]:
         """Halve boxes until all are single configurations, or there are enough."""
         winners = self._certain_winners()
         points = Boxes(winners, winners)
@@ -534,7 +538,7 @@ class _WinnerSearch:
         return boxes.take(alive), tightened
 
 
-def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> NDArray[np.float64]:
+def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:
     """Return the share of cells in which a box certainly wins, and in which it may."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
@@ -548,7 +552,7 @@ def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> 
     return result / len(cells)
 
 
-def _contains_any(boxes: Boxes, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _contains_any(boxes: Boxes, places: Indices) -> Mask:
     """Return the mask of boxes that hold one of some places (columns)."""
     lo, hi = boxes.lo[:, :, None], boxes.hi[:, :, None]
     inside = (lo <= places[:, None]) & (places[:, None] <= hi)
@@ -560,9 +564,7 @@ def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 
-def _halve_boxes(
-    boxes: Boxes, single: NDArray[np.bool_], problem: _ProblemWithinTolerances
-) -> Boxes:
+def _halve_boxes(boxes: Boxes, single: Mask, problem: _ProblemWithinTolerances) -> Boxes:
     """Halve boxes of several configurations along the axis that raises the bounds most."""
     some, rest = boxes.take(~single), boxes.take(single)
     wide = some.hi > some.lo

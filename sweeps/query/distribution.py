@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 from sweeps.bounds.checks import check_grid
+from sweeps.bounds.problem import Floats, Mask
 from sweeps.grid.dataset import assemble
 from sweeps.grid.goals import OBJECTIVE
 from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
@@ -21,9 +22,7 @@ from sweeps.nest.tiles import SkippedTiles, aggregate_points
 from sweeps.query.source import QuerySource, stack_answers
 from sweeps.scan.values import (
     DatasetTable,
-    Floats,
     FormulaValues,
-    Mask,
     condition_texts,
     iterate_blocks,
     no_number_error,
@@ -413,12 +412,12 @@ def _count_condition(
     """Count the points of some switch-free axes where a condition holds."""
     certain = 0
 
-    def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> Mask:
         nonlocal certain
         certain += int(points[np.asarray(enclosures[0].certain, dtype=bool)].sum())
         return np.asarray(enclosures[0].possible & ~enclosures[0].certain, dtype=bool)
 
-    def add_count(totals: list[int], _: Any, holds: NDArray[np.bool_], __: int) -> None:
+    def add_count(totals: list[int], _: Any, holds: Mask, __: int) -> None:
         totals.append(int(np.count_nonzero(holds)))
 
     result = 0
@@ -493,7 +492,7 @@ class _FoldAggregate:
     def __init__(self, fold: Any, weight: int) -> None:
         self.fold, self.weight = fold, weight
 
-    def feed(self, values: Floats, allowed: NDArray[np.bool_]) -> None:
+    def feed(self, values: Floats, allowed: Mask) -> None:
         """Feed some values, a row for each formula, where ``allowed``."""
         rows = np.atleast_2d(values)
         rows = rows if np.all(allowed) else rows[:, allowed]

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
+from sweeps.bounds.problem import Floats, Indices, Mask, evenly_spaced
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, describe_goals
 from sweeps.query.source import (
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
-Indices = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Places = Mapping[str, Indices]
 
 
@@ -64,7 +61,7 @@ def check_optimum(
     gaps = np.atleast_1d(attributes.get("gap", 0.0))
     bounds = np.atleast_1d(attributes.get("bound", math.nan))
     proven = not np.any(gaps) and not attributes.get("points_left")
-    some, places = _evenly_spaced_numbers(int(np.count_nonzero(named))), {}
+    some, places = evenly_spaced(int(np.count_nonzero(named)), MAX_NAMED_POINTS), {}
     if proven and source.is_cheap:
         places = _sample_places(source.sizes, flat)
     here = {axis: index[some] for axis, index in flat.items()}
@@ -145,12 +142,11 @@ def check_front(
     )
     report.check_finite_and_feasible(flat, values, feasible)
     rows, label = np.stack(values), _cell_numbers(flat, per, source.sizes)
-    some = np.unique(
-        np.linspace(0, label.size - 1, min(label.size, MAX_COMPARED_POINTS)).astype(np.int64)
-    )
-    for k in some.tolist():
+    for k in evenly_spaced(label.size, MAX_COMPARED_POINTS).tolist():
         others = rows[:, label == label[k]]
-        if proven_mask[k] and np.any(_dominates(others, rows[:, k : k + 1])):
+        point = rows[:, k : k + 1]
+        dominates = np.all(others <= point, axis=0) & np.any(others < point, axis=0)
+        if proven_mask[k] and np.any(dominates):
             report.fail("another point of the front beats this one", flat, values, [k])
     table, cell = np.stack(drawn), _cell_numbers(places, per, source.sizes) if places else None
     for k in np.flatnonzero(allowed & np.all(np.isfinite(table), axis=0)).tolist():
@@ -160,21 +156,12 @@ def check_front(
             report.fail("no point of the front is as good as this one", places, drawn, [k])
 
 
-def _dominates(others: Floats, point: Floats) -> Mask:
-    return np.asarray(np.all(others <= point, axis=0) & np.any(others < point, axis=0))
-
-
 def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
     """Return one number for the values of the axes ``per`` at each point."""
     label = np.zeros(next((index.size for index in places.values()), 1), dtype=np.int64)
     for axis in per:
         label = label * sizes[axis] + places[axis]
     return label
-
-
-def _evenly_spaced_numbers(count: int) -> Indices:
-    """Return the numbers of ``count`` points, or of :data:`MAX_NAMED_POINTS` of them."""
-    return np.unique(np.linspace(0, count - 1, min(count, MAX_NAMED_POINTS)).astype(np.int64))
 
 
 def _evaluate_both(

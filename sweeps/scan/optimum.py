@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
-from sweeps.bounds.problem import Enclosures
+from sweeps.bounds.problem import Enclosures, Floats, Indices, Key, Mask, Roots
 from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, subgrid
@@ -29,8 +28,8 @@ from symbolic.ops import Node
 
 
 def top_k(
-    values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    values: Floats, dims: Sequence[str], per: Sequence[str], count: int
+) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the ``count`` smallest values, shape (*per, count), and flat indices over the rest."""
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
@@ -51,11 +50,8 @@ def top_k(
 
 
 def broadcast_axes(
-    values: NDArray[np.float64],
-    dims: Sequence[str],
-    extra_axes: Sequence[str],
-    sizes: Mapping[str, int],
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    values: Floats, dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[Floats, tuple[str, ...]]:
     """Return values over some axes as values over further ones, along which they are constant."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
@@ -63,12 +59,8 @@ def broadcast_axes(
 
 
 def add_idle_axes(
-    flat: NDArray[np.int64],
-    values: NDArray[np.float64],
-    rest: Sequence[str],
-    per: Sequence[str],
-    sizes: Mapping[str, int],
-) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    flat: Indices, values: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
+) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the winners among all axes; points along idle axes tie.
 
     ``flat`` and ``values`` are those of :func:`top_k`, over the axes ``rest``. A configuration of
@@ -95,8 +87,8 @@ def add_idle_axes(
 
 
 def unravel_places(
-    flat: NDArray[np.int64], rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
-) -> dict[str, NDArray[np.int64]]:
+    flat: Indices, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
+) -> dict[str, Indices]:
     """Return an index along every axis for flat indices over ``rest``, shape (*per, top)."""
     shape = tuple(sizes[axis] for axis in rest)
     split = unravel(np.maximum(flat, 0), shape)
@@ -120,12 +112,12 @@ BLOCK = sizes.SCAN_BLOCK
 
 def scan_top_k(
     grid: Grid,
-    objectives: Mapping[tuple[str, ...], Node],
+    objectives: Roots,
     dims: Sequence[str],
     per: Sequence[str],
     top: int,
     skipped_tiles: SkippedTiles,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return :func:`top_k` of a node of each graph over some axes."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
@@ -136,9 +128,7 @@ def scan_top_k(
     return _top_k_fused(grid, objectives, dims, per, top, skipped_tiles)
 
 
-def _evaluate(
-    grid: Grid, nodes: Mapping[tuple[str, ...], Node], dims: Sequence[str]
-) -> NDArray[np.float64]:
+def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
     """Evaluate a node of each graph over all given axes, switch axes included, in NumPy."""
     full = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(full, dims):
@@ -147,12 +137,8 @@ def _evaluate(
 
 
 def _top_k_in_blocks(
-    grid: Grid,
-    objectives: Mapping[tuple[str, ...], Node],
-    dims: Sequence[str],
-    per: Sequence[str],
-    top: int,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+    grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
+) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return :func:`top_k` by blocks of the first ``per`` axis: many short rankings."""
     size = grid.axes[per[0]].size
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
@@ -169,12 +155,12 @@ def _top_k_in_blocks(
 
 def _top_k_fused(
     grid: Grid,
-    objectives: Mapping[tuple[str, ...], Node],
+    objectives: Roots,
     dims: Sequence[str],
     per: Sequence[str],
     top: int,
     skipped_tiles: SkippedTiles,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
+) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return :func:`top_k` by the fused nest: each tile keeps its best, the tiles are merged."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
@@ -196,8 +182,8 @@ def _top_k_fused(
 
 
 def _merge_top_k(
-    best: NDArray[np.float64], best_places: NDArray[np.int64], values: Any, places: Any
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    best: Floats, best_places: Indices, values: Any, places: Any
+) -> tuple[Floats, Indices]:
     """Return the best of the best so far and further values, with their places."""
     joined, at = np.concatenate([best, values]), np.concatenate([best_places, places])
     order = np.lexsort((at, joined))[: best.size]
@@ -205,12 +191,8 @@ def _merge_top_k(
 
 
 def ravel_with_switches(
-    flat: NDArray[np.int64],
-    plain: Sequence[str],
-    labels: Mapping[str, int],
-    rest: Sequence[str],
-    grid: Grid,
-) -> NDArray[np.int64]:
+    flat: Indices, plain: Sequence[str], labels: Mapping[str, int], rest: Sequence[str], grid: Grid
+) -> Indices:
     """Return flat indices over ``rest`` for flat indices over the switch-free axes."""
     if not any(dim in labels for dim in rest):
         return flat
@@ -224,12 +206,12 @@ def ravel_with_switches(
 
 def _top_k_of_case(
     grid: Grid,
-    key: tuple[str, ...],
+    key: Key,
     objective: Node,
     dims: Sequence[str],
     top: int,
     skipped_tiles: SkippedTiles,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+) -> tuple[Floats, Indices]:
     """Return the ``top`` smallest values over some axes and their flat indices (-1: none)."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
@@ -241,10 +223,10 @@ def _top_k_of_case(
     tiling = ready.tiling(REDUCED_TILE)
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
-    def may_improve(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
+    def may_improve(enclosures: list[Any], _: Any) -> Mask:
         return np.asarray(enclosures[0].lo < best[-1])  # ties are won by earlier tiles
 
-    def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def work(numbers: Indices) -> tuple[Floats, Indices]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
         for number in numbers.tolist():
             ready.run(tiling.bounds(number)[0], 0, values, places)
@@ -273,7 +255,7 @@ class _RunningFront:
         self.values = np.empty((objectives, 0))
         self.places = np.empty(0, dtype=np.int64)
 
-    def add(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
+    def add(self, values: Floats, places: Indices) -> None:
         """Add some points; drop those, new or old, that another dominates."""
         places = np.concatenate([self.places, places])
         order = np.argsort(places, kind="stable")
@@ -281,10 +263,10 @@ class _RunningFront:
         best = pareto_indices(joined)
         self.values, self.places = joined[:, best], places[order][best]
 
-    def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> NDArray[np.bool_]:
+    def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> Mask:
         """Return the mask of tiles that may contain a new non-dominated point."""
         least = np.stack([interval.lo for interval in enclosures])
-        worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)
+        worth: Mask = np.all(least < math.inf, axis=0)
         for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:
             beaten = np.all(point[:, None] <= least, axis=0)
             worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
@@ -292,18 +274,12 @@ class _RunningFront:
 
 
 def _scan_front_of_case(
-    grid: Grid,
-    goals: Sequence[Goal],
-    key: tuple[str, ...],
-    dims: Sequence[str],
-    skipped_tiles: SkippedTiles,
+    grid: Grid, goals: Sequence[Goal], key: Key, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> _RunningFront:
     """Return the front over the switch-free axes under some labels of the others."""
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
-    def add_tile(
-        tile_front: _RunningFront, values: NDArray[np.float64], _: Any, origin: int
-    ) -> None:
+    def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
         some = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
         left = non_dominated_by(values, some, np.full(some.shape[1], -1))
         left = left[pareto_indices(values[:, left])]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
+from sweeps.bounds.problem import Floats, Indices, Key, Mask
 from sweeps.grid.dataset import add_label_indices, quantities_of, variable_attributes
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Indexers, Tiling, subgrid
@@ -68,7 +69,7 @@ class DatasetTable:
         array = variable.transpose(*present).values.astype(np.float64, copy=False)
         return array.reshape([self.axes[d] if d in variable.dims else 1 for d in dims])
 
-    def feasible_mask(self, dims: Sequence[str]) -> NDArray[np.bool_]:
+    def feasible_mask(self, dims: Sequence[str]) -> Mask:
         """Return the mask of points that are feasible and meet the conditions."""
         names = references(*self.conditions)
         arrays = {name: self.broadcast_over(name, dims) for name in names}
@@ -78,7 +79,7 @@ class DatasetTable:
             counts = counts & condition
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
 
-    def values(self, goals: Sequence[Goal]) -> tuple[list[NDArray[np.float64]], tuple[str, ...]]:
+    def values(self, goals: Sequence[Goal]) -> tuple[list[Floats], tuple[str, ...]]:
         """Return the signed goals over their axes, infinite where a point does not count."""
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
@@ -100,7 +101,7 @@ class DatasetTable:
             result.setdefault(axis, (axis, np.arange(size), {}))
         return result
 
-    def values_at(self, name: str, places: Mapping[str, NDArray[np.int64]]) -> NDArray[Any]:
+    def values_at(self, name: str, places: Mapping[str, Indices]) -> NDArray[Any]:
         """Return a variable at some points, given by indices along each axis."""
         variable = self.ds[name]
         index = tuple(np.maximum(places[str(d)], 0) for d in variable.dims)
@@ -157,8 +158,6 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 #: Points of a Dataset that are read together.
 BLOCK = sizes.TABLE_BLOCK
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 ValueRanges = Sequence[tuple[float, float]]
 
 
@@ -205,7 +204,7 @@ class GridValues:
             self._gather_cut(subgrid(self.grid, cut), whole, make, value_ranges)
         return whole
 
-    def _feasible_nodes(self, key: tuple[str, ...]) -> list[Node]:
+    def _feasible_nodes(self, key: Key) -> list[Node]:
         return [self.grid.feasible_node(key)] if self.grid.conditions else []
 
     def _gather_cut(
@@ -220,7 +219,7 @@ class GridValues:
         def add_tile(part: AnyAggregate, values: Floats, allowed: Mask, _: int) -> None:
             part.feed(values[0] if len(values) == 1 else values, allowed)
 
-        def may_matter(enclosures: list[Any], points: NDArray[np.int64]) -> Mask:
+        def may_matter(enclosures: list[Any], points: Indices) -> Mask:
             worth = np.ones(points.size, dtype=bool)
             if grid.conditions:
                 worth &= np.asarray(enclosures[-1].possible, dtype=bool)
@@ -240,7 +239,7 @@ class GridValues:
             for part in aggregate_points(*what, make, add_tile, test, self.skipped_tiles):
                 whole.add(part)
 
-    def _formula_nodes(self, key: tuple[str, ...]) -> list[Node]:
+    def _formula_nodes(self, key: Key) -> list[Node]:
         """Return the formulas over the leaves, NaN where something has no value."""
         grid, result = self.grid, []
         for node in self.nodes:

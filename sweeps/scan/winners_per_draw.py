@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
-from sweeps.bounds.problem import evenly_spaced
+from sweeps.bounds.problem import Floats, Indices, Mask, evenly_spaced
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
@@ -30,11 +29,9 @@ from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, half_width, 
 from symbolic.ops import references
 from symbolic.statistics import DRAW
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 #: Takes the values of some configurations in all draws, and their flat indices or numbers.
 ScoreConsumer = Callable[[Floats, Indices], None]
-ScoreFilter = Callable[[Floats], NDArray[np.bool_]]
+ScoreFilter = Callable[[Floats], Mask]
 #: Parts of draws without replicates of their own, each taken as a sample.
 _REPLICATES = 16
 
@@ -272,7 +269,7 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
     return _collect_winners(scores, find_winners, lambda low: np.asarray(low <= best.max()))
 
 
-def possible_cell_winners(scores: DrawScores, cells: NDArray[np.int64]) -> Indices:
+def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
     """Return the configurations with the least mean in some cell of draws, and maybe others.
 
     ``cells`` of shape (partitions, draws), as in :func:`sweeps.nest.reduce.sum_cells`. The result
@@ -293,7 +290,7 @@ def possible_cell_winners(scores: DrawScores, cells: NDArray[np.int64]) -> Indic
     best += _ROUNDING * np.abs(best)  # computed elsewhere it may differ in the last bit
     each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
 
-    def may_win(low: Floats) -> NDArray[np.bool_]:
+    def may_win(low: Floats) -> Mask:
         return np.asarray(low <= (best[each > 0] / each[each > 0]).max())
 
     return _collect_winners(scores, find_winners, may_win)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.checks import check_enclosable, check_grid
@@ -53,8 +52,6 @@ from symbolic.ops import Node, constant
 if TYPE_CHECKING:
     import xarray as xr
 
-
-Indices = NDArray[np.int64]
 
 #: Most boxes held to list all configurations near the best.
 _MAX_BOXES = sizes.LISTED_BOXES

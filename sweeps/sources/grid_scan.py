@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.checks import check_grid
+from sweeps.bounds.problem import Floats, Indices, Key, Mask
 from sweeps.grid.dataset import axis_coordinates, variable_attributes
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
@@ -41,11 +42,8 @@ from symbolic.ops import Node, both, constant, interpret_arrays, reference, refe
 if TYPE_CHECKING:
     import xarray as xr
 
-Indices = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
-
-def stage_node(grid: Grid, key: tuple[str, ...], stage: ObjectiveStage) -> Node:
+def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
     """Return an objective over the leaves, infinite where a bound of an earlier one fails."""
     bounds = stage.earlier_bounds
     before = [bound.condition(objective_node(grid, key, bound.goal)) for bound in bounds]
@@ -226,12 +224,7 @@ class GridScan(GridSource):
 
 
 def _points_below(
-    grid: Grid,
-    key: tuple[str, ...],
-    node: Node,
-    dims: Sequence[str],
-    limit: float,
-    skipped_tiles: SkippedTiles,
+    grid: Grid, key: Key, node: Node, dims: Sequence[str], limit: float, skipped_tiles: SkippedTiles
 ) -> Iterator[tuple[Indices, Floats]]:
     """Yield flat indices over switch-free axes of values up to a limit, and the values."""
 
@@ -239,7 +232,7 @@ def _points_below(
         flat = np.flatnonzero(values[0] <= limit)
         points.append((flat + origin, values[0, flat]))
 
-    def may_be_below(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
+    def may_be_below(enclosures: list[Any], _: Any) -> Mask:
         return np.asarray(enclosures[0].lo <= limit)
 
     for result in aggregate_points(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeps.bounds.problem import Floats, Indices
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Indexers
 from sweeps.nest.reduce import pareto_indices
@@ -34,9 +34,6 @@ from symbolic.ops import Node, constant, interpret_arrays, reference, references
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
