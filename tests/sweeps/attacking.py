@@ -26,6 +26,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 import sweeps.bounds.checks
 import sweeps.bounds.merge_axes
 import sweeps.bounds.problem
@@ -65,14 +67,10 @@ def small_steps(rng: random.Random) -> Iterator[None]:
         (sweeps.certify.targets, "BATCH"): rng.choice([1, 1 << 10]),
         (sweeps.runtime.resources, "cpu_count"): lambda: 1,
     }
-    before = {(module, name): getattr(module, name) for module, name in settings}
-    for (module, name), value in settings.items():
-        setattr(module, name, value)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), value in settings.items():
+            patch.setattr(module, name, value)
         yield
-    finally:
-        for (module, name), value in before.items():
-            setattr(module, name, value)
 
 
 def attack(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dse
 import sweeps.bounds.merge_axes
@@ -117,14 +118,10 @@ def small_steps(rng: random.Random, threads: int) -> Iterator[None]:
         (sweeps.bounds.merge_axes, "_MIN_POINTS"): rng.choice([0, 1 << 28]),
         (sweeps.runtime.resources, "cpu_count"): lambda: threads,
     }
-    before = {(module, name): getattr(module, name) for module, name in settings}
-    for (module, name), value in settings.items():
-        setattr(module, name, value)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for (module, name), value in settings.items():
+            patch.setattr(module, name, value)
         yield
-    finally:
-        for (module, name), value in before.items():
-            setattr(module, name, value)
 
 
 def compare(seed: int, most: int = 20_000) -> tuple[int, bool] | None:

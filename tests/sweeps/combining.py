@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import dse
@@ -357,15 +358,11 @@ def _ask(
     if source in ("scan", "nests", "certified"):
         if verb in ("optimum", "pareto"):
             question["method"] = "certified" if source == "certified" else "scan"
-        threshold = sweeps.nest.tiles.NUMPY_POINTS
-        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else threshold
-        try:
-            if source == "certified":
-                with small_steps(rng) if study.grid().points < 10_000 else nullcontext():
-                    return getattr(study, verb)(*given, **question)
+        small = source == "certified" and study.grid().points < 10_000
+        with pytest.MonkeyPatch.context() as patch, small_steps(rng) if small else nullcontext():
+            if source == "nests":
+                patch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
             return getattr(study, verb)(*given, **question)
-        finally:
-            sweeps.nest.tiles.NUMPY_POINTS = threshold
     if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)

@@ -39,7 +39,7 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import divide
 from tests.sweeps.attack_checks import NAMES
 from tests.sweeps.attack_models import HEAD
-from tests.sweeps.attacking import pressed
+from tests.sweeps.attacking import small_steps
 
 Floats = NDArray[np.float64]
 
@@ -495,7 +495,7 @@ def _places(study: dse.Study, truth: Truth, answer: Any) -> list[tuple[int, ...]
 def _merge_axes_always(seed: int) -> Iterator[None]:
     """The constants of the search small, and axes merged in most studies."""
     rng = random.Random(f"merged {seed}")
-    with pressed(rng):  # restores what is set here, too
+    with small_steps(rng):  # restores what is set here, too
         sweeps.bounds.merge_axes._MIN_POINTS = rng.choice((0, 0, 0, 1 << 28))
         yield
 
