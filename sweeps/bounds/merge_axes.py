@@ -22,8 +22,10 @@ from sweeps.bounds.problem import (
     BoxProblem,
     Floats,
     Indices,
+    Leaves,
     Mask,
     MergedProblem,
+    Places,
     evenly_spaced,
     order_by_similarity,
 )
@@ -46,7 +48,7 @@ _MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = (
 
 def merge_axes(
     root: Node,
-    leaves: Mapping[str, Leaf],
+    leaves: Leaves,
     sizes: Mapping[str, int],
     fixed: Mapping[str, int],
     stats: SearchStats | None = None,
@@ -164,7 +166,7 @@ class _AxisMerger:
         return self.injective_leaves[name]
 
     def _values(
-        self, nodes: Sequence[Node], group: Sequence[str], index: Mapping[str, Indices]
+        self, nodes: Sequence[Node], group: Sequence[str], index: Places
     ) -> list[NDArray[Any]]:
         shape = tuple(len(index[axis]) for axis in group)
         values = {}
@@ -174,7 +176,7 @@ class _AxisMerger:
         result = interpret_arrays(nodes, values)
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
 
-    def _distinct_share(self, group: tuple[str, ...], index: Mapping[str, Indices]) -> float:
+    def _distinct_share(self, group: tuple[str, ...], index: Places) -> float:
         """Return the share of some combinations that are distinct."""
         read, needed = self._read_nodes(group)
         if not read:
@@ -186,11 +188,7 @@ class _AxisMerger:
         return len(np.unique(bits, axis=0)) / rows.shape[1] if allowed.any() else 0.0
 
     def _evaluate_rows(
-        self,
-        read: Sequence[Node],
-        needed: Sequence[Node],
-        group: Sequence[str],
-        index: Mapping[str, Indices],
+        self, read: Sequence[Node], needed: Sequence[Node], group: Sequence[str], index: Places
     ) -> tuple[Mask, Floats]:
         values = self._values([*read, *needed], group, index)
         allowed = np.ones(values[0].size, dtype=bool)

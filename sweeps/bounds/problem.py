@@ -34,6 +34,8 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 TileNumbers = Indices
+Places = Mapping[str, Indices]
+Leaves = Mapping[str, Leaf]
 #: Labels of the switch axes; a node over the leaves for each of them.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
@@ -266,11 +268,7 @@ class BoxProblem:
     """A signed objective (smaller is better), or several, over axes of indices."""
 
     def __init__(
-        self,
-        root: Node,
-        leaves: Mapping[str, Leaf],
-        sizes: Mapping[str, int],
-        more: Sequence[Node] = (),
+        self, root: Node, leaves: Leaves, sizes: Mapping[str, int], more: Sequence[Node] = ()
     ) -> None:
         self.root, self.roots, self.dims = root, (root, *more), tuple(sizes)
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
@@ -476,11 +474,7 @@ class Enclosures:
     """Enclosures of some formulas over boxes."""
 
     def __init__(
-        self,
-        roots: Sequence[Node],
-        leaves: Mapping[str, Leaf],
-        dims: Sequence[str],
-        whole: Sequence[int] = (),
+        self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()
     ) -> None:
         self.roots, self.ends = tuple(roots), np.array(whole, dtype=np.int64)[:, None] - 1
         self.fixed_intervals: dict[str, Any] = {}

@@ -23,6 +23,8 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant
 
+Improve = Callable[[], None]
+
 #: Boxes of a round, and boxes bounded in each before the next round.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: Open boxes beyond which those with the highest bounds come first, and boxes bounded in each then.
@@ -78,7 +80,7 @@ class _BoxSearch:
         problem: BoxProblem,
         incumbent: Incumbent,
         stats: SearchStats,
-        improve: Callable[[], None] | None = None,
+        improve: Improve | None = None,
     ) -> None:
         self.problem, self.incumbent, self.stats, self.improve = problem, incumbent, stats, improve
         self.tape = encode_tape(problem)
@@ -174,10 +176,7 @@ class _BoxSearch:
 
 
 def search(
-    problem: BoxProblem,
-    incumbent: Incumbent,
-    stats: SearchStats,
-    improve: Callable[[], None] | None = None,
+    problem: BoxProblem, incumbent: Incumbent, stats: SearchStats, improve: Improve | None = None
 ) -> float:
     """Improve the incumbent until no box is left; return the least bound left when time is up.
 

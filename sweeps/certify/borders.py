@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from sweeps.bounds.problem import Floats, Indices, Roots
+from sweeps.bounds.problem import Floats, Leaves, Places, Roots
 from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
 from symbolic.crossings import Crossings, border_positions, find_crossings
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain
@@ -49,11 +49,7 @@ class NextBorders:
 
 
 def grid_borders(
-    grid: Grid,
-    roots: Roots,
-    dims: Sequence[str],
-    quantity: BorderQuantity,
-    places: Mapping[str, Indices],
+    grid: Grid, roots: Roots, dims: Sequence[str], quantity: BorderQuantity, places: Places
 ) -> NextBorders:
     """Return the next borders along one quantity: an axis, or a leaf of the grid.
 
@@ -102,7 +98,7 @@ def grid_borders(
     )
 
 
-def _switch_cells(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]) -> Any:
+def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
     """Yield the labels of the switch axes, and the cell of the answer of each combination."""
     for at, key in grid.keys(dims):
         rows = {axis: np.flatnonzero(places[axis] == index) for axis, index in at.items()}
@@ -110,9 +106,7 @@ def _switch_cells(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]
             yield key, {axis: row[:1, None] for axis, row in rows.items()}
 
 
-def _other_leaf_values(
-    leaves: Mapping[str, Leaf], root: Node, indices: Mapping[str, Indices], name: str
-) -> dict[str, Any]:
+def _other_leaf_values(leaves: Leaves, root: Node, indices: Places, name: str) -> dict[str, Any]:
     """Return the values of the leaves on each line, but for the one along it."""
     result = {}
     for used in references(root):
@@ -123,10 +117,10 @@ def _other_leaf_values(
 
 
 def _borders_along_axis(
-    leaves: Mapping[str, Leaf],
+    leaves: Leaves,
     root: Node,
     quantity: BorderQuantity,
-    indices: Mapping[str, Indices],
+    indices: Places,
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
@@ -143,12 +137,7 @@ def _borders_along_axis(
 
 
 def _borders_between_values(
-    leaves: Mapping[str, Leaf],
-    root: Node,
-    name: str,
-    values: Floats,
-    indices: Mapping[str, Indices],
-    count: int,
+    leaves: Leaves, root: Node, name: str, values: Floats, indices: Places, count: int
 ) -> Crossings:
     """Return the borders between neighbouring values of a discrete axis."""
     order = np.argsort(values)
@@ -166,11 +155,7 @@ def _borders_between_values(
 
 
 def _borders_along_input(
-    leaves: Mapping[str, Leaf],
-    root: Node,
-    quantity: BorderQuantity,
-    indices: Mapping[str, Indices],
-    count: int,
+    leaves: Leaves, root: Node, quantity: BorderQuantity, indices: Places, count: int
 ) -> tuple[Crossings, bool, Floats]:
     """Return the borders along a leaf, whether only whole values count, and its values."""
     leaf = leaves.get(quantity.name)

@@ -14,10 +14,10 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import first_configuration, lowest_along_axis
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import BoxProblem, Indices, Key, MergedProblem
+from sweeps.bounds.problem import BoxProblem, Indices, Key, Leaves, MergedProblem
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
@@ -96,7 +96,7 @@ class SwitchCase:
     labels: Mapping[str, int]
     key: Key
     root: Node
-    leaves: Mapping[str, Leaf]
+    leaves: Leaves
     sizes: Mapping[str, int]
 
     def merged_problem(

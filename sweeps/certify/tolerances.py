@@ -17,6 +17,7 @@ from sweeps.bounds.problem import (
     Floats,
     Indices,
     Key,
+    Leaves,
     Mask,
     RangeExtremes,
     Roots,
@@ -405,7 +406,7 @@ class _ProblemWithinTolerances(BoxProblem):
     def __init__(
         self,
         root: Node,
-        leaves: Mapping[str, Leaf],
+        leaves: Leaves,
         sizes: Mapping[str, int],
         ends: Mapping[str, tuple[Leaf, Leaf]],
     ) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.problem import Floats, Indices, Mask, evenly_spaced
+from sweeps.bounds.problem import Floats, Indices, Mask, Places, evenly_spaced
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, describe_goals
 from sweeps.query.source import (
@@ -48,14 +48,12 @@ if TYPE_CHECKING:
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
-Places = Mapping[str, Indices]
-
 
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
     """Raise unless named points have the scores of the search, in order, and none is better."""
-    report = _FailureReport(source, query.goals, query)
+    report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
     gaps = np.atleast_1d(attributes.get("gap", 0.0))
@@ -63,7 +61,7 @@ def check_optimum(
     proven = not np.any(gaps) and not attributes.get("points_left")
     some, places = evenly_spaced(int(np.count_nonzero(named)), MAX_NAMED_POINTS), {}
     if proven and source.is_cheap:
-        places = _sample_places(source.sizes, flat)
+        places = _sample(source.sizes, flat)
     here = {axis: index[some] for axis, index in flat.items()}
     (values, feasible), (drawn, allowed) = _evaluate_both(
         source, query.goals, here, places, some.size
@@ -110,10 +108,10 @@ def check_no_feasible_point(source: QuerySource, query: Query) -> None:
     """Raise if a sampled point is feasible and finite though the answer is that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
-    places = _sample_places(source.sizes, {})
+    places = _sample(source.sizes, {})
     values, feasible = source.evaluate(places, query.goals)
     if wrong := _first_index(feasible & np.isfinite(values[0])):
-        report = _FailureReport(source, query.goals, query)
+        report = _FailureReport(source, query.goals, query, ())
         report.fail("the answer is that no point counts, and this one does", places, values, wrong)
 
 
@@ -136,7 +134,7 @@ def check_front(
     report = _FailureReport(source, goals, None, per)
     places: dict[str, Indices] = {}
     if source.is_cheap and complete and np.all(proven_mask):
-        places = _sample_places(source.sizes, flat)
+        places = _sample(source.sizes, flat)
     (values, feasible), (drawn, allowed) = _evaluate_both(
         source, goals, flat, places, proven_mask.size
     )
@@ -165,15 +163,11 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 
 
 def _evaluate_both(
-    source: QuerySource,
-    goals: Sequence[Goal],
-    answer_places: Places,
-    sample_places: Places,
-    count: int,
+    source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
     """Return goals and feasibility at ``count`` named points, and at those drawn."""
     both = {
-        axis: np.concatenate([answer_places[axis], sample_places[axis]]) for axis in sample_places
+        axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
     } or answer_places
     values, feasible = source.evaluate(both, goals)
     for part in (slice(count), slice(count, None)):
@@ -185,7 +179,7 @@ def _first_index(wrong: Any) -> list[int]:
     return [int(place) for place in np.flatnonzero(wrong)[:1]]
 
 
-def _sample_places(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
+def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
     """Return some points, the same each time: random ones, and neighbours of the first named."""
     rng = np.random.default_rng(0)
     places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
@@ -208,11 +202,7 @@ class _FailureReport:
     """The query and the answer, for the message of an internal error."""
 
     def __init__(
-        self,
-        source: QuerySource,
-        goals: Sequence[Goal],
-        query: Query | None,
-        per: Sequence[str] = (),
+        self, source: QuerySource, goals: Sequence[Goal], query: Query | None, per: Sequence[str]
     ) -> None:
         self.source, self.goals = source, goals
         options = {"per": list(query.per if query else per)}

@@ -205,20 +205,15 @@ def ravel_with_switches(
 
 
 def _top_k_of_case(
-    grid: Grid,
-    key: Key,
-    objective: Node,
-    dims: Sequence[str],
-    top: int,
-    skipped_tiles: SkippedTiles,
+    grid: Grid, key: Key, node: Node, dims: Sequence[str], top: int, skipped_tiles: SkippedTiles
 ) -> tuple[Floats, Indices]:
     """Return the ``top`` smallest values over some axes and their flat indices (-1: none)."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
-        values = grid.evaluate([objective], key, dims)[0].reshape(-1)
+        values = grid.evaluate([node], key, dims)[0].reshape(-1)
         flat = smallest_indices(values, top)
         return values[flat].astype(np.float64), flat
-    ready = prepare(grid, key, dims, [(objective, "float")], reduce=True)
+    ready = prepare(grid, key, dims, [(node, "float")], reduce=True)
     compile_nest(ready.nest)
     tiling = ready.tiling(REDUCED_TILE)
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
@@ -232,7 +227,7 @@ def _top_k_of_case(
             ready.run(tiling.bounds(number)[0], 0, values, places)
         return values, places
 
-    known = Enclosures.from_grid(grid, key, [objective], dims)
+    known = Enclosures.from_grid(grid, key, [node], dims)
     for values, places in iterate_tiles(
         tiling, ready.row, known, may_improve, work, skipped_tiles, partial=True
     ):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.checks import check_grid
-from sweeps.bounds.problem import Floats, Indices, Key, Mask
+from sweeps.bounds.problem import Floats, Indices, Key, Mask, Places
 from sweeps.grid.dataset import axis_coordinates, variable_attributes
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
@@ -71,7 +71,7 @@ class GridSource(QuerySource, Protocol):
         """Return the quantities that formulas may name."""
         return self.grid.model.quantities
 
-    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+    def compute(self, nodes: Sequence[Node], places: Places) -> list[Any]:
         """See :class:`sweeps.query.source.QuerySource`; each point by itself, in NumPy."""
         known = self.grid.outputs_at_points(_flat_places(places), references(*nodes))
         result = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
@@ -79,7 +79,7 @@ class GridSource(QuerySource, Protocol):
         size = math.prod(shape)
         return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in result]
 
-    def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+    def outputs_at(self, places: Places, shape: tuple[int, ...]) -> dict[str, Any]:
         """See :class:`sweeps.query.source.QuerySource`."""
         names = [*self.grid.outputs, *([FEASIBLE] if self.grid.conditions else [])]
         result = self.grid.outputs_at_points(_flat_places(places), names)
@@ -123,7 +123,7 @@ class GridSource(QuerySource, Protocol):
         return GridDrawScores.from_grid(self.grid, goal)
 
 
-def _flat_places(places: Mapping[str, Indices]) -> dict[str, Indices]:
+def _flat_places(places: Places) -> dict[str, Indices]:
     return {axis: np.maximum(index, 0).reshape(-1) for axis, index in places.items()}
 
 

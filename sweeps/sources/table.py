@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.bounds.problem import Floats, Indices
+from sweeps.bounds.problem import Floats, Places
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Indexers
 from sweeps.nest.reduce import pareto_indices
@@ -120,13 +120,13 @@ class TableScan(QuerySource):
         places = places_in_whole(unravel_places(best, dims, (), self.sizes), self.fixed_indices)
         return Front(places=places, attributes={"method": "scan"})
 
-    def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
+    def compute(self, nodes: Sequence[Node], places: Places) -> list[Any]:
         """See :class:`sweeps.query.source.QuerySource`."""
         known = {n: self.table.values_at(n, places).astype(np.float64) for n in references(*nodes)}
         shape = shape_of(places)
         return [np.broadcast_to(np.asarray(v), shape) for v in interpret_arrays(nodes, known)]
 
-    def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
+    def outputs_at(self, places: Places, shape: tuple[int, ...]) -> dict[str, Any]:
         """See :class:`sweeps.query.source.QuerySource`."""
         at = self.table.values_at
         return {
