@@ -44,8 +44,7 @@ def first_point(
 ) -> dict[str, int] | None:
     """Return the first point of the axes ``dims`` where a condition holds, or None.
 
-    ``condition`` maps the labels of the switch axes to a node over the leaves. Raises
-    OutOfTimeError.
+    ``condition`` maps the labels of the switch axes to a node. OutOfTimeError: not known in time.
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):

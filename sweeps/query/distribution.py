@@ -376,9 +376,8 @@ def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
         total = 0
         names = references(node)
         for part in iterate_blocks(ds[list(names)], node_axes):
-            arrays = {
-                name: DatasetTable(part, ()).broadcast_over(name, node_axes) for name in names
-            }
+            block = DatasetTable(part, ())
+            arrays = {name: block.broadcast_over(name, node_axes) for name in names}
             total += int(np.count_nonzero(interpret_arrays((node,), arrays)[0]))
         return total
 

@@ -304,13 +304,7 @@ class QuerySource(Sliceable, Protocol):
         """Return an objective over configurations and draws, which lie along one axis."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """Return the points that no other dominates; of equal ones the first stands for all.
-
-        Raises
-        ------
-        InfeasibleError
-            There is no point that counts.
-        """
+        """Return the non-dominated points; of equal ones the first. Raises InfeasibleError."""
 
     def evaluate(
         self, places: Mapping[str, Indices], goals: Sequence[Goal]
@@ -418,22 +412,19 @@ def repeat_over_idle_axes(
     places |= {axis: np.tile(row, scores.size) for axis, row in zip(idle, whole, strict=True)}
     scores = np.repeat(scores, copies)
     order = np.lexsort([*(places[axis] for axis in reversed(tuple(sizes))), scores])
-    return RankedPoints(
-        places={axis: places[axis][order].astype(np.int64) for axis in sizes}, scores=scores[order]
-    )
+    places = {axis: places[axis][order].astype(np.int64) for axis in sizes}
+    return RankedPoints(places=places, scores=scores[order])
 
 
 def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -> RankedPoints:
     """Return the best of several lists over the same axes, ties in axis order."""
     every = RankedPoints.concatenate(parts)
     order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
-    result = np.take_along_axis(every.scores, order, axis=-1)
-    ranks = max(int(np.count_nonzero(result < math.inf, axis=-1).max(initial=0)), 1)
+    scores = np.take_along_axis(every.scores, order, axis=-1)
+    ranks = max(int(np.count_nonzero(scores < math.inf, axis=-1).max(initial=0)), 1)
     order = order[..., :ranks]
-    return RankedPoints(
-        places={a: np.take_along_axis(index, order, axis=-1) for a, index in every.places.items()},
-        scores=result[..., :ranks],
-    )
+    places = {a: np.take_along_axis(index, order, axis=-1) for a, index in every.places.items()}
+    return RankedPoints(places=places, scores=scores[..., :ranks])
 
 
 def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> RankedPoints:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,10 +97,9 @@ class SourceOverDraws(Sliceable):
     def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
         """Return an index along each axis for some flat indices over the axes ``rest``."""
         split = unravel(flat, [self.source.sizes[axis] for axis in rest])
-        fixed = {
-            axis: np.full_like(flat, index) for axis, index in self.source.fixed_indices.items()
-        }
-        return {**dict(zip(rest, split, strict=True)), **fixed}
+        fixed = self.source.fixed_indices.items()
+        whole = {axis: np.full_like(flat, index) for axis, index in fixed}
+        return {**dict(zip(rest, split, strict=True)), **whole}
 
     def unit(self, goal: Goal) -> str:
         """Return the unit of an objective."""
@@ -206,18 +205,16 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         alone["left_error"] = 0.0
     elif result.replicate_chances.shape[1] > 1:
         draws = int(np.count_nonzero(fresh.weights))
-        lists["chance_error"] = chance_half_width(
-            result.replicate_chances[of], result.chance[of], draws
-        )
+        replicates = result.replicate_chances[of]
+        lists["chance_error"] = chance_half_width(replicates, result.chance[of], draws)
         lists["regret_error"] = regret_width(result, of, draws)
-        listed = result.replicate_chances[of].sum(axis=0), result.chance[of].sum()
+        listed = replicates.sum(axis=0), result.chance[of].sum()
         alone["left_error"] = float(chance_half_width(*listed, draws))
     else:
         lists |= {f"{name}_error": np.full(of.size, np.nan) for name in ("chance", "regret")}
         alone["left_error"] = np.nan
-    return _PartChances(
-        places=source.places(first.axes, able), columns=lists, scalars=alone, count=count
-    )
+    places = source.places(first.axes, able)
+    return _PartChances(places=places, columns=lists, scalars=alone, count=count)
 
 
 # --- Value of information
@@ -234,8 +231,7 @@ _CELLS = sizes.CELLS_OF_DRAWS
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _InformationValue:
+class _InformationValue(NamedTuple):
     """Value of knowing a set, its error, and the share of draws that choose each rival."""
 
     value: float
@@ -269,27 +265,20 @@ def information(
     now = int(np.argmin(sums))
     able = np.union1d(rivals[now : now + 1], possible_winners(first))
     if not source.exact:
-        able = np.union1d(
-            np.union1d(able, sample_configurations(first)),
-            possible_winners(fresh, able[:MAX_RIVALS]),
-        )
+        fresh_able = possible_winners(fresh, able[:MAX_RIVALS])
+        able = np.union1d(np.union1d(able, sample_configurations(first)), fresh_able)
     place = int(np.searchsorted(able, rivals[now]))
     perfect = win_statistics(fresh, able)
-    evpi = _InformationValue(
-        value=float(perfect.regret[place]),
-        error=0.0 if source.exact else float(regret_width(perfect, place, fresh.weights.size)),
-        choice_shares=perfect.chance,
-    )
+    error = 0.0 if source.exact else float(regret_width(perfect, place, fresh.weights.size))
+    evpi = _InformationValue(float(perfect.regret[place]), error, perfect.chance)
     result = {}
     for name in sets:
         if source.exact:
-            result[name] = _value_by_cells(
-                _cell_sums(first, rivals, cells[name]), now, cells[name], first
-            )
+            sums = _cell_sums(first, rivals, cells[name])
+            result[name] = _value_by_cells(sums, now, cells[name], first)
         elif len(sets[name]) == len(columns):
-            result[name] = replace(
-                evpi, choice_shares=_shares_of_rivals(able, evpi.choice_shares, rivals)
-            )
+            shares = _shares_of_rivals(able, evpi.choice_shares, rivals)
+            result[name] = evpi._replace(choice_shares=shares)
         else:
             result[name] = _value_by_nested_draws(goal, rivals, now, *nested_grid(name))
     result = _make_monotone(result, sets, evpi.value)
@@ -313,10 +302,8 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 def _likely_winners(scores: DrawScores) -> Indices:
     """Return the configurations that are best in the most draws, and a few others."""
     able = possible_winners(scores)
-    first = able[
-        np.argsort(-win_statistics(scores, able).chance, kind="stable")[:_MAX_LIKELY_WINNERS]
-    ]
-    return np.union1d(first, sample_configurations(scores, 4))
+    order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
+    return np.union1d(able[order[:_MAX_LIKELY_WINNERS]], sample_configurations(scores, 4))
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
@@ -357,9 +344,7 @@ def _value_by_cells(
     """Return the value of information from enumerated laws."""
     chosen = np.zeros(len(sums))
     np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
-    return _InformationValue(
-        value=float((sums[current] - sums.min(axis=0)).sum()), error=0.0, choice_shares=chosen
-    )
+    return _InformationValue(float((sums[current] - sums.min(axis=0)).sum()), 0.0, chosen)
 
 
 def _value_by_nested_draws(
@@ -390,14 +375,10 @@ def _value_by_nested_draws(
     if len(means) > 1:
         gain = means[current] - np.delete(means, current, axis=0).min(axis=0)
         apart = float(np.sqrt(np.mean(gain**2)))
-        width = widen_for_few_draws(
-            width, np.count_nonzero(gain > 0), each.mean(), apart, gain.size
-        )
-    return _InformationValue(
-        value=float(each.mean()),
-        error=float(width + abs(over.mean()) / 3),
-        choice_shares=np.array([np.mean(best == number) for number in range(rivals.size)]),
-    )
+        count = np.count_nonzero(gain > 0)
+        width = widen_for_few_draws(width, count, each.mean(), apart, gain.size)
+    shares = np.array([np.mean(best == number) for number in range(rivals.size)])
+    return _InformationValue(float(each.mean()), float(width + abs(over.mean()) / 3), shares)
 
 
 def _make_monotone(
@@ -408,7 +389,7 @@ def _make_monotone(
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
         worth = min(max([0.0, set_values[name].value, *within]), maximum)
-        done[name] = replace(set_values[name], value=worth)
+        done[name] = set_values[name]._replace(value=worth)
     return {name: done[name] for name in set_values}
 
 

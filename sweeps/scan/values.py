@@ -138,11 +138,8 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
     Columns that are none, or axes already, are left as they are.
     """
-    names = [
-        n
-        for n in names
-        if n in ds.variables and n not in ds.dims and ds[n].dims == (ROW_DIMENSION,)
-    ]
+    columns = [str(n) for n, v in ds.variables.items() if v.dims == (ROW_DIMENSION,)]
+    names = [name for name in names if name in columns and name not in ds.dims]
     for name in names:
         column, about = ds[name], dict(ds[FEASIBLE].attrs) if FEASIBLE in ds else {}
         values = np.unique(column.values)
@@ -224,11 +221,9 @@ class GridValues:
             if grid.conditions:
                 worth &= np.asarray(enclosures[-1].possible, dtype=bool)
             if value_ranges is not None:
-                ranges = [
-                    (enclosures[0].lo <= high) & (enclosures[0].hi >= low)
-                    for low, high in value_ranges
-                ]
-                worth &= np.any(ranges, axis=0)
+                low, high = np.array(value_ranges).T[:, :, None]
+                meets = (enclosures[0].lo <= high) & (enclosures[0].hi >= low)
+                worth &= np.any(meets, axis=0)
             return worth
 
         plain = grid.non_switch_axes(self.dims)
@@ -314,9 +309,8 @@ class TableValues:
         whole = make()
         for part in iterate_blocks(self.ds[self.names], self.dims):
             table = DatasetTable(part, self.where)
-            arrays = {
-                name: table.broadcast_over(name, self.dims) for name in references(*self.nodes)
-            }
+            names = references(*self.nodes)
+            arrays = {name: table.broadcast_over(name, self.dims) for name in names}
             values = interpret_arrays(self.nodes, arrays)
             holds = table.feasible_mask(self.dims)
             rows = [_contiguous_row(value, np.float64, holds.shape) for value in values]

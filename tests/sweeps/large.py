@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import dse
 from tests.sweeps.attack_large import EQUATIONS
-from tests.sweeps.attack_models import Drawn, made
+from tests.sweeps.attack_models import Drawn, make_study
 
 Floats = NDArray[np.float64]
 #: Points of which brute force looks at about as many together.
@@ -36,7 +36,7 @@ def study_of(folder: Path, axes: dict[str, range]) -> dse.Study:
     rest = {name: 3.0 for name in "abcd" if name not in axes}
     plain: dict[str, Any] = {name: list(map(float, values)) for name, values in axes.items()}
     one = Drawn(equations=EQUATIONS, axes=plain, set=rest, question={}, ask="large")
-    return made(one, folder / f"large_{'_'.join(axes)}.py")
+    return make_study(one, folder / f"large_{'_'.join(axes)}.py")
 
 
 def blocks(axes: dict[str, range], value: Callable[..., Any]) -> Iterator[tuple[int, Floats]]:

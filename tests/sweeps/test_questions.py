@@ -175,7 +175,7 @@ def scan_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 3)
 
 
-@pytest.mark.usefixtures("fused")
+@pytest.mark.usefixtures("scan_fused")
 @pytest.mark.parametrize(
     ("objective", "sense", "where", "per", "top"),
     mostly_long(
@@ -228,7 +228,7 @@ def test_many_short_rankings_in_blocks(
     assert calls
 
 
-@pytest.mark.usefixtures("fused")
+@pytest.mark.usefixtures("scan_fused")
 @pytest.mark.parametrize("top", [1, 4])
 @pytest.mark.parametrize("tile", [24, 1 << 24])
 def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
@@ -256,7 +256,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 
 
 @long
-@pytest.mark.usefixtures("fused")
+@pytest.mark.usefixtures("scan_fused")
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
@@ -403,7 +403,7 @@ def test_pareto(
 
 
 @long
-@pytest.mark.usefixtures("fused")
+@pytest.mark.usefixtures("scan_fused")
 @pytest.mark.parametrize("question", [FRONTS[2], FRONTS[3]], ids=str)
 def test_pareto_by_nests(
     question: dict[str, Any], study: Study, ds: xr.Dataset, records: list[Record]

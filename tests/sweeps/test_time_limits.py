@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import strategies as st
-from hypothesis import study_options as drawn
+from hypothesis import given as drawn
 from hypothesis.extra.numpy import arrays
 
 import dse
