@@ -48,9 +48,8 @@ def first_point(
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
-        result = _first_point_of_case(
-            grid, condition(key), key, grid.non_switch_axes(dims), stats or SearchStats()
-        )
+        plain = grid.non_switch_axes(dims)
+        result = _first_point_of_case(grid, condition(key), key, plain, stats or SearchStats())
         if result is not None:
             point = {**at, **result}
             place = tuple(point[d] for d in dims)

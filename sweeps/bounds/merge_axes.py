@@ -123,9 +123,8 @@ class _AxisMerger:
     def _has_shared_table(self, group: Iterable[str]) -> bool:
         """True if a table lies along some of these axes and along others."""
         inside = set(group)
-        return any(
-            inside & set(leaf.axes) and set(leaf.axes) - inside for leaf in self.leaves.values()
-        )
+        axes = (set(leaf.axes) for leaf in self.leaves.values())
+        return any(inside & some and some - inside for some in axes)
 
     def _walk_steps(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
         """Return every step, and the axes on which each depends."""

@@ -304,9 +304,8 @@ class BoxProblem:
 
     def with_objective(self, root: Node) -> BoxProblem:
         """Return the problem of another objective of the same leaves and axes."""
-        return BoxProblem(
-            root, self.used_leaves, dict(zip(self.dims, self.sizes.tolist(), strict=True))
-        )
+        sizes = dict(zip(self.dims, self.sizes.tolist(), strict=True))
+        return BoxProblem(root, self.used_leaves, sizes)
 
     def _fixed_trend(self, node: Node) -> Trend:
         if node.op == "constant":
@@ -482,9 +481,8 @@ class Enclosures:
         for name in references(*roots):
             leaf = leaves[name]
             if leaf.axes:
-                self.varying_leaves[name] = RangeExtremes(
-                    leaf, [dims.index(axis) for axis in leaf.axes]
-                )
+                places = [dims.index(axis) for axis in leaf.axes]
+                self.varying_leaves[name] = RangeExtremes(leaf, places)
             else:
                 self.fixed_intervals[name] = interval_number(float(leaf.array))
 

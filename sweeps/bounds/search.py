@@ -100,9 +100,8 @@ class _BoxSearch:
         goal, bounds = self.incumbent, self.pool.bounds
         open_to = bounds < pruning_bound(goal.value, goal.gap)
         gone = bounds[~open_to]
-        goal.discarded_bound = min(
-            goal.discarded_bound, float(gone[gone < goal.value].min(initial=math.inf))
-        )
+        least = float(gone[gone < goal.value].min(initial=math.inf))
+        goal.discarded_bound = min(goal.discarded_bound, least)
         self.pool = self.pool.take(open_to)
         return bool(self.pool.bounds.size) and goal.value > goal.target
 

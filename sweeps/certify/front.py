@@ -333,9 +333,8 @@ class FrontSearch:
             if self.stats.is_late:
                 seen[others[number]] = False
                 return np.zeros((len(low), 0), dtype=np.int64)
-            return self._scan_combinations(
-                [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
-            )
+            indices = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+            return self._scan_combinations(indices)
 
         if ends:
             with np.errstate(all="ignore"):
@@ -506,10 +505,9 @@ class _TieBreakSearch:
         self.space, moved = space.sort_rows(axes)
         self.problem, self.axes, self.stats = self.space.problem, tuple(axes), stats
         self.targets, self.max_boxes = targets, stats.boxes + max_boxes + 1
-        large = self.problem.points > COMPILE_MIN_POINTS
-        self.compiled_objectives = (
-            compile_objectives_in_time(self.problem, stats) if large else None
-        )
+        self.compiled_objectives: CompiledObjectives | None = None
+        if self.problem.points > COMPILE_MIN_POINTS:
+            self.compiled_objectives = compile_objectives_in_time(self.problem, stats)
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
         #: Mask of targets that are met, and their places; first and last row of each axis left.
@@ -656,9 +654,8 @@ class _TieBreakSearch:
 
         def work(number: int) -> Indices:
             k = large[number]
-            ranges = [
-                np.arange(a, b + 1) for a, b in zip(boxes.lo[:, k], boxes.hi[:, k], strict=True)
-            ]
+            ends = zip(boxes.lo[:, k], boxes.hi[:, k], strict=True)
+            ranges = [np.arange(first, last + 1) for first, last in ends]
             if self.compiled_objectives is None:
                 return boxes.take([k]).all_points()
             values = self.compiled_objectives.values(ranges)

@@ -91,10 +91,9 @@ class ToleranceProblem:
 
     def input_ends(self, selection: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return the ends of the inputs at some configurations."""
-        low, high = (
-            {n: side[n][selection] for n in self.uncertain_names} for side in (self.low, self.high)
-        )
-        return low, high
+        names = self.uncertain_names
+        low = {name: self.low[name][selection] for name in names}
+        return low, {name: self.high[name][selection] for name in names}
 
 
 def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
@@ -467,9 +466,8 @@ class _WinnerSearch:
                 each.name: (self._interpolated_leaf(each, a), self._interpolated_leaf(each, b))
                 for each, (a, b) in zip(self.inputs, cell, strict=True)
             }
-            result.append(
-                _ProblemWithinTolerances(self.root, self.grid.leaves[self.key], self.sizes, ends)
-            )
+            leaves = self.grid.leaves[self.key]
+            result.append(_ProblemWithinTolerances(self.root, leaves, self.sizes, ends))
         return result
 
     def _certain_winners(self) -> Indices:

@@ -137,9 +137,8 @@ class GridScan(GridSource):
 
     def part_at(self, indices: Mapping[str, int]) -> GridScan:
         """Return the part at one index of some axes; all parts count skipped tiles together."""
-        return replace(
-            self, grid=subgrid(self.grid, indices), fixed_indices={**self.fixed_indices, **indices}
-        )
+        fixed = {**self.fixed_indices, **indices}
+        return replace(self, grid=subgrid(self.grid, indices), fixed_indices=fixed)
 
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()

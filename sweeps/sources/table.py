@@ -51,9 +51,8 @@ class TableScan(QuerySource):
 
     def part_at(self, indices: Mapping[str, int]) -> TableScan:
         """Return the part at one index of some axes."""
-        return TableScan(
-            table=self.table.part_at(indices), fixed_indices={**self.fixed_indices, **indices}
-        )
+        fixed = {**self.fixed_indices, **indices}
+        return TableScan(table=self.table.part_at(indices), fixed_indices=fixed)
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
@@ -71,9 +70,8 @@ class TableScan(QuerySource):
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> TableValues:
         """See :class:`sweeps.query.source.QuerySource`."""
-        return TableValues(
-            select_part(self.table.ds, indexers or {}), text, *more, where=self.table.where
-        )
+        ds = select_part(self.table.ds, indexers or {})
+        return TableValues(ds, text, *more, where=self.table.where)
 
     def draw_scores(self, goal: Goal, along: str) -> TableDrawScores:
         """See :class:`sweeps.query.source.QuerySource`."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import strategies as st
 from hypothesis import given as drawn
+from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import dse
