@@ -139,7 +139,7 @@ _PRESORT_MIN_POINTS, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
 
 
 class Archive:
-    """A set of points of which none dominates another: finite objectives and places (rows)."""
+    """A set of points, none of which dominates another: finite objectives and places (rows)."""
 
     def __init__(self, objectives: int, axes: int) -> None:
         self.values = np.empty((objectives, 0))

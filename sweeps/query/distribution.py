@@ -523,7 +523,7 @@ def run_fold(
 def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
     """Return a new fold; raise unless it has the methods of :class:`Fold`."""
     if not formulas:
-        raise DseError("formulas is empty: name the quantities of which the fold is fed values")
+        raise DseError("formulas is empty: name the quantities whose values the fold is fed")
     fold = make()
     for name in ("feed", "merge", "answer"):
         if not callable(getattr(fold, name, None)):

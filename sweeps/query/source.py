@@ -84,7 +84,7 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
 # --- Queries for each value of some axes
 
 
-#: Attributes of which the least of all parts counts; of others the sum.
+#: Attributes that take the least of all parts; others the sum.
 _MIN_KEYS = ("complete", "settled")
 
 
@@ -112,7 +112,7 @@ def answers_or_errors(
 ) -> list[AnyAnswer | InfeasibleError]:
     """Return the answer, or the error, of the part at each value of some axes.
 
-    Without axes the whole source is asked and errors are raised; running out of time always is.
+    Without axes the whole source answers, and errors are raised; running out of time always is.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -278,9 +278,9 @@ class QuerySource(Sliceable, Protocol):
         """Return every output at some places, of the given shape, with its attributes."""
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """Return the first ``top`` by an objective where others hold, ties in axis order.
+        """Return the first ``top`` by an objective within earlier bounds, ties in axis order.
 
-        It has fewer ranks where there are no more, unless it is asked ``per`` axis.
+        There are fewer ranks where there are no more points, unless there are ``per`` axes.
         """
 
     def within_tolerance(

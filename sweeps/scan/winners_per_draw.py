@@ -165,7 +165,7 @@ class TableDrawScores(DrawScores):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
-    """Chances and mean regrets of some configurations, of which ties win equal shares.
+    """Chances and mean regrets of some configurations; ties share a draw equally.
 
     ``replicate_chances`` and ``replicate_regrets``, of shape (configurations, replicates), are the
     same of each replicate. ``no_winner_weight`` is the weight of draws in which nothing counts;

@@ -35,20 +35,16 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
     place of the first breaks the comparison.
     """
     lo, hi, und = state[0], state[1], state[2]
-    wide, deep, ends, weights, low, at, loss, other, spot = buffers
+    value_weights, log_weights, ends, weights, low, at, loss, other, spot = buffers
     v, root = tape.objective_steps[0], tape.objective_steps[1]
     table = (tape.axis_leaves, tape.leaves, tape.numbers, tape.logs)
-    steps_of, args, musts_of, atoms_of = (
-        tape.leaves,
-        tape.args,
-        tape.required_tests,
-        tape.branch_steps,
-    )
+    leaf_rows, args = tape.leaves, tape.args
+    required, branches = tape.required_tests, tape.branch_steps
     ops = tape.ops
-    dims, leaves = first.size, steps_of.shape[0]
+    dims, leaves = first.size, leaf_rows.shape[0]
     bound = lo[root]
     for k in range(leaves):
-        n = steps_of[k, 6]
+        n = leaf_rows[k, 6]
         ends[k, 0], ends[k, 1] = lo[n], hi[n]
     sign = sign_of(lo[v], hi[v], und[v])
     log = sign != 0 and not (limit < INF and (limit > 0) != (sign > 0))
@@ -56,17 +52,18 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
     if log and limit < INF:
         goal = sign * math.log(abs(limit))
     known, constant, scale = False, 0.0, 0.0
-    musts, atoms = musts_of.size, atoms_of.size
-    for c in range(-1, musts + atoms):
+    required_count, branch_count = required.size, branches.size
+    for c in range(-1, required_count + branch_count):
         for n in range(ops.size):
-            wide[0, n], wide[1, n], deep[0, n], deep[1, n] = 0.0, 0.0, 0.0, 0.0
+            value_weights[0, n], value_weights[1, n] = 0.0, 0.0
+            log_weights[0, n], log_weights[1, n] = 0.0, 0.0
         top, row = v, 0
         if c < 0:
-            add_weight(deep if log else wide, v, float(sign) if log else 1.0)
+            add_weight(log_weights if log else value_weights, v, float(sign) if log else 1.0)
         else:
-            n = musts_of[c] if c < musts else atoms_of[c - musts]
+            n = required[c] if c < required_count else branches[c - required_count]
             a, b = args[n, 0], args[n, 1]
-            if c >= musts:
+            if c >= required_count:
                 if assumptions[n] == 0:
                     continue
                 if (assumptions[n] == 2) != (ops[n] == MAXIMUM):
@@ -81,21 +78,23 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
                 continue
             row, top = 1, max(a, b)
             if sign_of(lo[a], hi[a], False) > 0 and sign_of(lo[b], hi[b], False) > 0:
-                add_weight(deep, a, 1.0)
-                add_weight(deep, b, -1.0)
+                add_weight(log_weights, a, 1.0)
+                add_weight(log_weights, b, -1.0)
             else:
-                add_weight(wide, a, 1.0)
-                add_weight(wide, b, -1.0)
+                add_weight(value_weights, a, 1.0)
+                add_weight(value_weights, b, -1.0)
         if c < 0:
             for n in range(loss.size):
                 loss[n] = 0.0
         lost = loss if c < 0 else other
-        over, size = relax(tape, top, lo, hi, und, assumptions, wide, deep, lost, spot[0])
+        over, size = relax(
+            tape, top, lo, hi, und, assumptions, value_weights, log_weights, lost, spot[0]
+        )
         if not over > -INF:
             continue
         for k in range(leaves):
-            n = steps_of[k, 6]
-            weights[row, 0, k], weights[row, 1, k] = wide[0, n], deep[0, n]
+            n = leaf_rows[k, 6]
+            weights[row, 0, k], weights[row, 1, k] = value_weights[0, n], log_weights[0, n]
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
@@ -280,7 +279,7 @@ def search_depth_first(
     as good within the error of library functions. ``counters``: boxes bounded, points tried, points
     that are boxes, and near points.
     """
-    dims, atoms = firsts.shape[1], tape.branch_steps.size
+    dims, branches = firsts.shape[1], tape.branch_steps.size
     state, plane, ends, forced, supposed, worth, open_to = buffers
     lo, hi, at, loss = state[0], state[1], plane[5], plane[6]
     first, last, one, two = ends
@@ -298,13 +297,13 @@ def search_depth_first(
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
         chosen: Any = -1
         stage = -2  # the box, one of its points, then both halves along each axis and comparison
-        while alive and stage < 2 * (dims + atoms):
+        while alive and stage < 2 * (dims + branches):
             number, side = stage // 2, stage % 2
             if stage < 0:
                 number = -1
             copy_into(one, first)
             copy_into(two, last)
-            for k in range(atoms):
+            for k in range(branches):
                 forced[tape.branch_steps[k]] = 0 if stage == -1 else supposed[k]
             if stage == -1:
                 for axis in range(dims):
@@ -330,7 +329,7 @@ def search_depth_first(
             if stage == -2:
                 copy_into(first, one)
                 copy_into(last, two)
-                for k in range(atoms):
+                for k in range(branches):
                     supposed[k] = forced[tape.branch_steps[k]]
                 known = max(known, result)
                 alive = known < till
@@ -338,7 +337,7 @@ def search_depth_first(
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
                 # the comparisons with the largest loss
-                for k in range(atoms):
+                for k in range(branches):
                     open_to[k] = False
                     worth[k] = loss[tape.branch_steps[k]]
                 for k in range(tape.choices.shape[0]):
@@ -350,7 +349,7 @@ def search_depth_first(
                                 worth[m] += loss[n]
                 for _ in range(_MAX_BRANCH_TESTS):
                     most = -1
-                    for k in range(atoms):
+                    for k in range(branches):
                         if worth[k] > 1e-9 and (most < 0 or worth[k] > worth[most]):
                             most = k
                     if most >= 0:

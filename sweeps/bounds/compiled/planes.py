@@ -326,7 +326,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
         far = max(abs(low), abs(high))
         if far <= LARGE:
             size += _STEP_ERROR * mass * far
-        elif mass > 2 * abs(w):  # what is left of weights may be of the other sign
+        elif mass > 2 * abs(w):  # after cancellation the weight may have the other sign
             return -INF, 0.0
         size += _STEP_ERROR * _MAX_LOG * log_weights[1, n]
         op = ops[n]
