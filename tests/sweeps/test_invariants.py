@@ -48,7 +48,7 @@ AXES: dict[str, Any] = {"pick": ["alpha", "beta"], "xx": [3, 4], "ee": [10, 20]}
 
 
 @pytest.mark.parametrize("method", ["scan", "certified"])
-@pytest.mark.parametrize("asked", ["mean(cost, ee)", "worst_high(cost, ee)", "best(cost, ee)"])
+@pytest.mark.parametrize("objectives", ["mean(cost, ee)", "worst_high(cost, ee)", "best(cost, ee)"])
 def test_a_condition_holds_where_it_does_not_lie_along_the_axis_of_a_statistic(
     tmp_path: Path, method: str, objectives: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_random_conditions(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["scan", "certified", "store", "Dataset"])
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("objectives", "expected"),
     [
         ({"minimize": "yy", "within": 30.0}, [2.0, 1e3]),
         ({"maximize": "yy", "within": 3.0, "where": "xx >= 1000"}, [1e3]),
