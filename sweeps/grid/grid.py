@@ -96,7 +96,7 @@ def compute_pending(leaves: Iterable[Leaf]) -> None:
     for leaf in leaves:
         folding = leaf.pending_group
         if folding is not None:
-            same = groups.setdefault(id(folding.group), [])
+            same = groups.setdefault(id(folding.shared_pass), [])
             if folding not in same:
                 same.append(folding)
     for foldings in groups.values():

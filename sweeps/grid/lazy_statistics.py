@@ -131,7 +131,7 @@ class LazyStatistic(Leaf):
     def __init__(
         self, group: StatisticGroup, name: str, axes: tuple[str, ...], switch_axes: tuple[str, ...]
     ) -> None:
-        for key, value in {"axes": axes, "switch_axes": switch_axes, "failed": {}}.items():
+        for key, value in {"axes": axes, "switch_axes": switch_axes, "failures": {}}.items():
             object.__setattr__(self, key, value)
         object.__setattr__(self, "group", group)
         object.__setattr__(self, "name", name)

@@ -101,7 +101,7 @@ def prepare(
         and not leaf.axes
         and (graph.definitions[name].kind == "default" or leaf.array == 0)
     }
-    given: dict[str, Any] = {"leaves": axes, "names": names, "known": known}
+    given: dict[str, Any] = {"leaves": axes, "names": names, "constants": known}
     nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
     row_shape = grid.shape(inner)
     compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))

@@ -1,5 +1,5 @@
-"""Passing over values that nobody stores, tile by tile, in memory that does not grow.
+"""Scan values that are not stored, tile by tile, in bounded memory.
 
-`fused` keeps the best of each tile, or the front; `values` gives the values of a formula, of a grid
-or of a Dataset, some at a time; `contest` judges configurations over draws.
+`optimum` keeps the best of each tile, or the front; `values` yields the values of formulas over a
+grid or a Dataset; `winners_per_draw` compares configurations over draws; `variance` decomposes.
 """

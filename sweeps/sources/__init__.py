@@ -1,5 +1,4 @@
-"""Sources of queries: grids scanned (`grids`) or searched with proof (`proof`), tables (`table`).
+"""Sources of queries: grids that are scanned (`grid_scan`) or certified (`grid_proof`), and tables.
 
-A source answers one objective at a time: its best, and all that is as good as some value; `proof`
-chooses between a scan and a proof.
+`grid_proof` also chooses between a scan and a proof.
 """

@@ -101,7 +101,7 @@ class TileWriter:
             backend.put(key, shard)
             record["shards"][name] = [len(shard), checksum(shard)]
         # one that a power failure tears counts for nothing: none waits
-        backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), wait=False)
+        backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), durable=False)
         return record
 
     def _open_store(self) -> StoreBackend:

@@ -93,7 +93,8 @@ def worker(first: int, count: int) -> None:
     import dse
     from symbolic.errors import DseError
     from tests.sweeps.attack_checks import Truth
-    from tests.sweeps.attack_models import drawn, made
+    from tests.sweeps.attack_models import draw_study as drawn
+    from tests.sweeps.attack_models import make_study as made
 
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first, first + count):

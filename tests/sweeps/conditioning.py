@@ -37,8 +37,9 @@ import sweeps.nest.tiles
 import symbolic.ops
 from symbolic.errors import DseError, InfeasibleError
 from tests.oracles.statistics import summary
-from tests.sweeps.attacking import pressed
-from tests.sweeps.combining import Brute, Wrong, _check, _places, _told
+from tests.sweeps.attacking import small_steps as pressed
+from tests.sweeps.combining import Brute, Wrong, _check, _places
+from tests.sweeps.combining import _objective_rows as _told
 from tests.sweeps.without_model import without_model
 
 SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")

@@ -281,7 +281,7 @@ def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.Monk
     }
     expected = dse.Study(**spec).run()
     monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
-    monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.nest.run, "row_axis_count", lambda sizes: 1)
     result = dse.Study(**spec).run()
     for name in expected.data_vars:
         assert same_bits(result[name].values, expected[name].values)
@@ -297,7 +297,7 @@ def test_dimensions_may_bear_any_name(
     rest: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
     expected = dse.evaluate("transit", **given, **rest)
     monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
-    monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.nest.run, "row_axis_count", lambda sizes: 1)
     result = dse.evaluate("transit", **given, **rest)
     assert result.ms_throughput.dims == names
     xr.testing.assert_identical(result, expected)

@@ -157,12 +157,12 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     real = sweeps.sources.grid_proof.best_in_cell
     calls = []
 
-    def stopped(*args: Any, **more: Any) -> Any:
+    def unproven_after_first(*args: Any, **more: Any) -> Any:
         calls.append(1)
         result = real(*args, **more)
         return result if len(calls) == 1 else UNPROVEN
 
-    monkeypatch.setattr(sweeps.sources.grid_proof, "best_within", stopped)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "best_in_cell", unproven_after_first)
     first = made.optimum(minimize=goals, time_limit=100)
     assert first.attrs["gap"] == [0.0, np.inf]
     assert first.attrs["bound"][1] == -np.inf
@@ -171,7 +171,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     monkeypatch.undo()
     monkeypatch.setattr(
         sweeps.sources.grid_proof,
-        "best_within",
+        "best_in_cell",
         lambda *args, **more: UNPROVEN,
     )
     with pytest.raises(OutOfTimeError, match="no feasible point with a finite cs_throughput"):
